@@ -97,7 +97,7 @@ class Service:
 def main() -> None:
     """Print the tables; the status is 1 if a goal is missed."""
     options = _options()
-    _allow_files(options.connections)
+    allow_files(options.connections)
     print(f"{surroundings()}; {options.connections:,} connections\n")
     are_good = [*report_memory(options.connections)]
     print()
@@ -246,7 +246,7 @@ def connection_from(
 
 def hold(attack: Attack) -> int:
     """Half heads for so long; returns how many were held at once at most."""
-    _allow_files(attack.most)
+    allow_files(attack.most)
     return asyncio.run(_hold(attack))
 
 
@@ -289,7 +289,7 @@ async def _hold(attack: Attack) -> int:
     return most
 
 
-def _allow_files(connections: int) -> None:
+def allow_files(connections: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + SPARE_FILES
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -82,10 +82,19 @@ class Connection(HttpToolsProtocol):
             transport.abort()
         elif excess > 0:
             self.refuse(refusals.too_many_connections())
+        else:
+            # Not yet: a request that came with the connection is read first.
+            self.loop.call_soon(self._begin_idle)
+
+    def _begin_idle(self) -> None:
+        if self.is_idle:
+            self._slot.set_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._ignores_input = True
         self._slot.free()
         self.edge.unread.end(self.transport)
+        self.edge.pipelines.discard(self)
         self.waiting = b""
         super().connection_lost(exc)
 
@@ -106,8 +115,9 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes up to the end of one request."""
+        is_queued = bool(self.waiting) and self in self.edge.pipelines
         self.waiting += data
-        while self.waiting and not self._ignores_input and not self._is_answering:
+        while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
             size = self.intake.portion(self.waiting)
             portion, self.waiting = self.waiting[:size], self.waiting[size:]
             self._feed(portion)
@@ -115,6 +125,9 @@ class Connection(HttpToolsProtocol):
             self.waiting = b""
         elif len(self.waiting) >= READ_BYTES:
             self.flow.pause_reading()
+
+    def go_on(self) -> None:
+        self.data_received(b"")
 
     def _feed(self, data: bytes) -> None:
         intake = self.intake
@@ -274,8 +287,7 @@ class Connection(HttpToolsProtocol):
         if self.intake.phase == BETWEEN:
             self._set_idle()
         if self.waiting:
-            # Not directly: a parser error would have the answer's error as its context.
-            self.loop.call_soon(self.data_received, b"")
+            self.edge.pipelines.add(self)
 
     def _set_idle(self) -> None:
         self._slot.set_idle()

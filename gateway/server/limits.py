@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.server.pipelines import Pipelines
 from gateway.server.refusals import refusing_app
 from gateway.server.slots import Slots
 from gateway.server.sweeper import Sweeper
@@ -40,4 +41,5 @@ class Edge:
         self.buffer = memoryview(bytearray(READ_BYTES))
         """Where all connections read into, each in its turn."""
         self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
+        self.pipelines = Pipelines()
         self.is_draining = False

@@ -6,13 +6,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import cast
 
 import uvicorn
 
+from gateway.server.accepting import Acceptor
 from gateway.server.connection import Connection
 from gateway.server.limits import Edge
 from gateway.server.unread import show_progress
@@ -48,6 +49,15 @@ class GatewayServer(uvicorn.Server):
         for each in sockets or ():
             show_progress(each)
         await super().startup(sockets)
+        loop = asyncio.get_running_loop()
+        make = partial(
+            self.config.http_protocol_class,  # type: ignore[call-arg]  # as uvicorn calls it
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            _loop=loop,
+        )
+        self._acceptor = Acceptor([each.dup() for each in sockets or ()], make, loop)
         self._sweeping = asyncio.create_task(
             self._edge.sweeper.run(self.server_state.connections)  # type: ignore[arg-type]
         )
@@ -57,10 +67,9 @@ class GatewayServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._set_kill_timer()
         self._edge.is_draining = True
-        copies = [] if self._is_inherited else [each.dup() for each in sockets or ()]
         for server in self.servers:
             server.close()
-        await self._accept_backlog(copies)
+        await self._acceptor.end(0 if self._is_inherited else self.config.backlog + 1)
         try:
             await super().shutdown(sockets)
         finally:
@@ -71,16 +80,6 @@ class GatewayServer(uvicorn.Server):
             self._signalled = time.monotonic()
         super().handle_exit(sig, frame)
 
-    async def _accept_backlog(self, listening: Sequence[socket.socket]) -> None:
-        """Accept all waiting connections, and close the sockets."""
-        accepted = [connection for each in listening for connection in _accepted(each)]
-        loop = asyncio.get_running_loop()
-        make = partial(
-            Connection, self.config, self.server_state, self.lifespan.state, loop, edge=self._edge
-        )
-        for connection in accepted:
-            await loop.connect_accepted_socket(make, connection)
-
     def _set_kill_timer(self) -> None:
         """After a signal, end the process even if something hangs."""
         if self._signalled is not None:
@@ -90,14 +89,3 @@ class GatewayServer(uvicorn.Server):
             signal.setitimer(signal.ITIMER_REAL, max(limit - passed, 0.1))
             # After its exit functions Python resets signal handlers: the alarm would kill it.
             atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
-
-
-def _accepted(listening: socket.socket) -> Iterator[socket.socket]:
-    with listening:
-        listening.setblocking(False)
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            yield connection

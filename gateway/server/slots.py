@@ -7,6 +7,8 @@ Rules:
 - Peers of a Unix socket have no address and count together.
 - Connections of a trusted proxy count for no address. While one of them has a request, it counts
   for the address of the proxy's client.
+- A request whose headers contradict each other counts for each client that they name, apart from
+  other requests: whoever makes up an address takes nothing from its owner.
 - An address is stored only while something counts for it, so the number of connections limits the
   memory.
 """
@@ -21,7 +23,7 @@ from starlette.types import Scope
 
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
-from gateway.web.client_address import forwarded_address, is_from_proxy
+from gateway.web.client_address import counted_addresses, is_from_proxy
 
 _ADDRESS_FRACTION = 4
 """By default one address may have this fraction of `max_connections`."""
@@ -30,6 +32,8 @@ _MAPPED = b"\0" * 10 + b"\xff\xff"
 """Prefix of an IPv4 address in IPv6 form, as on a dual-stack socket."""
 
 Network = str | bytes
+Counted = Network | tuple[Network]
+"""A network, or one in a tuple if headers that name it contradict each other."""
 PeerName = tuple[str, int | None] | None
 """Host and port of one end of a connection, as in an ASGI scope."""
 
@@ -56,16 +60,16 @@ class Slots:
         self.max_per_address = max_per_address or math.inf
         self.proxies = proxies
         self.idle = IdleConnections()
-        self.counts: dict[Network, int] = {}
+        self.counts: dict[Counted, int] = {}
         """Connections and requests that count for each address."""
-        self._idle_of: dict[Network, IdleConnections] = {}
+        self._idle_of: dict[Counted, IdleConnections] = {}
 
-    def enter(self, network: Network) -> int:
+    def enter(self, network: Counted) -> int:
         """Count one more for an address; returns the new count."""
         count = self.counts[network] = self.counts.get(network, 0) + 1
         return count
 
-    def leave(self, network: Network) -> None:
+    def leave(self, network: Counted) -> None:
         count = self.counts[network] - 1
         if count:
             self.counts[network] = count
@@ -79,19 +83,19 @@ class Slots:
 
 
 class Slot:
-    __slots__ = ("_connection", "_idle", "_network", "_slots", "is_proxy")
+    __slots__ = ("_connection", "_counted", "_idle", "_slots", "is_proxy")
 
     def __init__(self, slots: Slots, connection: Idling) -> None:
         self._slots = slots
         self._connection = connection
         self.is_proxy = False
-        self._network: Network | None = None
-        """Of its address; for a proxy, of the client whose request it has."""
+        self._counted: Sequence[Counted] = ()
+        """Network of its address; for a proxy, of the client whose request it has."""
         self._idle = IdleConnections()
         """Those of its address."""
 
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
-        """Take a slot as an idle connection; returns the excess, 0 if the connection may stay.
+        """Take a slot; returns the excess, 0 if the connection may stay.
 
         `connections` is the number of all open connections.
         """
@@ -100,15 +104,13 @@ class Slot:
         excess: float = connections - slots.max_total
         idle = slots.idle
         if not self.is_proxy:
-            self._network = network_of(client[0] if client else "")
-            address_excess = slots.enter(self._network) - slots.max_per_address
-            self._idle = slots.idle_of(self._network)
+            network = network_of(client[0] if client else "")
+            self._counted = (network,)
+            address_excess = slots.enter(network) - slots.max_per_address
+            self._idle = slots.idle_of(network)
             if address_excess > 0:
                 idle, excess = self._idle, max(excess, address_excess)
-        if excess > 0 and not make_room(idle):
-            return excess
-        self.set_idle()
-        return 0
+        return excess if excess > 0 and not make_room(idle) else 0
 
     def set_idle(self) -> None:
         """The connection waits for a request, and may be closed for another."""
@@ -124,20 +126,21 @@ class Slot:
         Requests of the proxy itself are not counted.
         """
         slots = self._slots
-        limited = slots.max_per_address < math.inf
-        address = forwarded_address(scope, slots.proxies) if limited else ""
-        if not address:
+        if slots.max_per_address == math.inf:
             return True
-        self._network = network_of(address)
-        if slots.enter(self._network) <= slots.max_per_address:
+        addresses = counted_addresses(scope, slots.proxies)
+        networks = {network_of(each) for each in addresses}
+        self._counted = [(each,) for each in networks] if len(addresses) > 1 else [*networks]
+        counts = [slots.enter(each) for each in self._counted]
+        if max(counts, default=0) <= slots.max_per_address:
             return True
         self.end_request()
         return False
 
     def end_request(self) -> None:
-        if self._network is not None:
-            self._slots.leave(self._network)
-            self._network = None
+        for each in self._counted:
+            self._slots.leave(each)
+        self._counted = ()
 
     def free(self) -> None:
         self.set_busy()

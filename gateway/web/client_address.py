@@ -6,11 +6,16 @@ Rules:
 - The peer of a Unix socket has no address; it is trusted if "unix" is configured.
 - A hop that is not an address ends the search: the last proxy counts.
 - X-Forwarded-For and Forwarded (RFC 7239) are equivalent. A proxy that writes one may pass the
-  other through unchanged, so if they differ, neither counts.
+  other through unchanged, so a header that names no client is ignored if the other names one.
+- If both name different clients, one of them is made up, and the address of the proxy counts for
+  wrong keys. The limit of requests at once counts both, apart from other requests: a client can
+  neither avoid its own limit nor use up that of another.
+- A header without a client counts for the proxy, for a client may have damaged it. A request
+  without these headers is the proxy's own.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -31,15 +36,24 @@ _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
     """The client's address; blank if unknown, as for the peer of a Unix socket."""
+    peer = _peer(scope)
     if not is_from_proxy(scope, proxies):
-        return _peer(scope)
-    return _named_client(scope, proxies)
+        return peer
+    hop_lists = _hop_lists(scope)
+    clients = _clients(hop_lists, peer, proxies)
+    found = clients or {_last_hop(hops, peer, proxies) for hops in hop_lists}
+    return found.pop() if len(found) == 1 else peer
 
 
-def forwarded_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
-    """The client named by a trusted proxy; blank if it names none, or a proxy."""
-    address = _named_client(scope, proxies)
-    return "" if address == _peer(scope) or _is_proxy(_parsed(address), proxies) else address
+def counted_addresses(scope: Scope, proxies: Sequence[Proxy]) -> Collection[str]:
+    """Addresses that a request from a trusted proxy counts for.
+
+    None for a request of a proxy itself; two if the headers contradict each other.
+    """
+    peer, hop_lists = _peer(scope), _hop_lists(scope)
+    clients = _clients(hop_lists, peer, proxies)
+    is_unnamed = not clients and any(_address(hop) is None for hops in hop_lists for hop in hops)
+    return [peer] if is_unnamed else clients
 
 
 def is_from_proxy(scope: Scope, proxies: Sequence[Proxy]) -> bool:
@@ -47,14 +61,7 @@ def is_from_proxy(scope: Scope, proxies: Sequence[Proxy]) -> bool:
     if not proxies:
         return False
     peer = _peer(scope)
-    return _is_proxy(_parsed(peer), proxies) if peer else _is_unix(scope, proxies)
-
-
-def _named_client(scope: Scope, proxies: Sequence[Proxy]) -> str:
-    peer, head = _peer(scope), head_of(scope)
-    hops = [each for each in (_x_forwarded_for(head), _forwarded(head)) if each]
-    found = {_client(each, peer, proxies) for each in hops}
-    return found.pop() if len(found) == 1 else peer
+    return _is_proxy(_address(peer), proxies) if peer else _is_unix(scope, proxies)
 
 
 def _peer(scope: Scope) -> str:
@@ -69,10 +76,23 @@ def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
     return UNIX in proxies and (server is None or server[1] is None)
 
 
-def _client(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
+def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
+    """The last hops by each header that there is."""
+    head = head_of(scope)
+    return [each[-MAX_HOPS:] for each in (_x_forwarded_for(head), _forwarded(head)) if each]
+
+
+def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Proxy]) -> set[str]:
+    """Clients that the headers name, without proxies."""
+    found = {_last_hop(hops, peer, proxies) for hops in hop_lists} - {peer}
+    return {each for each in found if not _is_proxy(_address(each), proxies)}
+
+
+def _last_hop(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
+    """The last hop that is not a trusted proxy."""
     last = peer
-    for hop in reversed(hops[-MAX_HOPS:]):
-        address = _parsed(hop) if len(hop) <= _LONGEST_HOP else None
+    for hop in reversed(hops):
+        address = _address(hop)
         if address is None:
             return last
         last = str(address)
@@ -113,6 +133,10 @@ def _hops(line: str) -> Sequence[str]:
             break
         at += 1
     return [""]
+
+
+def _address(hop: str) -> IPv4Address | IPv6Address | None:
+    return _parsed(hop) if len(hop) <= _LONGEST_HOP else None
 
 
 @lru_cache(_KEPT)

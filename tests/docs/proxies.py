@@ -18,10 +18,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gateway.server.sockets import bind
-from tests.docs.blocks import Block, filled_in
+from tests.docs.blocks import TOP, Block, filled_in
 
 HOST = "sheets.example.org"
 PATIENCE_SECONDS = 20.0
+NGINX_CLUSTER = Block(
+    page="docs/deployment/cluster/nginx.conf",
+    line=1,
+    language="nginx",
+    text=(TOP / "docs" / "deployment" / "cluster" / "nginx.conf").read_text("utf-8"),
+)
 
 _AROUND = """\
 daemon on;
@@ -46,7 +52,10 @@ WORKER_CONNECTIONS = 8_192
 
 CADDY_DIRECTIVES: Mapping[str, Sequence[str]] = {
     "": ("{", HOST),
-    "{": ("servers",),
+    "{": ("log", "servers"),
+    "log": ("format",),
+    "format": ("wrap", "fields"),
+    "fields": ("request>headers", "request>uri"),
     "servers": ("timeouts",),
     "timeouts": ("read_header", "read_body", "write", "idle"),
     HOST: ("reverse_proxy", "request_body", "encode", "header"),

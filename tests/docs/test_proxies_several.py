@@ -2,78 +2,33 @@
 
 import shutil
 import ssl
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from tests.docs.blocks import TOP, Block
-from tests.docs.proxies import HOST, nginx_problems, nginx_text, running_nginx, write_certificate
-
-NGINX = Block(
-    page="docs/deployment/cluster/nginx.conf",
-    line=1,
-    language="nginx",
-    text=(TOP / "docs" / "deployment" / "cluster" / "nginx.conf").read_text("utf-8"),
+from tests.docs.proxies import (
+    HOST,
+    NGINX_CLUSTER,
+    nginx_problems,
+    nginx_text,
+    running_nginx,
+    write_certificate,
 )
+from tests.docs.stand_ins import stand_ins
+
 DEAD_PORT = 9
 KEY = {"Idempotency-Key": "order-7"}
 
 pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to run")
 
 
-@dataclass
-class StandIns:
-    """Servers in the place of gateways, and the methods of all requests that they got."""
-
-    ports: list[int] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
-
-
-@contextmanager
-def stand_ins(are_alive: Sequence[bool]) -> Iterator[StandIns]:
-    """Servers that answer, or that end each connection as soon as they have read a request."""
-    found, servers = StandIns(), []
-    for is_alive in are_alive:
-        server = HTTPServer(("127.0.0.1", 0), handler(found, is_alive))
-        threading.Thread(target=server.serve_forever, args=(0.02,)).start()
-        servers.append(server)
-        found.ports.append(server.server_port)
-    try:
-        yield found
-    finally:
-        for server in servers:
-            server.shutdown()
-            server.server_close()
-
-
-def handler(found: StandIns, is_alive: bool) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def handle_one_request(self) -> None:
-            self.raw_requestline = self.rfile.readline(65_537)
-            self.close_connection = True
-            if not self.raw_requestline or not self.parse_request():
-                return
-            self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            found.seen.append(self.command)
-            if is_alive:
-                self.wfile.write(
-                    b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-                )
-
-    return Handler
-
-
 def ask(
     folder: Path, ports: Sequence[int], method: str, headers: dict[str, str], count: int = 1
 ) -> list[int]:
     """The statuses of some requests to a new nginx in front of three ports."""
-    block = NGINX
+    block = NGINX_CLUSTER
     for number, port in enumerate(ports, start=1):
         block = block.replaced(f"gateway-{number}:8000", f"127.0.0.1:{port}")
     with (
@@ -146,7 +101,7 @@ def test_what_was_not_sent_goes_to_another_gateway(
 def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: Path) -> None:
     """As with the other configuration."""
     write_certificate(tmp_path)
-    block = NGINX.replaced(old, new)
+    block = NGINX_CLUSTER.replaced(old, new)
     for number in (1, 2, 3):
         block = block.replaced(f"gateway-{number}:8000", f"127.0.0.1:{number}")
     problems = nginx_problems(nginx_text(block, tmp_path, port=1, gateway=""), tmp_path)

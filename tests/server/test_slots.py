@@ -19,9 +19,10 @@ PROXIES = parse_proxies("10.0.0.0/8")
 PROXY = "10.0.0.1"
 
 
-def forwarded(number: int, address: str) -> bytes:
-    """A request of a client, as a proxy passes it on."""
-    return (REQUEST % number)[:-2] + b"X-Forwarded-For: %b\r\n\r\n" % address.encode()
+def forwarded(number: int, address: str, claim: str | None = None) -> bytes:
+    """A request of a client, as a proxy passes it on with the client's own Forwarded."""
+    own = "" if claim is None else f"Forwarded: {claim}\r\n"
+    return (REQUEST % number)[:-2] + f"X-Forwarded-For: {address}\r\n{own}\r\n".encode()
 
 
 def incomplete_heads(
@@ -167,6 +168,62 @@ async def test_requests_count_for_the_clients_of_a_proxy() -> None:
     assert b"connection: close" not in refusal
     assert sorted(stage.app.ended) == ["/0", "/1", "/3", "/9"]
     assert stage.edge.slots.counts == {}
+
+
+CLAIMS = [f"for=198.51.100.{number}" for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        pytest.param(["x"] * 3, id="malformed"),
+        pytest.param([""] * 3, id="blank"),
+        pytest.param(["for=_x"] * 3, id="obfuscated"),
+        pytest.param(["for=198.51.100.7"] * 3, id="an address"),
+        pytest.param(CLAIMS, id="other addresses"),
+        pytest.param([f"for={PROXY}"] * 3, id="the proxy"),
+    ],
+)
+async def test_a_client_cannot_avoid_its_limit_by_a_header(claims: Sequence[str]) -> None:
+    """Whatever its own Forwarded says, it counts for the address that its proxy wrote."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
+    made = [stage.connect(peer=PROXY) for _ in claims]
+    for number, ((connection, _), claim) in enumerate(zip(made, claims, strict=True)):
+        connection.data_received(forwarded(number, "192.0.2.1", claim))
+    await settled()
+    seen = statuses(made)
+    stage.app.may_answer.set()
+    await settled()
+
+    assert seen == ["", "", "503"]
+    assert stage.edge.slots.counts == {}
+
+
+async def test_a_claim_does_not_use_up_the_limit_of_another() -> None:
+    """An address that others claim in contradiction to their proxy keeps its own requests."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
+    made = [stage.connect(peer=PROXY) for _ in range(6)]
+    for number, (connection, _) in enumerate(made):
+        is_owner = number >= 4
+        address = "192.0.2.9" if is_owner else f"192.0.2.{number}"
+        claim = None if is_owner else "for=192.0.2.9"
+        connection.data_received(forwarded(number, address, claim))
+    await settled()
+
+    assert statuses(made) == ["", "", "503", "503", "", ""]
+
+
+async def test_requests_without_a_readable_client_count_together() -> None:
+    """A client may damage the header that its proxy adds to; it has a limit all the same."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
+    made = [stage.connect(peer=PROXY) for _ in range(4)]
+    for number, (connection, _) in enumerate(made[:3]):
+        damaged = b'Forwarded: for="x, for=192.0.2.%d\r\n\r\n' % number
+        connection.data_received((REQUEST % number)[:-2] + damaged)
+    made[3][0].data_received(REQUEST % 3)
+    await settled()
+
+    assert statuses(made) == ["", "", "503", ""]
 
 
 async def test_a_request_counts_until_its_answer_is_taken() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.settings.address import parse_proxies
-from gateway.web.client_address import client_address
+from gateway.web.client_address import client_address, counted_addresses
 from tests.web.requests import make_scope
 
 PROXIES = parse_proxies("10.0.0.0/8,2001:db8::1")
@@ -97,6 +97,12 @@ def test_several_lines_are_one_list() -> None:
     [
         ("203.0.113.7", "for=203.0.113.7", "203.0.113.7"),
         ("203.0.113.7", "for=1.1.1.1", "10.0.0.1"),
+        ("203.0.113.7", "x", "203.0.113.7"),
+        ("203.0.113.7", "for=_hidden", "203.0.113.7"),
+        ("203.0.113.7", "for=10.0.0.9", "203.0.113.7"),
+        ("unknown", "for=203.0.113.7", "203.0.113.7"),
+        ("unknown", "x", "10.0.0.1"),
+        ("10.0.0.8", "for=10.0.0.9", "10.0.0.1"),
     ],
 )
 def test_two_headers_must_agree(x_forwarded_for: str, forwarded: str, client: str) -> None:
@@ -104,6 +110,49 @@ def test_two_headers_must_agree(x_forwarded_for: str, forwarded: str, client: st
     headers = [(XFF, x_forwarded_for), (FORWARDED, forwarded)]
 
     assert found("10.0.0.1", headers) == client
+
+
+@pytest.mark.parametrize(
+    ("headers", "counted"),
+    [
+        pytest.param([(XFF, "203.0.113.7")], {"203.0.113.7"}, id="one"),
+        pytest.param(
+            [(XFF, "203.0.113.7"), (FORWARDED, "for=203.0.113.7")], {"203.0.113.7"}, id="agree"
+        ),
+        pytest.param(
+            [(XFF, "203.0.113.7"), (FORWARDED, "for=1.1.1.1")],
+            {"203.0.113.7", "1.1.1.1"},
+            id="contradict",
+        ),
+        pytest.param(
+            [(XFF, "1.1.1.1, 2.2.2.2"), (FORWARDED, "for=3.3.3.3"), (FORWARDED, "for=4.4.4.4")],
+            {"2.2.2.2", "4.4.4.4"},
+            id="two at most",
+        ),
+        pytest.param([(XFF, "203.0.113.7"), (FORWARDED, "x")], {"203.0.113.7"}, id="malformed"),
+        pytest.param([(XFF, "203.0.113.7"), (FORWARDED, "")], {"203.0.113.7"}, id="blank"),
+        pytest.param(
+            [(XFF, "203.0.113.7"), (FORWARDED, "for=10.0.0.9")], {"203.0.113.7"}, id="own"
+        ),
+        pytest.param([(FORWARDED, "x, for=203.0.113.7")], {"10.0.0.1"}, id="damaged"),
+        pytest.param([(FORWARDED, 'for="x, for=203.0.113.7')], {"10.0.0.1"}, id="open quotes"),
+        pytest.param([(FORWARDED, "for=_hidden")], {"10.0.0.1"}, id="obfuscated"),
+        pytest.param([(XFF, "unknown")], {"10.0.0.1"}, id="unknown"),
+        pytest.param([(XFF, "unknown, 10.0.0.9")], {"10.0.0.1"}, id="unknown to another proxy"),
+        pytest.param([(XFF, "")], {"10.0.0.1"}, id="nothing"),
+        pytest.param([(XFF, "203.0.113.7:47")], {"203.0.113.7"}, id="a port"),
+        pytest.param([(XFF, "[2001:db8::7]:47")], {"2001:db8::7"}, id="brackets"),
+        pytest.param([(XFF, "10.0.0.8, 10.0.0.9")], set(), id="a proxy's own"),
+        pytest.param([], set(), id="no header"),
+    ],
+)
+def test_a_request_counts_for_each_client_that_its_headers_name(
+    headers: Sequence[tuple[str, str]], counted: set[str]
+) -> None:
+    """For the proxy if they name none, and for no address if the request is the proxy's own."""
+    scope = {**make_scope(headers=headers), "client": ("10.0.0.1", 1)}
+
+    assert set(counted_addresses(scope, PROXIES)) == counted
 
 
 def test_a_server_may_know_no_address() -> None:

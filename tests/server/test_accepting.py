@@ -1,0 +1,183 @@
+"""Accepting connections in batches."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
+
+from gateway.server.accepting import BATCH, LOOK_SECONDS, Acceptor
+from gateway.server.pipelines import PER_TURN
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
+from gateway.settings.model import ServerSettings
+from tests.server.stage import settled
+from tests.server.wire import answers_of, connected
+
+CROWD, PIPELINED = 150, 50
+REQUEST = b"GET /crowd HTTP/1.1\r\nHost: gateway\r\n\r\n"
+LAST = b"GET /newcomer HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
+NO_DESCRIPTORS = OSError(errno.EMFILE, "Too many open files")
+
+
+@dataclass
+class Listening:
+    """A listening socket with these connections; an error comes in the place of one."""
+
+    waiting: list[OSError | None]
+    is_closed: bool = False
+
+    def setblocking(self, is_blocking: bool) -> None:
+        """It never blocks."""
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if not self.waiting:
+            raise BlockingIOError
+        found = self.waiting.pop(0)
+        if found is not None:
+            raise found
+        return socket.socket(), None
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
+class Timer:
+    seconds: float
+    callback: Callable[[], None]
+    is_cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+@dataclass
+class Loop:
+    """The part of a loop that an acceptor uses, without time."""
+
+    timers: list[Timer] = field(default_factory=list)
+    connected: int = 0
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        self.timers.append(Timer(seconds, callback))
+        return self.timers[-1]
+
+    def create_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        return asyncio.get_running_loop().create_task(work)
+
+    async def connect_accepted_socket(self, make: object, accepted: socket.socket) -> None:
+        accepted.close()
+        self.connected += 1
+
+
+class Accepting:
+    """An acceptor of one socket with these connections."""
+
+    def __init__(self, waiting: Sequence[OSError | None]) -> None:
+        self.loop, self.listening = Loop(), Listening(list(waiting))
+        listening, loop = cast(Any, self.listening), cast(Any, self.loop)
+        self.acceptor = Acceptor([listening], asyncio.Protocol, loop)
+
+    async def look(self) -> tuple[float, int]:
+        """The acceptor's next look: after how long it comes, and all connections after it."""
+        timer = self.loop.timers[-1]
+        timer.callback()
+        await settled()
+        return timer.seconds, self.loop.connected
+
+
+async def test_all_that_wait_are_accepted_in_batches() -> None:
+    """The next look is in the next turn of the loop while there are any, then later."""
+    accepting = Accepting([None] * (BATCH + 1))
+    looks = [await accepting.look() for _ in range(4)]
+
+    assert looks == [
+        (0, BATCH),
+        (0, BATCH + 1),
+        (0, BATCH + 1),
+        (LOOK_SECONDS, BATCH + 1),
+    ]
+
+
+async def test_accepting_pauses_without_descriptors() -> None:
+    """The error does not come again in each turn of the loop; connections wait meanwhile."""
+    accepting = Accepting([NO_DESCRIPTORS, None])
+    looks = [await accepting.look() for _ in range(3)]
+
+    assert looks == [(0, 0), (LOOK_SECONDS, 1), (0, 1)]
+
+
+@pytest.mark.parametrize("most", [0, 2 * BATCH], ids=["inherited", "own"])
+async def test_the_end_accepts_what_may_be_accepted(most: int) -> None:
+    """All that wait at once, or none; the socket is closed, and not looked at again."""
+    accepting = Accepting([None] * (2 * BATCH))
+    await accepting.acceptor.end(most)
+
+    assert accepting.loop.connected == most
+    assert accepting.listening.is_closed
+    assert [timer.is_cancelled for timer in accepting.loop.timers] == [True]
+
+
+async def test_a_connection_that_fails_is_closed() -> None:
+    """The others go on."""
+    accepting = Accepting([None, None])
+    accepting.loop.connect_accepted_socket = failing  # type: ignore[method-assign]
+    with capture_logs() as logged:
+        await accepting.look()
+
+    assert [each["event"] for each in logged] == ["fault", "fault"]
+
+
+async def failing(make: object, accepted: socket.socket) -> None:
+    raise OSError(errno.EINVAL, "gone")
+
+
+class Noting:
+    """An application that notes the paths in the order of their answers."""
+
+    def __init__(self) -> None:
+        self.answered: list[str] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            for each in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{each}.complete"})
+            return
+        self.answered.append(scope["path"])
+        length = (b"content-length", b"2")
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+
+@pytest.fixture
+def crowded() -> Iterator[tuple[Noting, socket.socket]]:
+    """Connections of a crowd that wait in a listening socket, each with all its requests."""
+    with bind("127.0.0.1", 0) as listening, ExitStack() as crowd:
+        for _ in range(CROWD):
+            member = crowd.enter_context(socket.create_connection(listening.getsockname()))
+            member.sendall(REQUEST * PIPELINED)
+        yield Noting(), listening
+
+
+def test_a_newcomer_is_served_before_a_crowd_that_pipelines(
+    crowded: tuple[Noting, socket.socket],
+) -> None:
+    """It comes last, and waits for the first requests of all, and for few of the others."""
+    app, listening = crowded
+    host, port = listening.getsockname()
+    with connected(f"http://{host}:{port}") as newcomer:
+        newcomer.sendall(LAST)
+        server = make_gateway_server(app, ServerSettings())
+        with in_background(server, listening):
+            (answer,) = answers_of(newcomer)
+
+    assert answer.status == 200
+    assert app.answered.index("/newcomer") <= CROWD + 4 * PER_TURN

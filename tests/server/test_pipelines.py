@@ -1,0 +1,92 @@
+"""Pipelined requests: connections take turns, and others do not wait for them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+from gateway.server.pipelines import PER_TURN
+from tests.server.stage import REQUEST, Stage, settled
+
+CROWD, PIPELINED = 300, 50
+MAX_TURNS = 2_000
+
+
+@asynccontextmanager
+async def crowded() -> AsyncIterator[Stage]:
+    """Many connections, each of which has its first answer and many requests in its buffer."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    crowd = [stage.connect()[0] for _ in range(CROWD)]
+    for connection in crowd:
+        connection.data_received(REQUEST % 1 * PIPELINED)
+    await until(lambda: len(stage.app.ended) >= CROWD)
+    yield stage
+    for connection in crowd:
+        connection.connection_lost(None)
+    await settled()
+
+
+async def until(is_done: Callable[[], bool]) -> None:
+    for _ in range(MAX_TURNS):
+        if is_done():
+            return
+        await asyncio.sleep(0)
+
+
+async def answers_before(stage: Stage, path: str) -> int:
+    """The number of answers from now on until that to a path."""
+    before = len(stage.app.ended)
+    await until(lambda: path in stage.app.ended)
+    return stage.app.ended.index(path) - before
+
+
+async def test_a_turn_of_the_loop_answers_few_pipelined_requests() -> None:
+    """However many connections pipeline, a turn stays short for all others."""
+    counts = []
+    async with crowded() as stage:
+        for _ in range(20):
+            counts.append(len(stage.app.ended))
+            await asyncio.sleep(0)
+    answers = [after - before for before, after in pairwise(counts)]
+
+    assert max(answers) == PER_TURN
+
+
+async def test_bytes_that_arrive_do_not_move_a_connection_up() -> None:
+    """Its next request begins in its turn, whatever comes behind it."""
+    async with crowded() as stage:
+        connection, _ = stage.connect()
+        connection.data_received(REQUEST % 2 + REQUEST % 3)
+        await answers_before(stage, "/2")
+        connection.data_received(REQUEST % 4)
+        before = await answers_before(stage, "/3")
+
+    assert before >= CROWD - 4 * PER_TURN
+
+
+async def test_connections_that_pipeline_take_turns() -> None:
+    """Each is answered once before any is answered again."""
+    stage, count = Stage(), 2 * PER_TURN
+    stage.app.may_answer.set()
+    for number in range(count):
+        connection, _ = stage.connect()
+        connection.data_received(REQUEST % number * 3)
+    await until(lambda: len(stage.app.ended) == 3 * count)
+
+    assert stage.app.ended == [f"/{number}" for number in range(count)] * 3
+
+
+async def test_a_connection_that_is_lost_leaves_the_queue() -> None:
+    """Nothing is kept of it, and its requests are not begun."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, _ = stage.connect()
+    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    await until(lambda: connection in stage.edge.pipelines)
+    connection.connection_lost(None)
+    is_kept = connection in stage.edge.pipelines
+    await settled()
+
+    assert not is_kept
+    assert stage.app.ended == ["/1"]

@@ -242,8 +242,8 @@ def test_problems_of_an_upsert_end_at_a_bound(client: TestClient, rows: FakeRows
     answer = send(client, ("POST", "Cities?on_conflict=sku", [{"a": 1}] * 500))
 
     assert (answer.status_code, answer.json()["code"], rows.asked) == (400, 104, [])
-    assert len(answer.json()["problems"]) == MAX_PROBLEMS
-    assert answer.json()["problems"][-1]["pointer"] == f"#/{MAX_PROBLEMS - 1}/sku"
+    assert len(answer.json()["errors"]) == MAX_PROBLEMS
+    assert answer.json()["errors"][-1]["pointer"] == f"#/{MAX_PROBLEMS - 1}/sku"
 
 
 @pytest.mark.parametrize(

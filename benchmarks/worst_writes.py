@@ -16,12 +16,14 @@ are in memory before. The status is 1 if a goal is missed.
 import argparse
 import csv
 import json
+import string
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +43,7 @@ SETTLING_SECONDS = 0.5
 TIMEOUT_SECONDS = 120.0
 SMALL_ROWS = 1_000
 WIDE_COLUMNS, WIDE_ROWS = 900, 500
-FULL_ROWS, FULL_CHARACTERS = 110, 100
+FULL_ROWS, FULL_CHARACTERS = 100, 100
 LONG_COLUMNS, LONG_ROWS = 4, 100_000
 KEYS, KEY_ROWS = 16, 20_000
 BODY_BYTES = 1_000_000
@@ -68,7 +70,7 @@ deletes = true
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Write:
     """A request at its limits; `make` gives query and body by a number, for different requests."""
 
@@ -77,22 +79,28 @@ class Write:
     sheet: str
     make: Callable[[int], tuple[str, object]]
     delete: str = "shift"
+    is_keyed: bool = False
+    """Whether it has an Idempotency-Key."""
 
-    def request(self, number: int) -> tuple[str, bytes | None]:
-        """Path and body."""
+    def request(self, number: int) -> tuple[str, bytes | None, Mapping[str, str]]:
+        """Path, body and headers."""
         query, body = self.make(number)
-        path = f"/v2/sheets/{self.sheet}"
-        return (
-            f"{path}{query}",
-            None if body is None else json.dumps(body, separators=(",", ":")).encode(),
-        )
+        encoded = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        key = {"Idempotency-Key": f"write-{number}"} if self.is_keyed else {}
+        return f"/v2/sheets/{self.sheet}{query}", encoded, key
 
 
 def wide(number: int) -> str:
-    return f"f{number}"
+    """The name of a column, as short as possible: a body holds more cells then."""
+    return LETTERS[number // 31] + LETTERS[number % 31]
 
 
-def row_of_texts(bytes_: int, columns: int, mark: object) -> dict[str, str]:
+LETTERS = string.ascii_lowercase + "ABCDE"
+LAST = wide(WIDE_COLUMNS - 1)
+KEY_NAMES = [f"k{at}" for at in range(KEYS)]
+
+
+def texts(bytes_: int, columns: int, mark: object) -> dict[str, str]:
     """Fields of the first columns that take so many bytes as JSON."""
     length = max(1, bytes_ // columns - 8)
     return {wide(at): f"{mark}{'x' * length}"[:length] for at in range(columns)}
@@ -102,100 +110,114 @@ def where(**conditions: object) -> str:
     return f"?where={quote(json.dumps(conditions))}"
 
 
-def all_wide(number: int) -> str:
+def group(number: int) -> str:
     """100 rows of `Wide`, by the column that no shape writes."""
-    return where(**{wide(WIDE_COLUMNS - 1): f"g{number % 5}"})
+    return where(**{LAST: f"g{number % 5}"})
 
 
-def listed(rows: int, columns: int, mark: object, *, step: int = 1) -> list[dict[str, object]]:
-    length = max(1, BODY_BYTES // rows // columns - 9)
+def listed(rows: int, columns: int, mark: int, *, step: int = 1) -> list[dict[str, object]]:
+    """Updates of rows that take a body, in every so many columns."""
+    length = max(1, BODY_BYTES // rows // columns - 8)
+    texts_ = [f"{mark}{row}{'y' * length}"[:length] for row in range(rows)]
     return [
-        {"rowIndex": 2 + row}
-        | {
-            wide(at * step): f"{mark}-{row}-{'y' * length}"[: max(length, 4)]
-            for at in range(columns)
-        }
-        for row in range(rows)
+        {"rowIndex": 2 + row} | {wide(at * step): text for at in range(columns)}
+        for row, text in enumerate(texts_)
     ]
 
 
-def keyed(rows: int, keys: int, first: int) -> list[dict[str, object]]:
-    return [{f"k{at}": first + row * 3 + at for at in range(keys)} for row in range(rows)]
+def tiny(mark: int) -> object:
+    """As many cells as a body holds."""
+    columns = (BODY_BYTES - 20 * WIDE_ROWS) // WIDE_ROWS // len('"aa":1,')
+    return [
+        {"rowIndex": 2 + row} | {wide(at): mark % 10 for at in range(columns)}
+        for row in range(WIDE_ROWS)
+    ]
 
 
+def keyed(number: int, *, is_mixed: bool) -> object:
+    """Upserts by 16 numbers; mixed, each has another pattern of numbers and texts."""
+    rows = []
+    for row in range(500):
+        keys = [(number * 1500) + row * 3 + at for at in range(KEYS)]
+        is_text = [is_mixed and row >> at & 1 for at in range(KEYS)]
+        values = [str(key) if text else key for key, text in zip(keys, is_text, strict=True)]
+        rows.append(dict(zip(KEY_NAMES, values, strict=True)) | {"v": f"n{number}"})
+    return rows
+
+
+def create(number: int) -> tuple[str, object]:
+    return "", [texts(BODY_BYTES // 500, 60, f"{number}-{row}") for row in range(500)]
+
+
+def upsert_long(number: int) -> tuple[str, object]:
+    numbers = range(250 * number, 250 * number + 500)
+    return "?on_conflict=a,c", [{"a": at, "c": f"c{at}", "b": f"n{number}"} for at in numbers]
+
+
+def upsert_wide(number: int) -> tuple[str, object]:
+    fields = {wide(at): f"n{number}" for at in range(1, 100)}
+    rows = [{wide(0): f"v{row}", LAST: f"g{row % 5}"} | fields for row in range(400)]
+    return f"?on_conflict={LAST},{wide(0)}", rows
+
+
+def upsert_names(number: int) -> tuple[str, object]:
+    """More names than are allowed, none of which the rows have."""
+    return f"?on_conflict={','.join(map(wide, range(900)))}", [{"v": number}] * 500
+
+
+def by_keys(number: int, *, is_mixed: bool = False) -> tuple[str, object]:
+    return f"?on_conflict={','.join(KEY_NAMES)}", keyed(number, is_mixed=is_mixed)
+
+
+def long_range(number: int) -> tuple[str, object]:
+    return where(a={"$gte": number * 100, "$lt": number * 100 + 100}), {"b": f"n{number}"}
+
+
+def by_texts(number: int) -> tuple[str, object]:
+    return where(**{wide(899): {"$gt": ""}, wide(898): {"$gt": ""}}), {wide(0): f"n{number}"}
+
+
+W = "Wide"
 SHAPES: Sequence[Write] = (
-    Write(name="create-500-wide", method="POST", sheet="Wide",
-          make=lambda n: ("", [row_of_texts(BODY_BYTES // 500, 60, f"{n}-{row}") for row in range(500)])),
-    Write(name="list-500x1-wide", method="PATCH", sheet="Wide",
-          make=lambda n: ("", listed(500, 1, n))),
-    Write(name="list-500x100-wide", method="PATCH", sheet="Wide",
-          make=lambda n: ("", listed(500, 100, n))),
-    Write(name="list-100x400-alternate", method="PATCH", sheet="Wide",
-          make=lambda n: ("", listed(100, 400, n, step=2))),
-    Write(name="list-500x2-hull", method="PATCH", sheet="Wide",
-          make=lambda n: ("", listed(500, 2, n, step=897))),
-    Write(name="list-100-full", method="PATCH", sheet="Full",
-          make=lambda n: ("", listed(100, 2, n))),
-    Write(name="put-row-full", method="PUT", sheet="Full/5",
-          make=lambda n: ("", row_of_texts(BODY_BYTES, 899, n))),
-    Write(name="patch-4kb-wide", method="PATCH", sheet="Wide",
-          make=lambda n: (all_wide(n), row_of_texts(4_000, 200, n))),
-    Write(name="patch-899-wide", method="PATCH", sheet="Wide",
-          make=lambda n: (all_wide(n), row_of_texts(70_000, 899, n))),
-    Write(name="patch-8mib-wide", method="PATCH", sheet="Wide",
-          make=lambda n: (all_wide(n), row_of_texts(80_000, 60, n))),
-    Write(name="patch-100mib-wide", method="PATCH", sheet="Wide",
-          make=lambda n: (all_wide(n), row_of_texts(BODY_BYTES, 60, n))),
-    Write(name="patch-100-full", method="PATCH", sheet="Full",
-          make=lambda n: (where(f899={"$gt": ""}, f898={"$gt": ""}), {"f0": f"n{n}"})),
-    Write(name="patch-100-long", method="PATCH", sheet="Long",
-          make=lambda n: (where(a={"$gte": n * 100, "$lt": n * 100 + 100}), {"b": f"n{n}"})),
-    Write(name="delete-100-wide", method="DELETE", sheet="Wide",
-          make=lambda n: (all_wide(n), None)),
-    Write(name="clear-100-wide", method="DELETE", sheet="Wide", delete="clear",
-          make=lambda n: (all_wide(n), None)),
-    Write(name="upsert-500-long", method="POST", sheet="Long",
-          make=lambda n: ("?on_conflict=a,c", [{"a": 250 * n + row, "c": f"c{250 * n + row}", "b": f"n{n}"}
-                                              for row in range(500)])),
-    Write(name="upsert-16-numbers", method="POST", sheet="Numbers",
-          make=lambda n: ("?on_conflict=" + ",".join(f"k{at}" for at in range(KEYS)),
-                          [row | {"v": f"n{n}"} for row in keyed(500, KEYS, n * 1500)])),
-    Write(name="upsert-16-mixed", method="POST", sheet="Numbers",
-          make=lambda n: ("?on_conflict=" + ",".join(f"k{at}" for at in range(KEYS)),
-                          [{key: (value if (at >> int(key[1:])) & 1 else str(value))
-                            for key, value in row.items()} | {"v": f"n{n}"}
-                           for at, row in enumerate(keyed(500, KEYS, n * 1500))])),
-    Write(name="upsert-500-wide", method="POST", sheet="Wide",
-          make=lambda n: ("?on_conflict=f899,f0",
-                          [{"f0": f"v{row}", "f899": f"g{row % 5}"} | {wide(at): f"n{n}" for at in range(1, 100)}
-                           for row in range(400)])),
-    Write(name="upsert-2650-names", method="POST", sheet="Wide",
-          make=lambda n: ("?on_conflict=" + ",".join(_name(at) for at in range(2_650)),
-                          [{"a": n}] * 500)),
-)  # fmt: skip
-
-
-def _name(at: int) -> str:
-    digits = "abcdefghijklmnopqrst"
-    return digits[at // 400] + digits[at // 20 % 20] + digits[at % 20]
+    Write("create-500-wide", "POST", W, create),
+    Write("list-500x1-wide", "PATCH", W, lambda n: ("", listed(500, 1, n))),
+    Write("list-500x100-wide", "PATCH", W, lambda n: ("", listed(500, 100, n))),
+    Write("list-500x100-keyed", "PATCH", W, lambda n: ("", listed(500, 100, n)), is_keyed=True),
+    Write("list-tiny-wide", "PATCH", W, lambda n: ("", tiny(n))),
+    Write("list-100x400-alternate", "PATCH", W, lambda n: ("", listed(100, 400, n, step=2))),
+    Write("list-500x2-hull", "PATCH", W, lambda n: ("", listed(500, 2, n, step=897))),
+    Write("list-100-full", "PATCH", "Full", lambda n: ("", listed(100, 2, n))),
+    Write("put-row-full", "PUT", "Full/5", lambda n: ("", texts(BODY_BYTES, 899, n))),
+    Write("patch-4kb-wide", "PATCH", W, lambda n: (group(n), texts(4_000, 200, n))),
+    Write("patch-899-wide", "PATCH", W, lambda n: (group(n), texts(70_000, 899, n))),
+    Write("patch-8mib-wide", "PATCH", W, lambda n: (group(0), texts(80_000, 60, n))),
+    Write("patch-100mib-wide", "PATCH", W, lambda n: (group(n), texts(BODY_BYTES, 60, n))),
+    Write("patch-100-full", "PATCH", "Full", by_texts),
+    Write("patch-100-long", "PATCH", "Long", long_range),
+    Write("delete-100-wide", "DELETE", W, lambda n: (group(n), None)),
+    Write("clear-100-wide", "DELETE", W, lambda n: (group(n), None), delete="clear"),
+    Write("upsert-500-long", "POST", "Long", upsert_long),
+    Write("upsert-16-numbers", "POST", "Numbers", by_keys),
+    Write("upsert-16-mixed", "POST", "Numbers", partial(by_keys, is_mixed=True)),
+    Write("upsert-400-wide", "POST", W, upsert_wide),
+    Write("upsert-900-names", "POST", W, upsert_names),
+)
 
 
 def write_worksheets(folder: Path) -> None:
     """The seeds of the worksheets."""
     write_worksheet(folder / f"{WORKSHEET}.csv", SMALL_ROWS)
     names = [wide(at) for at in range(WIDE_COLUMNS)]
+    between = ["cell"] * (WIDE_COLUMNS - 2)
     sheets: Mapping[str, tuple[Sequence[str], Iterator[Sequence[object]]]] = {
-        "Wide": (
-            names,
-            ([f"v{row}"] + ["cell"] * (WIDE_COLUMNS - 2) + [f"g{row % 5}"] for row in range(WIDE_ROWS)),
-        ),
-        "Full": (names, (["z" * FULL_CHARACTERS] * WIDE_COLUMNS for _ in range(FULL_ROWS - 10))),
-        "Long": (["a", "b", "c", "d"], ([row, f"b{row}", f"c{row}", row % 7] for row in range(LONG_ROWS))),
+        "Wide": (names, ([f"v{row}", *between, f"g{row % 5}"] for row in range(WIDE_ROWS))),
+        "Full": (names, (["z" * FULL_CHARACTERS] * WIDE_COLUMNS for _ in range(FULL_ROWS))),
+        "Long": ("abcd", ([row, f"b{row}", f"c{row}", row % 7] for row in range(LONG_ROWS))),
         "Numbers": (
-            [*(f"k{at}" for at in range(KEYS)), "v"],
-            ([row * 3 + at for at in range(KEYS)] + ["old"] for row in range(KEY_ROWS)),
+            [*KEY_NAMES, "v"],
+            ([*range(row * 3, row * 3 + KEYS), "old"] for row in range(KEY_ROWS)),
         ),
-    }  # fmt: skip
+    }
     for name, (header, rows) in sheets.items():
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
@@ -218,36 +240,34 @@ def main() -> None:
 
 def report_shape(shape: Write, at_once: Sequence[int]) -> int:
     """The lines of a shape; how many of them miss a goal."""
-    missed, number = 0, 0
-    with tempfile.TemporaryDirectory() as directory:
+    missed = number = 0
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         folder = Path(directory)
-        write_worksheets_into = folder / "seed" / SPREADSHEET
-        write_worksheets_into.mkdir(parents=True)
-        write_worksheets(write_worksheets_into)
-        with emulating(folder) as google:
-            config = folder / "config.toml"
-            config.write_text(SETTINGS.format(google=google, delete=shape.delete), "utf-8")
-            site, small = make_site(config, "paid", "--delete"), make_site(config, "paid")
-            with (
-                gateway(site) as running,
-                neighbours(running.url, small.headers, SMALL_ROWS) as others,
-            ):
-                for count in at_once:
-                    _warm(running, site, shape)
-                    time.sleep(SETTLING_SECONDS)
-                    before = resident_megabytes(running.pid)
-                    Path(f"/proc/{running.pid}/clear_refs").write_text("5", "ascii")
-                    others.begin()
-                    began = time.perf_counter()
-                    with ThreadPoolExecutor(count) as pool:
-                        asked = [shape.request(number + at) for at in range(count)]
-                        answers = [*pool.map(partial(_answer, running, site, shape.method), asked)]
-                    seconds = time.perf_counter() - began
-                    time.sleep(SETTLING_SECONDS)
-                    observed = others.end()
-                    megabytes = peak_megabytes(running.pid) - before
-                    missed += report(shape, count, answers, seconds, observed, megabytes)
-                    number += count
+        seed = folder / "seed" / SPREADSHEET
+        seed.mkdir(parents=True)
+        write_worksheets(seed)
+        google = stack.enter_context(emulating(folder))
+        config = folder / "config.toml"
+        config.write_text(SETTINGS.format(google=google, delete=shape.delete), "utf-8")
+        site, small = make_site(config, "paid", "--delete"), make_site(config, "paid")
+        running = stack.enter_context(gateway(site))
+        others = stack.enter_context(neighbours(running.url, small.headers, SMALL_ROWS))
+        for count in at_once:
+            _warm(running, site, shape)
+            time.sleep(SETTLING_SECONDS)
+            before = resident_megabytes(running.pid)
+            Path(f"/proc/{running.pid}/clear_refs").write_text("5", "ascii")
+            asked = [shape.request(number + at) for at in range(count)]
+            others.begin()
+            began = time.perf_counter()
+            with ThreadPoolExecutor(count) as pool:
+                answers = [*pool.map(partial(_answer, running, site, shape.method), asked)]
+            seconds = time.perf_counter() - began
+            time.sleep(SETTLING_SECONDS)
+            observed = others.end()
+            megabytes = peak_megabytes(running.pid) - before
+            missed += report(shape, count, answers, seconds, observed, megabytes)
+            number += count
     return missed
 
 
@@ -260,11 +280,14 @@ def _warm(running: Running, site: Site, shape: Write) -> None:
 
 
 def _answer(
-    running: Running, site: Site, method: str, asked: tuple[str, bytes | None]
+    running: Running,
+    site: Site,
+    method: str,
+    asked: tuple[str, bytes | None, Mapping[str, str]],
 ) -> tuple[int, str]:
     """Status and code of an answer."""
-    path, body = asked
-    headers = site.headers | {"Content-Type": "application/json"}
+    path, body, key = asked
+    headers = site.headers | {"Content-Type": "application/json", **key}
     status, answer = ask(running.url, method, path, headers, TIMEOUT_SECONDS, body)
     return status, "" if status < 400 else f" {json.loads(answer).get('code')}"
 

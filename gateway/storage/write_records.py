@@ -146,7 +146,9 @@ def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, obje
     identity = sending.identity
     if identity is None:
         raise ValueError("a write without an identity has no record")
-    cells = [[shortened(value, identity.texts) for value in row] for row in sending.rows]
+    cells = sending.rows
+    if identity.texts:
+        cells = [[shortened(value, identity.texts) for value in row] for row in sending.rows]
     return {
         **_record(identity, now, first_row=sending.first_row, rows=_json(cells), answer=None),
         "numbers": _json(sending.numbers),

@@ -74,7 +74,7 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
     """The answer as JSON, digests for the long texts among these; of an error what its class does
     not know."""
     if not isinstance(answer, GatewayError):
-        results = _with_values(answer, lambda value: shortened(value, texts))
+        results = _with_values(answer, lambda value: shortened(value, texts)) if texts else answer
         return msgspec.json.encode(_Kept(results=results)).decode()
     failure = _Failure(
         error=type(answer).__name__,

@@ -4,7 +4,7 @@ Rules: JSON is encoded here, so that its size is known. The size of a record is 
 plus a constant.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -146,7 +146,7 @@ def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, obje
     identity = sending.identity
     if identity is None:
         raise ValueError("a write without an identity has no record")
-    cells = sending.rows
+    cells: Sequence[Sequence[object]] = sending.rows
     if identity.texts:
         cells = [[shortened(value, identity.texts) for value in row] for row in sending.rows]
     return {

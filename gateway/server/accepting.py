@@ -2,11 +2,10 @@
 
 Rules:
 - uvloop accepts one connection in each turn of the loop (libuv's `uv__server_io`), and a turn with
-  many busy clients takes long. So all that wait are accepted here: every 0.1 s, and in each turn
-  while there are any.
+  many busy clients takes long. So each new connection has all others accepted that wait.
 - Accepting all connections here would cost a single one 14 % of the instructions of its request.
 - A batch is bounded, so that a crowd of new connections does not hold up those that are open.
-- Without descriptors for another connection nothing is accepted until the next look.
+- Without descriptors for another connection nothing is accepted until the loop accepts one.
 """
 
 import asyncio
@@ -17,7 +16,6 @@ from gateway.telemetry.events import request_failed
 
 BATCH = 256
 """Connections accepted in one turn of the loop, which take some 10 ms."""
-LOOK_SECONDS = 0.1
 
 
 class Acceptor:
@@ -35,32 +33,37 @@ class Acceptor:
         self._connecting: set[asyncio.Task[None]] = set()
         for each in listening:
             each.setblocking(False)
-        self._next_look = loop.call_later(0, self._look)
+        self._is_due = False
+
+    def look_soon(self) -> None:
+        """Accept what else waits in the next turn of the loop; each new connection calls this."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._look)
 
     async def end(self, max_waiting: int) -> None:
         """Accept up to `max_waiting` connections more of each socket, and close the sockets."""
-        self._next_look.cancel()
-        for each in self._listening:
+        listening, self._listening = self._listening, ()
+        for each in listening:
             self._accept(each, max_waiting)
             each.close()
         while self._connecting:
             await asyncio.wait(self._connecting)
 
     def _look(self) -> None:
-        found = sum([self._accept(each, BATCH) for each in self._listening])
-        self._next_look = self._loop.call_later(0 if found else LOOK_SECONDS, self._look)
+        self._is_due = False
+        for each in self._listening:
+            self._accept(each, BATCH)
 
-    def _accept(self, listening: socket.socket, count: int) -> int:
-        """Accept up to `count` connections; returns how many there were."""
-        for accepted_before in range(count):
+    def _accept(self, listening: socket.socket, count: int) -> None:
+        for _ in range(count):
             try:
                 accepted, _ = listening.accept()
             except OSError:  # none waits, or there is no descriptor
-                return accepted_before
+                return
             task = self._loop.create_task(self._connect(accepted))
             self._connecting.add(task)
             task.add_done_callback(self._connecting.discard)
-        return count
 
     async def _connect(self, accepted: socket.socket) -> None:
         try:

@@ -70,6 +70,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self.edge.acceptor is not None:
+            self.edge.acceptor.look_soon()
         transport.set_protocol(BoundedReads(self, self.edge.buffer))
         transport.set_write_buffer_limits(
             0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.server.accepting import Acceptor
 from gateway.server.pipelines import Pipelines
 from gateway.server.refusals import refusing_app
 from gateway.server.slots import Slots
@@ -42,4 +43,5 @@ class Edge:
         """Where all connections read into, each in its turn."""
         self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
         self.pipelines = Pipelines()
+        self.acceptor: Acceptor | None = None
         self.is_draining = False

@@ -57,7 +57,7 @@ class GatewayServer(uvicorn.Server):
             app_state=self.lifespan.state,
             _loop=loop,
         )
-        self._acceptor = Acceptor([each.dup() for each in sockets or ()], make, loop)
+        self._edge.acceptor = Acceptor([each.dup() for each in sockets or ()], make, loop)
         self._sweeping = asyncio.create_task(
             self._edge.sweeper.run(self.server_state.connections)  # type: ignore[arg-type]
         )
@@ -69,7 +69,9 @@ class GatewayServer(uvicorn.Server):
         self._edge.is_draining = True
         for server in self.servers:
             server.close()
-        await self._acceptor.end(0 if self._is_inherited else self.config.backlog + 1)
+        if self._edge.acceptor is not None:
+            max_waiting = 0 if self._is_inherited else self.config.backlog + 1
+            await self._edge.acceptor.end(max_waiting)
         try:
             await super().shutdown(sockets)
         finally:

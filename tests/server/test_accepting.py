@@ -12,7 +12,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from gateway.server.accepting import BATCH, LOOK_SECONDS, Acceptor
+from gateway.server.accepting import BATCH, Acceptor
 from gateway.server.pipelines import PER_TURN
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
@@ -49,25 +49,14 @@ class Listening:
 
 
 @dataclass
-class Timer:
-    seconds: float
-    callback: Callable[[], None]
-    is_cancelled: bool = False
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-@dataclass
 class Loop:
     """The part of a loop that an acceptor uses, without time."""
 
-    timers: list[Timer] = field(default_factory=list)
+    called: list[Callable[[], None]] = field(default_factory=list)
     connected: int = 0
 
-    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        self.timers.append(Timer(seconds, callback))
-        return self.timers[-1]
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self.called.append(callback)
 
     def create_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return asyncio.get_running_loop().create_task(work)
@@ -85,33 +74,36 @@ class Accepting:
         listening, loop = cast(Any, self.listening), cast(Any, self.loop)
         self.acceptor = Acceptor([listening], asyncio.Protocol, loop)
 
-    async def look(self) -> tuple[float, int]:
-        """The acceptor's next look: after how long it comes, and all connections after it."""
-        timer = self.loop.timers[-1]
-        timer.callback()
+    async def look(self) -> int:
+        """A connection has come, and the next turn of the loop; all connections after it."""
+        self.acceptor.look_soon()
+        self.loop.called.pop()()
         await settled()
-        return timer.seconds, self.loop.connected
+        return self.loop.connected
 
 
 async def test_all_that_wait_are_accepted_in_batches() -> None:
-    """The next look is in the next turn of the loop while there are any, then later."""
+    """Each new connection has a batch accepted, in the next turn of the loop."""
     accepting = Accepting([None] * (BATCH + 1))
-    looks = [await accepting.look() for _ in range(4)]
 
-    assert looks == [
-        (0, BATCH),
-        (0, BATCH + 1),
-        (0, BATCH + 1),
-        (LOOK_SECONDS, BATCH + 1),
-    ]
+    assert [await accepting.look() for _ in range(3)] == [BATCH, BATCH + 1, BATCH + 1]
 
 
-async def test_accepting_pauses_without_descriptors() -> None:
-    """The error does not come again in each turn of the loop; connections wait meanwhile."""
+async def test_many_new_connections_look_once_in_a_turn() -> None:
+    """A look is scheduled once until it is done."""
+    accepting = Accepting([None])
+    for _ in range(3):
+        accepting.acceptor.look_soon()
+
+    assert len(accepting.loop.called) == 1
+
+
+async def test_accepting_ends_without_descriptors() -> None:
+    """The error does not come again in each turn of the loop: the next connection has us look."""
     accepting = Accepting([NO_DESCRIPTORS, None])
-    looks = [await accepting.look() for _ in range(3)]
 
-    assert looks == [(0, 0), (LOOK_SECONDS, 1), (0, 1)]
+    assert [await accepting.look() for _ in range(2)] == [0, 1]
+    assert accepting.loop.called == []
 
 
 @pytest.mark.parametrize("most", [0, 2 * BATCH], ids=["inherited", "own"])
@@ -122,7 +114,7 @@ async def test_the_end_accepts_what_may_be_accepted(most: int) -> None:
 
     assert accepting.loop.connected == most
     assert accepting.listening.is_closed
-    assert [timer.is_cancelled for timer in accepting.loop.timers] == [True]
+    assert await accepting.look() == most
 
 
 async def test_a_connection_that_fails_is_closed() -> None:

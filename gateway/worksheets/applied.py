@@ -133,25 +133,21 @@ class AppliedReader:
         is_found = not is_lost and None not in placed
         if creates and not is_found:
             header, placed = await self._located(worksheet, creates, sent.after_row)
-        seen_rows = await self.scheduler.build(_seen(sent.asked, blocks))
-        removed = {row: texts for each in writes for row, texts in each.removed.items()}
-        effect: Effect | None = None
-        if is_found and header.cells == sent.header.cells and len(seen_rows) == len(changes):
-            patches = await self.scheduler.build(_patches(seen_rows, creates, placed))
+        outcomes, patches = await self.scheduler.build(
+            _outcomes_and_patches(writes, sent, header, blocks, placed, is_lost=is_lost)
+        )
+        if view is not None and patches is not None and is_found:
+            removed = {row: texts for each in writes for row, texts in each.removed.items()}
+            _keep(worksheet, view, header, sent.sent_seconds, placed, removed=removed)
+            extent = worksheet.header.last()
             effect = Effect(
                 header=header,
                 rows=patches,
                 before=removed or {change.row: change.displayed for change in changes},
                 removed=sorted(removed),
+                last_row=extent.last_row if extent else 0,
             )
-        outcomes = await self.scheduler.build(
-            _outcomes(writes, sent.header, header, placed, seen_rows, is_lost=is_lost)
-        )
-        if view is not None and effect is not None:
-            _keep(worksheet, view, header, sent.sent_seconds, placed, removed=removed)
-            extent = worksheet.header.last()
-            last_row = extent.last_row if extent else 0
-            await worksheet.take_in(replace(effect, last_row=last_row))
+            await worksheet.take_in(effect)
         else:
             worksheet.forget()
             worksheet.header.forget()
@@ -313,26 +309,32 @@ def _seen(asked: Sequence[Asked], blocks: Sequence[Block]) -> Work[Seen]:
     return seen
 
 
-def _outcomes(
+def _outcomes_and_patches(
     writes: Sequence[Planned],
-    before: Header,
-    after: Header,
+    sent: SentBatch,
+    header: Header,
+    blocks: Sequence[Block],
     placed: Sequence[_Placed | None],
-    seen: Seen,
     *,
     is_lost: bool,
-) -> Work[dict[int, Outcome]]:
+) -> Work[tuple[dict[int, Outcome], Sequence[RowPatch] | None]]:
+    """How each write ended, and the rows as they are now; None if not all of them were seen."""
+    seen = yield from _seen(sent.asked, blocks)
     places = iter(placed)
     outcomes: dict[int, Outcome] = {}
     for each in writes:
         at = next(places) if each.created else None
         try:
-            results = yield from _results(each, before, after, at, seen, is_lost)
+            results = yield from _results(each, sent.header, header, at, seen, is_lost)
         except GatewayError as error:
             outcomes[each.index] = error
         else:
             outcomes[each.index] = results
-    return outcomes
+    is_all = len(seen) == sum(len(each.changes) for each in writes)
+    if not is_all or header.cells != sent.header.cells:
+        return outcomes, None
+    creates = [each.created.rows for each in writes if each.created]
+    return outcomes, (yield from _patches(seen, creates, placed))
 
 
 def _results(

@@ -47,6 +47,7 @@ from gateway.table.header import Header
 from gateway.table.steps import OutOfSteps, Work
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
+    Asked,
     answer_ranges,
     asked_cells,
     emptied_rows,
@@ -386,12 +387,7 @@ class FencedWriter:
         fence = self._fences.new()
         await self._lock.opening(worksheet.id, fence)
         writes, unnoted = await self._noted(plan, fence)
-        requests = await self._scheduler.build(requests_of(writes, plan.emptied))
-        asked = await self._scheduler.build(asked_cells(writes))
-        has_new_rows = any(each.created for each in writes)
-        ranges = await self._scheduler.build(
-            answer_ranges(worksheet.id, plan.after_row, asked, has_new_rows=has_new_rows)
-        )
+        requests, asked, ranges = await self._scheduler.build(_request(worksheet.id, plan, writes))
         age_seconds = worksheet.header.now() - plan.looked_at
         if not writes:
             return unnoted
@@ -558,3 +554,14 @@ class FencedWriter:
                 each.index: number_unknown(error) if each.identity is None else later
                 for each in writes
             }
+
+
+def _request(
+    worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]
+) -> Work[tuple[Sequence[tuple[Change, Planned]], Sequence[Asked], Sequence[str]]]:
+    """The requests of a batch, the cells of changed rows to ask back, and the ranges to ask for."""
+    requests = yield from requests_of(writes, plan.emptied)
+    asked = yield from asked_cells(writes)
+    has_new_rows = any(each.created for each in writes)
+    ranges = yield from answer_ranges(worksheet, plan.after_row, asked, has_new_rows=has_new_rows)
+    return requests, asked, ranges

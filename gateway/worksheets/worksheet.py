@@ -31,7 +31,7 @@ from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
-from gateway.table.steps import finish
+from gateway.table.steps import Work, finish
 from gateway.worksheets.demand import Demand
 from gateway.worksheets.effects import Effects
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
@@ -229,10 +229,14 @@ class Worksheet:
 
     async def take_in(self, effect: Effect) -> None:
         """Take in a confirmed write as `written` does; others run while its cells are patched."""
-        changed: dict[Snapshot, Snapshot | None] = {}
-        for snapshot in self.snapshots():
-            changed[snapshot] = await self._resources.scheduler.build(snapshot.changed(effect))
-        self.written(effect, changed)
+
+        def after(snapshots: Sequence[Snapshot]) -> Work[Mapping[Snapshot, Snapshot | None]]:
+            changed: dict[Snapshot, Snapshot | None] = {}
+            for each in snapshots:
+                changed[each] = yield from each.changed(effect)
+            return changed
+
+        self.written(effect, await self._resources.scheduler.build(after(self.snapshots())))
 
     def written(
         self, effect: Effect, changed: Mapping[Snapshot, Snapshot | None] | None = None

@@ -186,7 +186,7 @@ def test_all_that_a_write_does_is_counted(make: Callable[[], Work[object]]) -> N
     assert uncounted(make(), BESIDE) == ""
 
 
-_gathered = RowChange.values.func
+_gathered: Callable[[RowChange], Mapping[int, object]] = vars(RowChange)["values"].func
 
 
 def rebuilding(change: RowChange) -> Mapping[int, object]:

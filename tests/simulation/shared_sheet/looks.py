@@ -55,9 +55,11 @@ class NotedSheets:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+    ) -> SheetView:
         began = time.monotonic()
-        view = await self._inner.read_sheet(spreadsheet, ranges)
+        view = await self._inner.read_sheet(spreadsheet, ranges, has_values=has_values)
         self._seen |= dict.fromkeys(_rows(ranges), Look(began, time.monotonic()))
         return view
 

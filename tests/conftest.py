@@ -35,8 +35,8 @@ SLOW: Mapping[str, str] = {
         client faults planted
     """,
     "cluster": """
-        key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
-        storm workers write_lock write_lock_outages
+        garbage_rates garbage_rows key_rates key_rates_processes processes rolling_upgrade
+        shared_rows shared_rows_outages storm workers write_lock write_lock_outages
     """,
     "contract": """
         place

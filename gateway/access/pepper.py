@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gateway.settings.model import AccessSettings, ConfigError
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 from gateway.storage.key_store import KeyStore
 
 LENGTH = 32
@@ -102,9 +102,9 @@ def _create(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with os.fdopen(open_private(own_target(path), os.O_RDONLY), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
-        pepper = file.read()
+        pepper = file.read(LENGTH + 1)
     if is_open_to_others(mode):
         raise ConfigError(
             [f"access.pepper: {path} is open to other users of this machine: {HOW_TO_MEND}"]

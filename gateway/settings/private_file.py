@@ -1,9 +1,14 @@
-"""Permissions of files with secrets."""
+"""Files of the gateway's own: their permissions, and no links that others placed there."""
 
+import errno
 import os
 import stat
+from pathlib import Path
 
 HOW_TO_MEND = "run chmod 600 on it"
+
+_NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Follow no link, and do not wait for the other end of a pipe."""
 
 
 def is_open_to_others(mode: int) -> bool:
@@ -14,3 +19,28 @@ def is_open_to_others(mode: int) -> bool:
 def is_changeable_by_others(mode: int) -> bool:
     """True if other users can write to a file of this mode."""
     return os.name == "posix" and bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Open a file, created for its owner alone if it is missing; returns its descriptor.
+
+    Raises OSError if the path is a symbolic link: what is written would reach another file.
+    """
+    try:
+        return os.open(path, flags | _NO_LINK, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a symbolic link: delete it") from error
+
+
+def own_target(path: Path) -> Path:
+    """The file that an operator's link leads to, or the path itself.
+
+    Raises OSError if the link is of another user than this one and root.
+    """
+    if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
+        raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it")
+    return Path(
+        os.path.realpath(path)
+    )  # raises nothing for a link to itself, which cannot be opened

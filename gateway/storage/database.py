@@ -7,7 +7,9 @@ Rules:
 - No text contains a URL, which may contain a password.
 """
 
+import errno
 import os
+import stat
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -34,7 +36,7 @@ from sqlalchemy.pool import NullPool
 
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 
 BUSY_TIMEOUT_MS = 5000
 APPLICATION = "sheets-gateway"
@@ -285,9 +287,14 @@ def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
 
 
 def _create_private(database: Path) -> None:
-    # SQLite gives its side files this file's mode. An unusable file must fail here: if connecting
-    # fails, aiosqlite's thread may outlive the event loop.
-    os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
+    # SQLite gives its side files this file's mode, and follows no links to them. An unusable file
+    # must fail here: if connecting fails, aiosqlite's thread may outlive the event loop.
+    descriptor = open_private(own_target(database))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+    finally:
+        os.close(descriptor)
 
 
 def _check_private(database: Path) -> None:

@@ -76,6 +76,9 @@ SLOW: Mapping[str, str] = {
         fire fleet linear monotonic overwritten reads_freshness reads_joining reads_load
         reads_outage reads_own_writes shared_sheet verbs
     """,
+    "storage": """
+        damaged_rows
+    """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.
 

@@ -137,17 +137,20 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
+    damaged: list[Exception] = []
 
     async def fetch() -> Sequence["KeyRecord"]:
         async with KeyStore.open(settings.access.database) as store:
-            return await store.list()
+            return await store.list(damaged.append)
 
     records = run(fetch())
     if as_json:
         typer.echo(json.dumps([described(record) for record in records]))
-        return
-    for line in listing(records):
-        typer.echo(line)
+    else:
+        for line in listing(records):
+            typer.echo(line)
+    if damaged:
+        fail([f"access.database: {each}" for each in damaged], status=1)
 
 
 @keys.command("revoke")

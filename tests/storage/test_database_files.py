@@ -138,3 +138,44 @@ async def test_a_pipe_is_no_store(file: Path) -> None:
     with pytest.raises(ConfigError, match="it is not a file"):
         async with KeyStore.open(file):
             pass
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("UPDATE alembic_version SET version_num = 'abc123'", "database of another program"),
+        ("UPDATE alembic_version SET version_num = X'00'", "database of another program"),
+        ("UPDATE alembic_version SET version_num = '0001'", "already exists"),
+        ("DELETE FROM alembic_version", "already exists"),
+        ("DROP TABLE idempotency_records", "the tables idempotency_records are missing in it"),
+    ],
+)
+async def test_a_damaged_schema_is_reported(file: Path, sql: str, problem: str) -> None:
+    """An operator reads one line, and no traceback."""
+    async with KeyStore.open(file):
+        pass
+    with closing(sqlite3.connect(file)) as other:
+        other.execute(sql)
+        other.commit()
+
+    with pytest.raises(ConfigError) as refusal:
+        async with KeyStore.open(file):
+            pass
+    (text,) = refusal.value.problems
+    assert text.startswith("access.database: ")
+    assert problem in text
+
+
+async def test_a_store_of_a_later_version_is_used(file: Path) -> None:
+    """Migrations only add: tables and columns that this version does not know are left alone."""
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("UPDATE alembic_version SET version_num = '0099'")
+        other.execute("CREATE TABLE later (id INTEGER)")
+        other.execute("ALTER TABLE api_keys ADD COLUMN later VARCHAR")
+        other.commit()
+    async with KeyStore.open(file) as store:
+        found = await active(store)
+
+    assert found == {b"1": RECORD}

@@ -35,8 +35,8 @@ SLOW: Mapping[str, str] = {
         client faults planted
     """,
     "cluster": """
-        key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
-        storm workers write_lock write_lock_outages
+        garbage_rates garbage_rows key_rates key_rates_processes processes rolling_upgrade
+        shared_rows shared_rows_outages storm workers write_lock write_lock_outages
     """,
     "contract": """
         place
@@ -75,6 +75,9 @@ SLOW: Mapping[str, str] = {
     "simulation": """
         fire fleet linear monotonic overwritten reads_freshness reads_joining reads_load
         reads_outage reads_own_writes shared_sheet verbs
+    """,
+    "storage": """
+        damaged_rows
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

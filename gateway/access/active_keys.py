@@ -28,8 +28,9 @@ from cachetools import LRUCache
 from gateway.access.caller import Caller, Grants
 from gateway.errors import KeysUnavailable
 from gateway.settings.plans import PlanSettings
+from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyChange, KeyRecord, StoredKey, record_of
-from gateway.telemetry.events import current_event, last_use_failed, request_failed
+from gateway.telemetry.events import current_event, damaged_row, last_use_failed, request_failed
 
 BELIEVED_SECONDS = 4.5
 REFRESH_SECONDS = 2.0
@@ -117,7 +118,7 @@ class ActiveKeys:
         self._timer = timer
         self._sleep = sleep
         self._keys: dict[bytes, StoredKey] = {}
-        self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(record_of(key), plans))
+        self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(key, plans))
         self._last: KeyChange | None = None
         self._refresh: asyncio.Task[None] | None = None
         self._begun = 0
@@ -156,7 +157,7 @@ class ActiveKeys:
             await asyncio.wait([self._refresh])
 
     async def find(self, digest: bytes) -> Holder | None:
-        """The holder of a digest's key, even if expired; None if the key is unknown or revoked.
+        """The holder of a digest's key, even if expired; None if it is unknown, revoked or damaged.
 
         Raises `KeysUnavailable` if the store fails and no earlier answer is valid.
         """
@@ -262,7 +263,13 @@ class ActiveKeys:
             return await self._store.changes(last, self._clock())
 
 
-def _holder(record: KeyRecord, plans: Mapping[str, PlanSettings]) -> Holder:
+def _holder(key: StoredKey, plans: Mapping[str, PlanSettings]) -> Holder | None:
+    """The holder of a key; None, with a log line, if it is damaged."""
+    try:
+        record = record_of(key)
+    except DamagedRow as error:
+        damaged_row(error.table, error.row, error.problem)
+        return None
     plan = plans.get(record.plan)
     return Holder(
         key_id=record.id,

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gateway.settings.model import AccessSettings, ConfigError
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_regular
+from gateway.settings.private_file import (
+    HOW_TO_MEND,
+    is_open_to_others,
+    open_regular,
+    own_target,
+)
 from gateway.storage.key_store import KeyStore
 
 LENGTH = 32
@@ -102,7 +107,7 @@ def _create(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    with open_regular(path) as file:
+    with open_regular(own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)
     if is_open_to_others(mode):

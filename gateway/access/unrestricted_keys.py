@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gateway.storage.key_store import KeyRecord, KeyStore
-from gateway.telemetry.events import unbounded_keys
+from gateway.telemetry.events import damaged_row, unbounded_keys
 
 
 async def warn_of_unbounded_keys(store: KeyStore, now: datetime) -> None:
-    """Log the IDs of all active keys without spreadsheet restrictions, if any."""
-    key_ids = [record.id for record in unbounded(await store.list(), now)]
+    """Log the IDs of all active keys without spreadsheet restrictions, and damaged keys, if any."""
+    records = await store.list(lambda row: damaged_row(row.table, row.row, row.problem))
+    key_ids = [record.id for record in unbounded(records, now)]
     if key_ids:
         unbounded_keys(key_ids)
 

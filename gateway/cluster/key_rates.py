@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from gateway.access.rates import FRESH_PRICE, Limits
 from gateway.cluster.membership import MICROSECONDS, UNKNOWN_SHARE, Membership
-from gateway.cluster.scripts import EXCHANGE_USE
+from gateway.cluster.scripts import EXCHANGE_USE, MOST_BURSTS
 from gateway.cluster.store import Store, StoreUnavailable
 from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
 
@@ -140,6 +140,9 @@ class SharedGcra:
             self._gcra.full_at = max(full_at, min(by_redis, by_total))
         elif others > 0:
             self._gcra.full_at = max(full_at, by_total if was_lost else by_redis)
+        if self.limit.per_minute:  # whatever Redis says, it is used again after a few bursts
+            latest = now + MOST_BURSTS * self.limit.burst_seconds
+            self._gcra.full_at = min(self._gcra.full_at, latest)
         self._generation, self._total, self._adopted_at = known.generation, known.total, now
         self.sent = 0
         self._is_rejoining = False

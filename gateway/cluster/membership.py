@@ -207,7 +207,7 @@ class Membership:
             return True
         try:
             os.kill(int(pid), 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):  # no process has so large a number
             return True
         except PermissionError:
             return False

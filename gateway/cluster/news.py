@@ -1,9 +1,12 @@
 """What a write did to a worksheet, as the writer tells other processes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
+from gateway.cluster.stored_values import MAX_NEWS_BYTES, decoded
+from gateway.google.rendering import MAX_COLUMNS
 from gateway.table.header import parse_header
 from gateway.table.patch import RowPatch
 from gateway.worksheets.sharing import Missed, News, Seen, Written
@@ -12,27 +15,35 @@ from gateway.worksheets.worksheet import Worksheet
 
 FORMAT = 2
 
-MAX_BYTES = 256 * 1024
-"""After a larger write the others read the worksheet."""
+MAX_ROW = 10_000_000
+"""Google's maximum number of cells of a spreadsheet, and so of rows."""
+
+MAX_CELLS = 1_000_000
+"""Maximum product of rows and columns that news name: they may be widened to it."""
 
 Cell = str | int | float | bool | None
+Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]
+RowOrNone = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROW)]
+Place = Annotated[int, msgspec.Meta(ge=0, lt=MAX_COLUMNS)]
+"""A column, from 0."""
+Texts = Annotated[Sequence[str], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
 class _Patch(msgspec.Struct, frozen=True, array_like=True):
-    row: int
-    texts: Mapping[int, str]
-    values: Mapping[int, Cell]
+    row: Row
+    texts: Mapping[Place, str]
+    values: Mapping[Place, Cell]
 
 
 class _Told(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """News of any kind; one of `missed`, `seen` and the rest is there."""
 
-    header: Sequence[str] = ()
-    missed: int = 0
-    seen: Mapping[int, Sequence[str]] | None = None
+    header: Texts = ()
+    missed: RowOrNone = 0
+    seen: Mapping[Row, Texts] | None = None
     rows: Sequence[_Patch] = ()
-    before: Mapping[int, Sequence[str]] = {}
-    last_row: int = 0
+    before: Mapping[Row, Texts] = {}
+    last_row: RowOrNone = 0
 
 
 class _All(msgspec.Struct, frozen=True, array_like=True):
@@ -51,15 +62,41 @@ def encode_news(news: Sequence[News] | None) -> bytes:
         encoded = msgspec.msgpack.encode(_All(FORMAT, [_told(each) for each in news]))
     except OverflowError:  # a number of more than 64 bits
         return b""
-    return encoded if len(encoded) <= MAX_BYTES else b""
+    return encoded if len(encoded) <= MAX_NEWS_BYTES else b""
 
 
-def take_in(worksheet: Worksheet, encoded: bytes) -> None:
-    """Do to kept rows what the writer did to its own. Raises msgspec's errors before that."""
-    found = _decoder.decode(encoded)
-    if found.format != FORMAT:
-        raise msgspec.ValidationError("another version's news")
-    for each in found.told:
+def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[_Told] | None:
+    """The news of the writes from one epoch to another, in their order; None if any is missing."""
+    following = dict(_links(stored))
+    chain: list[_Told] = []
+    while at != epoch:
+        at, told = following.pop(at, ("", b""))
+        found = decoded(_decoder, told)
+        if found is None or found.format != FORMAT or not all(map(_is_small, found.told)):
+            return None
+        chain += found.told
+    return chain
+
+
+def _links(stored: Iterable[bytes]) -> Iterator[tuple[str, tuple[str, bytes]]]:
+    """Epoch before, epoch after and news of each write."""
+    for each in stored:
+        earlier, _, rest = each.partition(b"\n")
+        later, _, told = rest.partition(b"\n")
+        yield earlier.decode("ascii", "replace"), (later.decode("ascii", "replace"), told)
+
+
+def _is_small(told: _Told) -> bool:
+    """True if all rows that news name, as wide as the widest of them, are not too many cells."""
+    lines = [told.header, *(told.seen or {}).values(), *told.before.values()]
+    places = [place for patch in told.rows for place in (*patch.texts, *patch.values)]
+    width = max([*map(len, lines), *(place + 1 for place in places)])
+    return width * (len(lines) + len(told.rows)) <= MAX_CELLS
+
+
+def take_in(worksheet: Worksheet, news: Iterable[_Told]) -> None:
+    """Do to kept rows what the writer did to its own."""
+    for each in news:
         header = parse_header(each.header)
         if each.missed:
             worksheet.missed(each.missed)

@@ -5,28 +5,48 @@ Rules
   epoch is made anew, so that nothing kept from before is served as fresh.
 - A rendering is a hash of its epoch, the time at which it was read, its digest and its body.
 - Times are microseconds by Redis's clock. If that is set back, what is of the future is read again.
+- Values that no process stores count as missing (`gateway.cluster.stored_values`). A rendering
+  whose fields are damaged begins an epoch: processes may keep its rows, which cannot be compared.
 """
+
+from gateway.cluster.stored_values import MAX_BODY_BYTES, MAX_NEWS_BYTES, READ
+from gateway.google.wire import DIGEST_BYTES
 
 KEPT_SECONDS = 86_400
 NEWS_SECONDS = 300
 MAX_NEWS = 64
 """Writes that a process can take over one by one; after more it reads the worksheet."""
 
-_EPOCH = f"""
+_EPOCH = (
+    READ
+    + f"""
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 
 local function begin(key, epoch)
   redis.call('SET', key, epoch, 'EX', {KEPT_SECONDS})
   return run .. ':' .. epoch
 end
 
+local function stored_epoch(key)
+  local epoch = read('GET', key)
+  return epoch and #epoch <= 64 and string.match(epoch, '^[%w-]+$') and run .. ':' .. epoch
+end
+
 local function epoch_of(key, new)
-  local epoch = redis.call('GET', key)
-  return epoch and run .. ':' .. epoch or begin(key, 'first-' .. new)
+  return stored_epoch(key) or begin(key, 'first-' .. new)
+end
+
+local function rendering(key)
+  local found, is_damaged = read('HMGET', key, 'epoch', 'read_at', 'digest')
+  local epoch, read_at, digest = found[1], number(found[2], 1e17), found[3]
+  if epoch and read_at and digest and #digest == {DIGEST_BYTES} then
+    return {{epoch = epoch, read_at = read_at, digest = digest}}
+  end
+  is_damaged = redis.call('DEL', key) == 1 or is_damaged
+  return {{epoch = '', read_at = 0, digest = ''}}, is_damaged
 end
 """
+)
 
 EPOCHS = (
     _EPOCH
@@ -43,10 +63,10 @@ return reply
 BEGIN = (
     _EPOCH
     + f"""
-local earlier = redis.call('GET', KEYS[1])
-local is_next = earlier and ARGV[2] == run .. ':' .. earlier
+local is_next = stored_epoch(KEYS[1]) == ARGV[2]
 local epoch = begin(KEYS[1], ARGV[1])
 if ARGV[3] ~= '' and is_next then
+  read('LLEN', KEYS[2])
   redis.call('LPUSH', KEYS[2], ARGV[2] .. '\\n' .. epoch .. '\\n' .. ARGV[3])
   redis.call('LTRIM', KEYS[2], 0, {MAX_NEWS - 1})
   redis.call('EXPIRE', KEYS[2], {NEWS_SECONDS})
@@ -61,31 +81,40 @@ did to its rows; nothing if that is not known. Returns: the epoch as others see 
 the one that the writer knows.
 """
 
-NEWS = """
-return redis.call('LRANGE', KEYS[1], 0, -1)
+NEWS = (
+    READ
+    + f"""
+local found = {{}}
+for _, each in ipairs(read('LRANGE', KEYS[1], 0, {MAX_NEWS - 1})) do
+  if #each <= {MAX_NEWS_BYTES + 256} then
+    table.insert(found, each)
+  end
+end
+return found
 """
+)
 """What the last writes did. KEYS: news. Returns: epoch before, epoch after and news of each."""
 
 LOOK = (
     _EPOCH
-    + """
-local epoch = epoch_of(KEYS[1], ARGV[1])
-local found = redis.call('HMGET', KEYS[2], 'epoch', 'read_at', 'digest')
-if found[1] ~= epoch then
-  found = {'', 0, ''}
-end
-local age = now - tonumber(found[2])
-if found[3] ~= '' and age >= 0 and age < tonumber(ARGV[3]) then
-  local body = found[3] ~= ARGV[4] and redis.call('HGET', KEYS[2], 'body') or ''
-  if body ~= '' or found[3] == ARGV[4] then
-    return {epoch, 'found', age, found[3], body, now}
+    + f"""
+local found, is_damaged = rendering(KEYS[2])
+local epoch = is_damaged and begin(KEYS[1], ARGV[1]) or epoch_of(KEYS[1], ARGV[1])
+local digest, age = found.epoch == epoch and found.digest or '', now - found.read_at
+if digest ~= '' and age >= 0 and age < tonumber(ARGV[3]) then
+  local is_known = digest == ARGV[4]
+  local is_small = redis.call('HSTRLEN', KEYS[2], 'body') <= {MAX_BODY_BYTES}
+  local body = not is_known and is_small and redis.call('HGET', KEYS[2], 'body') or ''
+  if body ~= '' or is_known then
+    return {{epoch, 'found', age, digest, body, now}}
   end
 end
-local is_free = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'PX', ARGV[5])
-if not is_free and redis.call('GET', KEYS[3]) == ARGV[2] then
-  is_free = true
+local reader, left = read('GET', KEYS[3]), redis.call('PTTL', KEYS[3])
+local is_free = reader == ARGV[2]
+if not reader or left < 0 or left > tonumber(ARGV[5]) then
+  is_free = redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[5])
 end
-return {epoch, is_free and 'read' or 'wait', 0, found[3], '', now}
+return {{epoch, is_free and 'read' or 'wait', 0, digest, '', now}}
 """
 )
 """A rendering that is young enough, or the task to read it.
@@ -101,25 +130,28 @@ time.
 PUBLISH = (
     _EPOCH
     + f"""
-if ARGV[8] == '1' and redis.call('GET', KEYS[4]) == ARGV[3] then
+if ARGV[8] == '1' and read('GET', KEYS[4]) == ARGV[3] then
   redis.call('DEL', KEYS[4])
 end
 local expected, new, digest, body = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
 local read_at, is_clean = tonumber(ARGV[5]), ARGV[7] == '1'
+local found, is_damaged = rendering(KEYS[2])
+local other, is_other_damaged = rendering(KEYS[3])
+if is_damaged or is_other_damaged then
+  begin(KEYS[1], new)
+end
 local epoch = epoch_of(KEYS[1], new)
 if epoch ~= expected then
   return {{0, epoch}}
 end
-local found = redis.call('HMGET', KEYS[2], 'epoch', 'read_at', 'digest')
-local is_there = found[1] == epoch
-local is_same = is_there and found[3] == digest
-local is_past = is_there and tonumber(found[2]) <= now
-if is_past and not is_same and tonumber(found[2]) >= read_at then
+local is_there = found.epoch == epoch
+local is_same = is_there and found.digest == digest
+local is_past = is_there and found.read_at <= now
+if is_past and not is_same and found.read_at >= read_at then
   return {{0, epoch}}
 end
-local other = redis.call('HMGET', KEYS[3], 'epoch', 'digest', 'read_at')
-local has_other = other[1] == epoch
-local is_of_both = has_other and other[2] == ARGV[9] and tonumber(other[3]) >= tonumber(ARGV[10])
+local has_other = other.epoch == epoch
+local is_of_both = has_other and other.digest == ARGV[9] and other.read_at >= tonumber(ARGV[10])
 local is_first = not is_there and string.find(epoch, ':first-', 1, true)
 if not is_clean or not is_same and (not is_first or has_other and not is_of_both) then
   epoch = begin(KEYS[1], new)
@@ -153,10 +185,13 @@ others must not take it, 1 if its flight ends, the reader's digest of the other 
 when that must have been read. Returns: 1 if it may be served, the epoch.
 """
 
-RELEASE = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then
+RELEASE = (
+    READ
+    + """
+if read('GET', KEYS[1]) == ARGV[1] then
   redis.call('DEL', KEYS[1])
 end
 return 1
 """
+)
 """End a flight that failed. KEYS: flight. ARGV: name of the reader."""

@@ -11,33 +11,54 @@ Rules
 - Nothing of a burst is there where the state was lost or restored, where a process returned, and
   where the rest changed: the last minute may have been full. `stamp` says for what `full_at` holds.
 - A command may arrive late, if Redis hung. A late heartbeat is void: its process did not wait.
+- Values that no process stores count as missing (`gateway.cluster.stored_values`): also a time
+  farther ahead than its limit lasts, so that neither garbage nor a clock that is set blocks longer.
 """
 
-_MEMBERS = """
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+from gateway.cluster.stored_values import READ
+from gateway.google.rate import LONGEST_PAUSE_SECONDS, RECOVERY_SECONDS
 
-local function text(number)
-  return string.format('%.0f', number)
+MOST_BURSTS = 3
+"""The use of a key is known up to that many bursts ahead."""
+
+_RATES = (
+    f"local recovery = {RECOVERY_SECONDS * 1e6:.0f}\n"
+    f"local longest_pause = {LONGEST_PAUSE_SECONDS * 1e6:.0f}\n"
+    """
+local function instant(found, ahead)
+  return number(found, now + ahead + 1000000) or 0
 end
+"""
+)
+"""The longest times of a limit and of a pause that Google's 429s taught; an instant that is not
+farther ahead, or 0."""
 
-local function members(key)
-  local born, turn, all = nil, '0', {}
-  local lines = redis.call('HGETALL', key)
+_MEMBERS = (
+    READ
+    + """
+local function members(key, kept)
+  local born, turn, all = nil, 0, {}
+  local lines = read('HGETALL', key)
   for i = 1, #lines, 2 do
     local name, line = lines[i], lines[i + 1]
     if name == 'born' then
-      born = tonumber(line)
+      born = number(line, now)
     elseif name == 'turn' then
-      turn = line
+      turn = number(line, 1e15) or 0
     else
-      local seen, share, rest = string.match(line, '^(%S+) (%S+) (.*)$')
-      all[name] = {seen = tonumber(seen), share = tonumber(share), name = rest}
+      local seen, share, rest = string.match(line, '^(%d+) (%d%.%d+) (.* %d+)$')
+      seen, share = number(seen, now + kept), tonumber(share)
+      if seen and share <= 1 and #line < 400 then
+        all[name] = {seen = seen, share = share, name = rest}
+      else
+        redis.call('HDEL', key, name)
+      end
     end
   end
-  return born, turn, all
+  return born, text(turn), all
 end
 """
+)
 
 PROBE = """
 redis.call('SET', KEYS[1], 1, 'PX', 1000)
@@ -55,11 +76,11 @@ local silent, settle, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV
 if now > deadline then
   return {0, text(now)}
 end
-local born, turn, all = members(KEYS[1])
+local born, turn, all = members(KEYS[1], kept)
 local mine = all[me]
 local is_lost = last > 0 and not (mine and mine.seen >= last)
 if is_lost then
-  redis.call('HINCRBY', KEYS[1], 'turn', 1)
+  redis.call('HSET', KEYS[1], 'turn', text(turn + 1))
 end
 if not born then
   born = now
@@ -96,17 +117,21 @@ late; or 1, now, number of processes, share in millionths, 1 if the state was lo
 names of the silent ones in turn.
 """
 
-LEAVE = """
-return redis.call('HDEL', KEYS[1], unpack(ARGV))
+LEAVE = (
+    READ
+    + """
+return read('HDEL', KEYS[1], unpack(ARGV))
 """
+)
 """Forget processes. KEYS: members. ARGV: ids."""
 
 TAKE = (
     _MEMBERS
+    + _RATES
     + """
 local me, last, price = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local silent, settle, kept = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local born, turn, all = members(KEYS[1])
+local born, turn, all = members(KEYS[1], kept)
 if not (born and all[me] and all[me].seen >= last) then
   return {0, '500000'}
 end
@@ -134,10 +159,10 @@ end
 local stamp = text(born) .. ':' .. turn .. ':' .. rest
 local rates, wait = {}, 0
 for i = 2, #KEYS do
-  local stored = redis.call(
+  local stored = read(
     'HMGET', KEYS[i], 'full_at', 'stamp', 'quota', 'quota_until', 'pause', 'paused_until')
   local per_minute, burst = tonumber(ARGV[3 + 2 * i]), tonumber(ARGV[4 + 2 * i])
-  local quota, quota_until = tonumber(stored[3] or 0), tonumber(stored[4] or 0)
+  local quota, quota_until = number(stored[3], 1e9) or 0, instant(stored[4], recovery)
   if quota > 0 and quota_until > now and 0.9 * quota < per_minute then
     per_minute, burst = 0.9 * quota, quota - math.floor(0.9 * quota)
   else
@@ -145,18 +170,18 @@ for i = 2, #KEYS do
   end
   local interval, count = limit_of(per_minute, burst)
   local tau = interval * count
-  local full_at = math.max(tonumber(stored[1] or 0), now)
-  local paused_until = math.min(tonumber(stored[6] or 0), now + 60000000)
-  full_at = math.min(full_at, math.max(now, paused_until) + tau)
-  if stored[2] ~= stamp then
+  local known, paused_until = number(stored[1], 1e17), instant(stored[6], longest_pause)
+  local pause = number(stored[5], longest_pause) or 0
+  local full_at = math.min(math.max(known or 0, now), math.max(now, paused_until) + tau)
+  if not known or stored[2] ~= stamp then
     full_at = math.max(full_at, now + tau)
   end
   wait = math.max(wait, full_at + interval - now - tau)
-  rates[i] = {full_at, interval, tau, quota, quota_until, tonumber(stored[5] or 0), paused_until}
+  rates[i] = {full_at, interval, tau, quota, quota_until, pause, paused_until}
 end
 
 local is_taken = price < 0 or wait <= 1
-local reply = {is_taken and 1 or 0, text(wait)}
+local reply = {is_taken and 1 or 0, text(math.min(wait, longest_pause))}
 for i = 2, #KEYS do
   local full_at, interval, tau, quota, quota_until, pause, paused_until = unpack(rates[i])
   if is_taken then
@@ -164,9 +189,8 @@ for i = 2, #KEYS do
   end
   redis.call('HSET', KEYS[i], 'full_at', text(full_at), 'stamp', stamp)
   redis.call('EXPIRE', KEYS[i], 86400)
-  for _, each in ipairs({
-    full_at + interval - now - tau, quota, quota_until - now, paused_until - now, pause
-  }) do
+  local next_call = math.min(full_at + interval - now - tau, longest_pause)
+  for _, each in ipairs({next_call, quota, quota_until - now, paused_until - now, pause}) do
     table.insert(reply, text(each))
   end
 end
@@ -177,22 +201,24 @@ return reply
 
 KEYS: members, rates. ARGV: id, `now` of the last heartbeat, 1 or -1; silent, settled and forgotten
 as for heartbeats; calls per minute and burst of each rate. Returns: 1 if taken, microseconds to
-wait; for each rate the microseconds until its next call, then quota, its time, time and length of
-the pause as in `gateway.google.rate.Learnt`. Only the first two if nothing is known of the rates.
+wait, at most a minute; for each rate the microseconds until its next call, at most a minute, then
+quota, its time, time and length of the pause as in `gateway.google.rate.Learnt`. Only the first two
+if nothing is known of the rates.
 """
 
 LEARN = (
-    _MEMBERS
+    READ
+    + _RATES
     + """
 local quota, quota_until = tonumber(ARGV[1]), now + ARGV[2]
 local paused_until, pause, rest = now + ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local stored = redis.call('HMGET', KEYS[1], 'full_at', 'quota', 'quota_until', 'paused_until')
-local old_until = tonumber(stored[3] or 0)
-if quota > 0 and (old_until < now or quota <= tonumber(stored[2])) then
+local stored = read('HMGET', KEYS[1], 'full_at', 'quota', 'quota_until', 'paused_until')
+local old_quota, old_until = number(stored[2], 1e9) or 0, instant(stored[3], recovery)
+if quota > 0 and (old_until < now or old_quota == 0 or quota <= old_quota) then
   redis.call('HSET', KEYS[1], 'quota', quota, 'quota_until', text(quota_until))
 end
-if pause > 0 and paused_until > tonumber(stored[4] or 0) then
-  local full_at = math.max(tonumber(stored[1] or 0), paused_until + rest)
+if pause > 0 and paused_until > instant(stored[4], longest_pause) then
+  local full_at = math.max(number(stored[1], 1e17) or 0, paused_until + rest)
   redis.call('HSET', KEYS[1],
     'pause', text(pause), 'paused_until', text(paused_until), 'full_at', text(full_at))
 end
@@ -206,41 +232,41 @@ KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.
 but microseconds; and the time from a single call to the whole burst, less one call.
 """
 
-EXCHANGE_USE = """
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+EXCHANGE_USE = (
+    READ
+    + f"local most_bursts = {MOST_BURSTS}\n"
+    + """
 local me, hold = ARGV[1], tonumber(ARGV[2])
-local function text(number)
-  return string.format('%.0f', number)
-end
-
 local reply = {}
 for i = 1, #KEYS do
   local key, at = KEYS[i], 6 * i - 3
   local fresh, used, in_flight = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local interval, burst = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local full_at = now + math.min(tonumber(ARGV[at + 5]), 3 * burst)
-  local generation, total, elsewhere, last = fresh, 0, 0, 0
-  local stored = redis.call('HGETALL', key)
+  local found, elsewhere, last = {}, 0, 0
+  local stored = read('HGETALL', key)
   for j = 1, #stored, 2 do
     local name, value = stored[j], stored[j + 1]
-    if name == 'generation' then
-      generation = value
-    elseif name == 'total' then
-      total = tonumber(value)
-    elseif name == 'full_at' then
-      full_at = math.max(now, math.min(tonumber(value), now + 3 * burst))
+    if name == 'generation' or name == 'total' or name == 'full_at' then
+      found[name] = value
     elseif name ~= me then
-      local running, seen = string.match(value, '^(%S+) (%S+)$')
-      if tonumber(seen) <= now and now - tonumber(seen) < hold then
-        elsewhere, last = elsewhere + tonumber(running), hold
+      local running, seen = string.match(value, '^(%d+) (%d+)$')
+      running, seen = number(running, 1e6), number(seen, now)
+      if running and seen and now - seen < hold then
+        elsewhere, last = elsewhere + running, hold
       else
         redis.call('HDEL', key, name)
       end
     end
   end
+  local generation, total = found.generation or '', number(found.total, 1e15, -1e15)
+  local full_at = number(found.full_at, 1e17)
+  local is_known = #generation == #fresh and string.match(generation, '^%x+$')
+  if not (is_known and total and full_at) then
+    generation, total, full_at = fresh, 0, now + tonumber(ARGV[at + 5])
+  end
   total = total + used
-  full_at = math.max(now, full_at + used * interval)
+  full_at = math.max(now, math.min(full_at, now + most_bursts * burst)) + used * interval
+  full_at = math.max(now, full_at)
   redis.call('HSET', key, 'generation', generation, 'total', text(total), 'full_at', text(full_at))
   if in_flight > 0 then
     redis.call('HSET', key, me, string.format('%d %.0f', in_flight, now))
@@ -255,6 +281,7 @@ for i = 1, #KEYS do
 end
 return reply
 """
+)
 """Add what a process used of the rates of callers' keys, and tell what all have used.
 
 `full_at` is GCRA's instant, which counts use when it is told. `total` counts the use since the

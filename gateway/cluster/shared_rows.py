@@ -16,21 +16,21 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from gateway.cluster.news import encode_news, take_in
+from gateway.cluster.news import encode_news, news_between, take_in
 from gateway.cluster.row_scripts import BEGIN, EPOCHS, LOOK, NEWS, PUBLISH, RELEASE
 from gateway.cluster.store import Store, StoreUnavailable
+from gateway.cluster.stored_values import MAX_SHARED_BYTES, decoded, inflated
+from gateway.errors import GatewayError
 from gateway.google.call_context import current_call_context, record_sent_at, recording_sent_at
+from gateway.google.rendering import MAX_COLUMNS
 from gateway.google.sheets import Column, Render, Rendering
 from gateway.worksheets.sharing import ReadRendering, SharedState
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId
-
-MAX_SHARED_BYTES = 8 * 1024 * 1024
-"""Memory of the largest rendering that is published: more holds the event loop too long."""
+from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 FLIGHT_SECONDS = 25.0
 """After this time the reader of a rendering is taken for dead."""
@@ -44,12 +44,12 @@ MICROSECONDS = 1_000_000
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
-    """A rendering as it is stored; another version's does not decode, and counts as missing."""
+    """A rendering as it is stored."""
 
     format: int
     range: str
-    columns: tuple[Column, ...]
-    byte_count: int
+    columns: Annotated[tuple[Column, ...], msgspec.Meta(max_length=MAX_COLUMNS)]
+    byte_count: Annotated[int, msgspec.Meta(ge=0, le=MAX_SHARED_BYTES)]
 
 
 FORMAT = 1
@@ -127,25 +127,21 @@ class SharedRows:
         False if this process wrote meanwhile.
         """
         async with state.catching_up:
-            writes, at, told = state.writes, state.epoch, None
+            writes, at, news = state.writes, state.epoch, None
             if at == epoch:
                 return True
             if at is not None:
                 try:
                     keys = [_news_key(state.worksheet.id)]
-                    told = _chain(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
+                    news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
                 except StoreUnavailable:
-                    told = None
+                    news = None
                 if (state.writes, state.epoch) != (writes, at):
                     return False
-            try:
-                for each in told or ():
-                    take_in(state.worksheet, each)
-            except msgspec.MsgspecError:
-                told = None
-            if told is None:
+            if news is None:
                 state.changed(epoch)
             else:
+                take_in(state.worksheet, news)
                 state.overtaken()
                 state.wrote(epoch)
         return True
@@ -247,9 +243,9 @@ class SharedRows:
             ahead = redis_now - round(self._clock() * MICROSECONDS)
             if _text(epoch) != state.epoch and not await self._caught_up(state, _text(epoch)):
                 continue
-            rendering = _decoded(body, digest) if body else None
+            rendering = _decoded(body, digest, state.worksheet.id) if body else None
             if word == b"found" and rendering is None and digest != known:
-                word = b"read"  # another version's format
+                word = b"read"  # damaged, or another version's format
             # A write waits for no reader of another process, as others wait for its lock.
             if word != b"wait" or state.is_written or now - began >= WAIT_SECONDS:
                 return _Found(word, now - age / MICROSECONDS, digest, rendering, ahead)
@@ -379,21 +375,6 @@ def _news_key(worksheet: WorksheetId) -> str:
     return f"{{gateway}}:news:{place_of(worksheet)}"
 
 
-def _chain(news: Sequence[bytes], at: str, epoch: str) -> Sequence[bytes] | None:
-    """The news of the writes from one epoch to another; None if not all are there."""
-    following = {}
-    for each in news:
-        earlier, later, told = each.split(b"\n", 2)
-        following[earlier.decode()] = (later.decode(), told)
-    chain = []
-    while at != epoch:
-        if at not in following:
-            return None
-        at, told = following.pop(at)
-        chain.append(told)
-    return chain
-
-
 def place_of(worksheet: WorksheetId) -> str:
     """The name of a worksheet, the same in all processes."""
     return f"{worksheet.spreadsheet}/{worksheet.title}"
@@ -408,19 +389,25 @@ async def _encoded(rendering: Rendering | None) -> bytes:
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
+    return await asyncio.to_thread(_compressed, body)
+
+
+def _compressed(body: _Body) -> bytes:
     try:
-        return await asyncio.to_thread(lambda: zlib.compress(msgspec.msgpack.encode(body), 1))
+        encoded = msgspec.msgpack.encode(body)
     except OverflowError:  # a number of more than 64 bits
         return b""
+    return zlib.compress(encoded, 1) if len(encoded) <= MAX_SHARED_BYTES else b""
 
 
-def _decoded(stored: bytes, digest: bytes) -> Rendering | None:
-    """A rendering; None if another version stored it."""
-    try:
-        body = _decoder.decode(zlib.decompress(stored))
-    except (msgspec.MsgspecError, zlib.error):
+def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
+    """A rendering of a worksheet; None if it is damaged, or another version stored it."""
+    body = decoded(_decoder, inflated(stored, MAX_SHARED_BYTES))
+    if body is None or body.format != FORMAT:
         return None
-    if body.format != FORMAT:
+    try:
+        own_area(worksheet, body.range)
+    except GatewayError:
         return None
     return Rendering(
         range=body.range, columns=body.columns, digest=digest, byte_count=body.byte_count

@@ -108,6 +108,7 @@ async def open_store(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> A
                 socket_connect_timeout=timeout_seconds,
                 retry=Retry(NoBackoff(), 0),
                 decode_responses=has_texts,
+                encoding_errors="replace",  # anything may stand in Redis
             )
         )
         for has_texts in (True, False)

@@ -23,12 +23,13 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from gateway.cluster.shared_rows import SharedRows, place_of
-from gateway.errors import GatewayError, QueueFull, RecordsUnavailable
+from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.database import PostgresUrl
+from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
-from gateway.telemetry.events import current_event, request_failed
+from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.header_cache import digest_of
 from gateway.worksheets.queue_limits import too_busy
 from gateway.worksheets.sharing import OpenFence
@@ -96,6 +97,14 @@ class PostgresWriteLock:
             hold = await self._take(worksheet)
         except STORE_ERRORS as error:
             raise _no_lock(error) from error
+        except DamagedRow as error:
+            damaged_row(error.table, error.row, error.problem)
+            raise RecordsUnavailable(
+                "The gateway cannot read what an earlier write left open in this worksheet, and "
+                "without it nothing may be written. Tell the gateway's operator.",
+                outcome="not_applied",
+                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+            ) from error
         seen_seconds = worksheet.shared.newest_seconds
         worksheet.shared.take_news()
         with worksheet.shared.written():

@@ -6,12 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from gateway.access.pepper import pepper_of
 from gateway.commands.doctor.account import Now, check_accounts
 from gateway.commands.doctor.finding import Finding, listed, ok, problem, warning
+from gateway.commands.options import unusable_store
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import AccessSettings, ConfigError, GoogleSettings, Settings
 from gateway.settings.plans import missing_limits
+from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.telemetry.redaction import redacted
 
@@ -81,14 +85,21 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
             "have keys, correct access.database"
         )
         return
+    damaged: list[Exception] = []
     try:
         async with KeyStore.open(database) as store:
-            records = [record for record in await store.list() if record.revoked_at is None]
+            found = await store.list(damaged.append)
+            records = [record for record in found if record.revoked_at is None]
             await pepper_of(store, settings.access)
     except ConfigError as error:
         for each in error.problems:
             yield problem(each)
         return
+    except SQLAlchemyError as error:
+        yield problem(unusable_store(reason_of(error)))
+        return
+    for row in damaged:
+        yield problem(f"access.database: {row}")
     how = "" if records else "; create one: sheets-gateway keys create"
     yield ok(f"keys: {len(records)} not revoked{how}")
     named = sorted({each for record in records for each in record.spreadsheets or ()})

@@ -132,16 +132,19 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
+    damaged: list[Exception] = []
 
     async def fetch() -> Sequence["KeyRecord"]:
         async with KeyStore.open(settings.access.database) as store:
-            return await store.list()
+            return await store.list(damaged.append)
 
     records = run(fetch())
     if as_json:
         say(_json([described(record) for record in records]))
-        return
-    say(*listing(records))
+    else:
+        say(*listing(records))
+    if damaged:
+        fail([f"access.database: {each}" for each in damaged], status=1)
 
 
 @keys.command("revoke")

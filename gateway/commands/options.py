@@ -36,13 +36,29 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine; print the problems and exit on ConfigError."""
+    """Run a command's coroutine; print the problems and exit on ConfigError, or a failing store."""
+    from sqlalchemy.exc import SQLAlchemyError
+
     from gateway.settings.model import ConfigError
+    from gateway.storage.damaged_rows import DamagedRow
+    from gateway.storage.database import reason_of
 
     try:
         return asyncio.run(work)
     except ConfigError as error:
         fail(error.problems)
+    except DamagedRow as error:
+        fail([f"access.database: {error}"], status=1)
+    except SQLAlchemyError as error:
+        fail([unusable_store(reason_of(error))], status=1)
+
+
+def unusable_store(reason: str) -> str:
+    """The problem of a key store that was opened, and cannot be read or written."""
+    return (
+        f"access.database: the key store cannot be read or written: {reason}. If it is damaged, "
+        "restore it from a backup"
+    )
 
 
 def say(*lines: str, err: bool = False) -> None:

@@ -13,18 +13,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp
 
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.listening import inherited_at, listening_at
-from gateway.commands.options import say
+from gateway.commands.options import say, unusable_store
 from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.server import GatewayServer
 from gateway.server.session_lock import store_lock
 from gateway.server.sockets import base_url
 from gateway.settings.address import Address
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
+from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import configure_logging, store_lock_lost
 from gateway.telemetry.metrics import create_metrics
@@ -155,8 +157,12 @@ async def _open_once(settings: Settings) -> None:
 
     It runs before the application loads the pepper, which would create a missing one.
     """
-    async with KeyStore.open(settings.access.database) as store:
-        await pepper_of(store, settings.access)
+    try:
+        async with KeyStore.open(settings.access.database) as store:
+            await pepper_of(store, settings.access)
+            await store.check()
+    except SQLAlchemyError as error:
+        raise ConfigError([unusable_store(reason_of(error))]) from error
 
 
 def _allow_files(settings: ServerSettings) -> None:

@@ -3,7 +3,7 @@
 Rules
 - Two numbers are stored: the instants at which the whole burst of reads and of writes is there
   again, in seconds since the epoch. The file has them before a call is sent.
-- A wall clock that was set meanwhile costs a minute at most.
+- A wall clock that was set meanwhile, or a damaged number, costs a minute once.
 - Without the file, or where it cannot be written, quota is limited as before, and forgotten with
   the process.
 """
@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from gateway.settings.private_file import open_private
 from gateway.telemetry.events import spent_quota_failed
 
 _PAIR = struct.Struct("<dd")
@@ -40,14 +41,15 @@ class SpentQuota:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._full_at = full_at
+        latest = now() + LONGEST_SECONDS
+        reads, writes = (min(latest, each) if each > 0 else 0.0 for each in full_at)  # 0 for NaN
+        self._full_at = reads, writes
         self._keep = keep
         self._now = now
 
     def seconds(self, *, is_write: bool) -> float:
         """The seconds until the whole burst of an earlier process is there again."""
-        seconds = self._full_at[is_write] - self._now()
-        return min(seconds, LONGEST_SECONDS) if seconds > 0 else 0.0
+        return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
         """Store the seconds until the whole burst is there again."""
@@ -64,7 +66,7 @@ async def open_spent_quota(
 ) -> AsyncIterator[SpentQuota]:
     """Open the file, which is created if needed; `now` gives seconds since the epoch."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = open_private(path)
     except OSError as error:
         spent_quota_failed(error)
         yield SpentQuota(now=now)
@@ -76,7 +78,11 @@ async def open_spent_quota(
 
 
 def _read(descriptor: int) -> Instants:
-    content = os.pread(descriptor, _PAIR.size, 0)
+    try:
+        content = os.pread(descriptor, _PAIR.size, 0)
+    except OSError as error:  # a pipe
+        spent_quota_failed(error)
+        return 0.0, 0.0
     if len(content) != _PAIR.size:
         return 0.0, 0.0
     reads, writes = _PAIR.unpack(content)

@@ -2,7 +2,8 @@
 
 Rules: two gateways with one store would each queue writes of the same worksheets, and could mistake
 each other's rows for their own. The kernel releases the lock when the process ends. The lock file
-is never deleted, because two processes could then lock two files of the same name.
+is never deleted, because two processes could then lock two files of the same name. It is no link:
+the lock empties what it opens.
 """
 
 import errno
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.settings.database import Database
+from gateway.settings.private_file import open_private
 
 PAUSE_SECONDS = 0.02
 _TAKEN = (errno.EAGAIN, errno.EACCES)
@@ -37,7 +39,7 @@ def exclusive_lock(
     """
     path = _lock_file(database)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = open_private(path)
     except OSError as error:
         raise LockError(f"{path} cannot be opened or created: {error.strerror}") from error
     try:
@@ -46,8 +48,7 @@ def exclusive_lock(
             if clock() >= ends:
                 raise LockError(in_use(_holder(descriptor), database))
             sleep(PAUSE_SECONDS)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        _note_holder(descriptor, path)
         yield
     finally:
         os.close(descriptor)
@@ -63,7 +64,7 @@ def in_use(holder: str, database: Database) -> str:
 
 def _lock_file(database: Path) -> Path:
     """`DATABASE.lock` beside the real file, even if the database is named by a link."""
-    real = database.resolve()
+    real = Path(os.path.realpath(database))
     return real.with_name(f"{real.name}.lock")
 
 
@@ -76,6 +77,14 @@ def _try_lock(descriptor: int, path: Path) -> bool:
             return False
         raise LockError(f"{path} cannot be locked: {error.strerror}") from error
     return True
+
+
+def _note_holder(descriptor: int, path: Path) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+    except OSError as error:  # a full disk, or a pipe
+        raise LockError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _holder(descriptor: int) -> str:

@@ -1,4 +1,4 @@
-"""Files that an operator names: opened without waiting, and permissions of those with secrets."""
+"""Files of the gateway and of its operator: opened without waiting, and not by links of others."""
 
 import errno
 import os
@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 HOW_TO_MEND = "run chmod 600 on it"
+
+_NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Follow no link, and do not wait for the other end of a pipe."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -32,3 +35,28 @@ def is_open_to_others(mode: int) -> bool:
 def is_changeable_by_others(mode: int) -> bool:
     """True if other users can write to a file of this mode."""
     return os.name == "posix" and bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Open a file, created for its owner alone if it is missing; returns its descriptor.
+
+    Raises OSError if the path is a symbolic link: what is written would reach another file.
+    """
+    try:
+        return os.open(path, flags | _NO_LINK, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a symbolic link: delete it") from error
+
+
+def own_target(path: Path) -> Path:
+    """The file that an operator's link leads to, or the path itself.
+
+    Raises OSError if the link is of another user than this one and root.
+    """
+    if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
+        raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it")
+    return Path(
+        os.path.realpath(path)
+    )  # raises nothing for a link to itself, which cannot be opened

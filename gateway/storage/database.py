@@ -7,9 +7,13 @@ Rules:
 - No text contains a URL, which may contain a password.
 """
 
+import errno
 import os
+import re
+import stat
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +38,7 @@ from sqlalchemy.pool import NullPool
 
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 
 BUSY_TIMEOUT_MS = 5000
 APPLICATION = "sheets-gateway"
@@ -53,6 +57,7 @@ metadata = MetaData()
 BIG = BigInteger().with_variant(Integer, "sqlite")
 """Numbers that are counted up; SQLite counts INTEGER only, of any size."""
 
+_MIGRATION = re.compile("[0-9]{4}")
 _MIGRATION_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway schema'))")
 
 
@@ -215,6 +220,10 @@ def _set_up_connection(connection: Any, _: object) -> None:
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     cursor.close()
+    # Otherwise a text that is not UTF-8 fails the whole query, and so all other rows.
+    connection.driver_connection.text_factory = partial(
+        str, encoding="utf-8", errors="surrogateescape"
+    )
 
 
 async def _open_file(engine: AsyncEngine, database: Path) -> None:
@@ -224,6 +233,7 @@ async def _open_file(engine: AsyncEngine, database: Path) -> None:
             await _switch_to_wal(connection)
             if await _is_outdated(connection):
                 await _upgrade(connection)
+            await connection.run_sync(_check_tables)
     except STORE_ERRORS as error:
         raise ConfigError([_open_problem(database, error)]) from error
     _check_private(database)
@@ -233,6 +243,8 @@ async def _open_server(engine: AsyncEngine, database: PostgresUrl) -> None:
     try:
         async with engine.connect() as connection:
             is_outdated = await _is_outdated(connection)
+            if not is_outdated:
+                await connection.run_sync(_check_tables)
     except STORE_ERRORS as error:
         raise ConfigError([_open_problem(database, error)]) from error
     if is_outdated:
@@ -250,11 +262,34 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
 
 
 def _stored_schema(connection: Connection) -> str | None:
-    """The last migration of the database; None if there was none."""
+    """The last migration of the database; None if there was none.
+
+    Raises ConfigError for migrations of another program.
+    """
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found: str | None = connection.scalar(text("SELECT max(version_num) FROM alembic_version"))
-    return found
+    found = connection.scalars(text("SELECT version_num FROM alembic_version")).all()
+    if not all(isinstance(each, str) and _MIGRATION.fullmatch(each) for each in found):
+        raise ConfigError(
+            [
+                "access.database: it is the database of another program, or its table "
+                "alembic_version is damaged: correct access.database, or restore the key store "
+                "from a backup"
+            ]
+        )
+    return max(found, default=None)
+
+
+def _check_tables(connection: Connection) -> None:
+    """Raise ConfigError if tables are missing; later versions have more of them."""
+    missing = metadata.tables.keys() - inspect(connection).get_table_names()
+    if missing:
+        raise ConfigError(
+            [
+                f"access.database: the tables {', '.join(sorted(missing))} are missing in it: "
+                "restore the key store from a backup"
+            ]
+        )
 
 
 async def _upgrade(connection: AsyncConnection) -> None:
@@ -285,9 +320,14 @@ def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
 
 
 def _create_private(database: Path) -> None:
-    # SQLite gives its side files this file's mode. An unusable file must fail here: if connecting
-    # fails, aiosqlite's thread may outlive the event loop.
-    os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
+    # SQLite gives its side files this file's mode, and follows no links to them. An unusable file
+    # must fail here: if connecting fails, aiosqlite's thread may outlive the event loop.
+    descriptor = open_private(own_target(database))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+    finally:
+        os.close(descriptor)
 
 
 def _check_private(database: Path) -> None:

@@ -11,6 +11,7 @@ Rules:
 - Triggers write the change log, in commit order. So it contains every change, even by another
   version's command line or by an operator's SQL. Updates of the last use are not logged: they would
   be one entry per key and hour.
+- A damaged key admits nobody, and keeps no other key from being read.
 - The change log is never shortened: a key has about two entries of 50 bytes in its life.
 """
 
@@ -18,18 +19,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from sqlalchemy import (
-    Boolean,
     Column,
     Integer,
-    LargeBinary,
     String,
     Table,
     bindparam,
     false,
+    func,
     insert,
     select,
     update,
@@ -38,6 +38,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.google.spent import SpentQuota
 from gateway.settings.database import Database
+from gateway.settings.model import ConfigError
+from gateway.storage.damaged_rows import AsStoredBytes, AsStoredFlag, DamagedRow, Flag, checked
 from gateway.storage.database import (
     BIG,
     IdleConnections,
@@ -46,43 +48,45 @@ from gateway.storage.database import (
     open_database,
     upsert,
 )
+from gateway.storage.removals import OPEN_REMOVALS
 from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
+from gateway.storage.write_records import OPEN
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 
 keys = Table(
     "api_keys",
     metadata,
     Column("id", String, primary_key=True),
-    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("digest", AsStoredBytes, nullable=False, unique=True),
     Column("name", String, nullable=False),
     Column("last4", String, nullable=False),
     Column("plan", String, nullable=False),
     Column("spreadsheets", String),
     Column("worksheets", String),
-    Column("read_only", Boolean, nullable=False),
+    Column("read_only", AsStoredFlag, nullable=False),
     Column("origins", String, nullable=False),
     Column("created_at", String, nullable=False),
     Column("expires_at", String),
     Column("revoked_at", String),
     Column("readable", String),
     Column("writable", String),
-    Column("formulas", Boolean, nullable=False, server_default=false()),  # not read any more
+    Column("formulas", AsStoredFlag, nullable=False, server_default=false()),  # not read any more
     Column("last_used_at", String),
-    Column("may_delete", Boolean, nullable=False, server_default=false()),
-    Column("may_refresh", Boolean, nullable=False, server_default=false()),
+    Column("may_delete", AsStoredFlag, nullable=False, server_default=false()),
+    Column("may_refresh", AsStoredFlag, nullable=False, server_default=false()),
 )
 pepper_marks = Table(
     "pepper",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),  # always 0: there is one pepper
-    Column("mark", LargeBinary, nullable=False),
+    Column("mark", AsStoredBytes, nullable=False),
 )
 _key_changes = Table(
     "key_changes",
     metadata,
     Column("number", BIG, primary_key=True),  # SQLite continues from the highest number
-    Column("digest", LargeBinary, nullable=False),
+    Column("digest", AsStoredBytes, nullable=False),
 )
 
 _PUT_MARK = upsert(pepper_marks)
@@ -140,6 +144,10 @@ class KeyChange(NamedTuple):
 
     number: int
     digest: bytes
+
+
+def _raise(error: DamagedRow) -> None:
+    raise error
 
 
 class KeyStore:
@@ -226,9 +234,17 @@ class KeyStore:
             return (await connection.execute(query)).first() is not None
 
     async def pepper_mark(self) -> bytes | None:
-        """The mark of the pepper used for the keys; None if unknown."""
+        """The mark of the pepper used for the keys; None if unknown. Raises ConfigError."""
         async with self._engine.connect() as connection:
-            return (await connection.execute(select(pepper_marks.c.mark))).scalar_one_or_none()
+            marks = (await connection.execute(select(pepper_marks.c.mark))).scalars().all()
+        if len(marks) > 1 or not all(isinstance(each, bytes) for each in marks):
+            raise ConfigError(
+                [
+                    "access.database: the table pepper of it is damaged: delete its rows if the "
+                    "pepper is the right one, or restore the key store from a backup"
+                ]
+            )
+        return marks[0] if marks else None
 
     async def keep_pepper_mark(self, mark: bytes) -> None:
         """Store the mark of the pepper used for new keys."""
@@ -240,12 +256,25 @@ class KeyStore:
         async with self._engine.connect() as connection:
             await connection.execute(select(keys.c.id).limit(1))
 
-    async def list(self) -> Sequence[KeyRecord]:
-        """All keys, oldest first."""
+    async def check(self) -> None:
+        """Read all that a start of the gateway reads. Raises SQLAlchemyError."""
+        async with self._engine.connect() as connection:
+            columns = select(*_RECORD_COLUMNS).limit(1)
+            for query in (columns, select(func.count(keys.c.may_refresh)), OPEN, OPEN_REMOVALS):
+                (await connection.execute(query)).all()
+
+    async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
+        """All keys, oldest first; those that cannot be read are passed to `damaged`."""
         query = select(*_RECORD_COLUMNS).order_by(keys.c.created_at, keys.c.id)
         async with self._engine.connect() as connection:
             rows = (await connection.execute(query)).all()
-        return [record_of(tuple(row)) for row in rows]
+        found: list[KeyRecord] = []
+        for row in rows:
+            try:
+                found.append(record_of(tuple(row)))
+            except DamagedRow as error:
+                damaged(error)
+        return found
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
@@ -269,23 +298,55 @@ def _row(record: KeyRecord) -> dict[str, object]:
     }
 
 
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class _Key(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of a key."""
+
+    id: str
+    name: str
+    last4: str
+    plan: str
+    spreadsheets: str | None
+    worksheets: str | None
+    read_only: Flag
+    origins: str
+    created_at: _Time
+    expires_at: _Time | None
+    revoked_at: _Time | None
+    readable: str | None
+    writable: str | None
+    formulas: Flag
+    last_used_at: _Time | None
+    may_delete: Flag
+    may_refresh: Flag
+
+
 def record_of(key: StoredKey) -> KeyRecord:
-    """Decode a stored key. Raises ValueError if it was damaged by hand."""
+    """Decode a stored key. Raises DamagedRow."""
     values = dict(zip(_RECORD_NAMES, key, strict=True))
-    columns = ColumnGrant(_set(values.pop("readable")), _set(values.pop("writable")))
-    return KeyRecord(
-        **values
-        | {
-            "spreadsheets": _set(values["spreadsheets"]),
-            "worksheets": _set(values["worksheets"]),
-            "origins": _set(values["origins"]),
-            "created_at": datetime.fromisoformat(values["created_at"]),
-            "expires_at": _instant(values["expires_at"]),
-            "revoked_at": _instant(values["revoked_at"]),
-            "columns": columns,
-            "last_used_at": _instant(values["last_used_at"]),
-        }
-    )
+    stored = checked(keys, values, _Key)
+    try:
+        return KeyRecord(
+            id=stored.id,
+            name=stored.name,
+            last4=stored.last4,
+            plan=stored.plan,
+            spreadsheets=_set(stored.spreadsheets),
+            worksheets=_set(stored.worksheets),
+            read_only=bool(stored.read_only),
+            origins=_set(stored.origins) or frozenset(),
+            created_at=stored.created_at,
+            expires_at=stored.expires_at,
+            revoked_at=stored.revoked_at,
+            columns=ColumnGrant(_set(stored.readable), _set(stored.writable)),
+            last_used_at=stored.last_used_at,
+            may_delete=bool(stored.may_delete),
+            may_refresh=bool(stored.may_refresh),
+        )
+    except msgspec.MsgspecError as error:
+        raise DamagedRow(keys, values, "a list in it is no JSON list of texts") from error
 
 
 def _json(names: frozenset[str] | None) -> str | None:
@@ -294,7 +355,3 @@ def _json(names: frozenset[str] | None) -> str | None:
 
 def _set(names: str | None) -> frozenset[str] | None:
     return None if names is None else msgspec.json.decode(names, type=frozenset[str])
-
-
-def _instant(written: str | None) -> datetime | None:
-    return None if written is None else datetime.fromisoformat(written)

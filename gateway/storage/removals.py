@@ -7,10 +7,10 @@ it is settled.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 import msgspec
 from sqlalchemy import (
-    Boolean,
     Column,
     Float,
     Index,
@@ -26,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql import Executable, Select
 
 from gateway.google.sheets import Fence
+from gateway.storage.damaged_rows import AsStoredFlag, DamagedRow, Flag, checked
 from gateway.storage.database import BIG, metadata
 from gateway.worksheets.idempotency import Entry
 from gateway.worksheets.row_numbers import entry_after
@@ -37,7 +38,7 @@ removals = Table(
     Column("worksheet", String, nullable=False),  # indexed: numbers follow those of one worksheet
     Column("removed", String, nullable=False),
     Column("sent_at", Float, nullable=False),
-    Column("is_applied", Boolean, nullable=False),
+    Column("is_applied", AsStoredFlag, nullable=False),
     Column("fence_id", Integer, nullable=False),
     Column("fence_key", String, nullable=False),
     Column("token", String, nullable=False),
@@ -77,6 +78,15 @@ def settle_removal(fence: Fence, is_applied: bool) -> Iterator[Executable]:
         yield delete(removals).where(is_it)
 
 
+class _Removal(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    removed: str
+    is_applied: Flag
+
+
+_numbers = msgspec.json.Decoder(Annotated[list[int], msgspec.Meta(min_length=1)])
+
+
 def later_removals(record: RowMapping) -> Select[tuple[object, ...]]:
     """The removals in the worksheet of a record that it has to follow."""
     last = record["last_removal"]
@@ -89,9 +99,14 @@ def followed(entry: Entry, record: RowMapping, later: Iterable[RowMapping]) -> E
     """The entry of a record after later removals.
 
     Numbers below the rows of a removal that is open, or was when the record was made, are unknown.
+    Raises DamagedRow.
     """
     for row in later:
-        removed = msgspec.json.decode(row["removed"], type=list[int])
-        is_known = row["is_applied"] and row["id"] > abs(record["last_removal"])
+        removal = checked(removals, row, _Removal)
+        try:
+            removed = _numbers.decode(removal.removed)
+        except msgspec.MsgspecError as error:
+            raise DamagedRow(removals, row, "it has no JSON list of row numbers") from error
+        is_known = bool(removal.is_applied) and removal.id > abs(record["last_removal"])
         entry = entry_after(entry, removed, is_known=is_known)
     return entry

@@ -35,9 +35,13 @@ async def stored_spent_quota(
 
     `now` gives seconds since the epoch.
     """
-    async with engine.connect() as connection:
-        rows = (await connection.execute(select(_spent).where(_spent.c.account == account))).all()
-    full_at = {row.is_write: row.full_at for row in rows}
+    full_at: dict[bool, float] = {}
+    try:
+        async with engine.connect() as connection:
+            rows = await connection.execute(select(_spent).where(_spent.c.account == account))
+            full_at = {row.is_write: row.full_at for row in rows}
+    except STORE_ERRORS as error:
+        spent_quota_failed(error)
     writer = _Writer(engine, account)
     try:
         yield SpentQuota((full_at.get(False, 0.0), full_at.get(True, 0.0)), writer.keep, now=now)

@@ -2,6 +2,7 @@
 
 Rules
 - Either everything is copied, in one transaction, or nothing is. The source stays as it is.
+- A damaged row ends the copying, as PostgreSQL does not take it.
 - The change log is not copied, because triggers write a new one; nor is the spent quota, which
   counts for a minute.
 - No gateway may use either store meanwhile: the caller holds their locks.

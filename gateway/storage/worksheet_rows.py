@@ -5,7 +5,9 @@ the holder. So a holder that lost its lock learns that another one has taken ove
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
+import msgspec
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -21,8 +23,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.google.sheets import Fence
+from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import metadata
+from gateway.storage.write_records import fence_of
 from gateway.worksheets.sharing import OpenFence
 from gateway.worksheets.worksheet_id import WorksheetId
 
@@ -61,7 +64,10 @@ class WorksheetRow:
 async def take_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str
 ) -> WorksheetRow:
-    """Become the holder of a worksheet's row; what it says. To be done in a transaction."""
+    """Become the holder of a worksheet's row; what it says. To be done in a transaction.
+
+    Raises DamagedRow.
+    """
     place = {"spreadsheet": worksheet.spreadsheet, "title": worksheet.title}
     await connection.execute(_ADD, place)
     query = select(worksheets).where(_is(worksheet)).with_for_update()
@@ -112,17 +118,25 @@ def _fence_values(open_fence: OpenFence | None) -> dict[str, object]:
     }
 
 
+class _Stored(msgspec.Struct, frozen=True, kw_only=True):
+    epoch: str | None
+    sheet_id: int | None
+    last_row: int | None
+    header_digest: bytes | None
+    sent_at: Annotated[float, msgspec.Meta(ge=0, le=1e11)] | None
+
+
 def _row(found: RowMapping) -> WorksheetRow:
-    fence = None
-    if found["token"] is not None:
-        fence = OpenFence(
-            Fence(id=found["fence_id"], key=found["fence_key"], token=found["token"]),
-            found["sent_at"],
-        )
+    """What the row says. Raises DamagedRow: an open fence that cannot be read is never settled."""
+    fence, row, open_fence = fence_of(worksheets, found), checked(worksheets, found, _Stored), None
+    if fence is not None:
+        if row.sent_at is None:
+            raise DamagedRow(worksheets, found, "its fence is incomplete")
+        open_fence = OpenFence(fence, row.sent_at)
     return WorksheetRow(
-        epoch=found["epoch"],
-        open_fence=fence,
-        sheet_id=found["sheet_id"],
-        last_row=found["last_row"],
-        header_digest=found["header_digest"],
+        epoch=row.epoch,
+        open_fence=open_fence,
+        sheet_id=row.sheet_id,
+        last_row=row.last_row if (row.last_row or 0) > 0 else None,
+        header_digest=row.header_digest,
     )

@@ -7,21 +7,31 @@ Rules:
 - Records of finished writes expire after 24 h, or sooner if they exceed the quota
   (`gateway.storage.storage_quota`). Each group of new records deletes more expired ones than it
   adds. Open records with a fence do not expire: the fence tells the outcome at any time.
+- The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
+  worksheet wait until the fence tells.
 """
 
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import msgspec
 from sqlalchemy import RowMapping, delete, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
-from gateway.errors import GatewayError, InternalError, Outcome, RecordsUnavailable
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    Outcome,
+    RecordsUnavailable,
+    WriteOutcomeUnknown,
+)
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
+from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import STORE_ERRORS, is_server
 from gateway.storage.removals import (
     OPEN_REMOVALS,
@@ -40,6 +50,7 @@ from gateway.storage.write_records import (
     PUT_UNLESS_TAKEN,
     ROW,
     SIZES,
+    StoredRecord,
     answered_record,
     fence_of,
     forget_oldest,
@@ -52,7 +63,7 @@ from gateway.storage.write_records import (
     records,
     size_of,
 )
-from gateway.telemetry.events import current_event, request_failed
+from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -63,6 +74,9 @@ RETRY_SECONDS = 5
 """Pause after a failure of a server."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
+
+_rows = msgspec.json.Decoder(list[list[Any]])
+_numbers = msgspec.json.Decoder(tuple[int, ...])
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 """A statement and its parameter sets; None: execute once without parameters."""
@@ -94,7 +108,7 @@ class SqlLedger:
         """The token of each open record that this process found or noted, by its scope."""
         self._settled: dict[Fence, bool] = {}
         """Whether removals were applied whose outcome is not stored yet."""
-        self.open_writes: Sequence[OpenWrite] = ()
+        self.open_writes: list[OpenWrite] = []
         """The open writes of an earlier process that have a fence."""
 
     async def load(self) -> None:
@@ -104,30 +118,41 @@ class SqlLedger:
         sent now.
         """
         now = self._clock()
-        open_writes: list[OpenWrite] = []
+        self.open_writes = []
         async with self._engine.begin() as connection:
             await connection.execute(purge_removals())
-            found = (await connection.execute(OPEN)).mappings().all()
-            for row in found:
-                fence = fence_of(row)
-                if fence is not None:
-                    entry = await self._followed(connection, row, Restorer(()))
-                    open_writes.append(open_write(row, fence, now, numbers=entry.numbers))
+            for row in (await connection.execute(OPEN)).mappings().all():
+                await self._load(connection, row, now)
             moves = (await connection.execute(OPEN_REMOVALS)).mappings().all()
             await self._measure(connection)
-        for row in found:
-            self._sent_at[row["scope"]] = now
-            fence = fence_of(row)
-            if fence is not None:
-                self._fences[row["scope"]] = fence.id
-            expires_from = row["sent_at"] if fence is None else math.inf
-            self._quota.opened(row["scope"], row["key_id"], row["size"], expires_from)
         for row in moves:
-            fence = fence_of(row)
-            if fence is not None:
-                open_writes.append(open_write(row, fence, now, is_exclusive=True))
-                self._fences[fence.token] = fence.id
-        self.open_writes = open_writes
+            try:
+                removal = open_write(removals, row, now, is_exclusive=True)
+            except DamagedRow as error:
+                damaged_row(error.table, error.row, error.problem)
+                continue
+            if removal is not None:
+                self.open_writes.append(removal)
+                self._fences[removal.fence.token] = removal.fence.id
+
+    async def _load(self, connection: AsyncConnection, row: RowMapping, now: float) -> None:
+        """Load an open record; of a damaged one its fence, if that can be read."""
+        scope, found, is_damaged, numbers = row["scope"], None, False, tuple[int, ...]()
+        try:
+            numbers = tuple((await self._followed(connection, row, Restorer(()))).numbers)
+        except DamagedRow as error:
+            damaged_row(error.table, error.row, error.problem)
+            is_damaged = True
+        with suppress(DamagedRow):
+            found = open_write(records, row, now, numbers=numbers, is_exclusive=is_damaged)
+        if found is not None:
+            self.open_writes.append(found)
+            self._fences[scope] = found.fence.id
+        elif is_damaged:
+            return
+        self._sent_at[scope] = now
+        expires_from = row["sent_at"] if found is None else math.inf
+        self._quota.opened(scope, row["key_id"], size_of(row), expires_from)
 
     def open_fences(self) -> Collection[int]:
         """The ids of the fences of all open writes, by which their retries find them."""
@@ -147,8 +172,12 @@ class SqlLedger:
                 return await self._followed(connection, row, Restorer(texts))
         except STORE_ERRORS as error:
             raise self._failure(_UNREAD, None) from error
-        except msgspec.MsgspecError as error:
-            raise InternalError(_UNREAD) from error
+        except DamagedRow as error:
+            damaged_row(error.table, error.row, error.problem)
+            raise WriteOutcomeUnknown(
+                f"{_UNREAD} The outcome of the earlier request is not known. Look at the "
+                "worksheet. If the write is not there, send it with a new Idempotency-Key."
+            ) from error
 
     def check_room(self, identity: WriteIdentity) -> None:
         self._quota.close_older(self._clock() - KEPT_SECONDS)
@@ -314,17 +343,20 @@ class SqlLedger:
         return followed(entry, row, (await connection.execute(later_removals(row))).mappings())
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
-        answer = row["answer"]
-        rows = msgspec.json.decode(row["rows"])
-        return Entry(
-            fingerprint=row["fingerprint"],
-            sent_at=self._sent_at.get(row["scope"], row["sent_at"]),
-            first_row=row["first_row"],
-            numbers=msgspec.json.decode(row["numbers"], type=tuple[int, ...]),
-            rows=[[restored(value) for value in cells] for cells in rows],
-            fence=fence_of(row),
-            answer=None if answer is None else decode_answer(answer, restored),
-        )
+        stored, fence = checked(records, row, StoredRecord), fence_of(records, row)
+        try:
+            rows, answer = _rows.decode(stored.rows), stored.answer
+            return Entry(
+                fingerprint=stored.fingerprint,
+                sent_at=self._sent_at.get(stored.scope, stored.sent_at),
+                first_row=stored.first_row,
+                numbers=_numbers.decode(stored.numbers),
+                rows=[[restored(value) for value in cells] for cells in rows],
+                fence=fence,
+                answer=None if answer is None else decode_answer(answer, restored),
+            )
+        except (msgspec.MsgspecError, TypeError) as error:  # or a digest that is not a text
+            raise DamagedRow(records, row, "its JSON has another shape") from error
 
     async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
         """Store results of finished writes."""

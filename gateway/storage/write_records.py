@@ -5,11 +5,10 @@ plus a constant.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from sqlalchemy import (
-    Boolean,
     Column,
     ColumnElement,
     Float,
@@ -18,6 +17,7 @@ from sqlalchemy import (
     RowMapping,
     String,
     Table,
+    case,
     delete,
     exists,
     false,
@@ -27,7 +27,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql import Delete, Executable
 
-from gateway.google.sheets import Fence
+from gateway.google.sheets import MAX_FENCE_ID, Fence
+from gateway.storage.damaged_rows import AsStoredFlag, DamagedRow, Flag, Row, checked
 from gateway.storage.database import BIG, metadata, upsert
 from gateway.storage.removals import LAST_REMOVAL, removals
 from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
@@ -43,6 +44,9 @@ PURGED_AT_LEAST = 20
 
 BYTES_BESIDE = 400
 """Approximate bytes of a record besides its rows and its answer, including indexes."""
+
+MAX_SIZE = 64 * 1024 * 1024
+"""No record is larger; a damaged size must not have others deleted."""
 
 records = Table(
     "idempotency_records",
@@ -60,7 +64,7 @@ records = Table(
     Column("fence_key", String),
     Column("token", String),
     Column("numbers", String, nullable=False, server_default="[]"),
-    Column("removes_rows", Boolean, nullable=False, server_default=false()),
+    Column("removes_rows", AsStoredFlag, nullable=False, server_default=false()),
     Column("last_removal", BIG, nullable=False, server_default="0"),
 )
 _is_completed = records.c.answer.is_not(None)
@@ -100,8 +104,9 @@ ROW: Mapping[str, ColumnElement[Any]] = {
 }
 """What identifies a record, by the name of the database; SQLite's index has the row ID."""
 
+_SIZE = case((records.c.size.between(0, MAX_SIZE), records.c.size), else_=BYTES_BESIDE)
 SIZES = (
-    select(records.c.key_id, func.sum(records.c.size).label("size"))
+    select(records.c.key_id, func.sum(_SIZE).label("size"))
     .where(_is_completed)
     .group_by(records.c.key_id)
 )
@@ -116,22 +121,62 @@ def is_valid(now: float) -> ColumnElement[bool]:
     return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
 
 
-def fence_of(row: RowMapping) -> Fence | None:
-    if row["token"] is None:
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Fence(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of a fence; with `token` there are all of them."""
+
+    fence_id: Annotated[int, msgspec.Meta(ge=1, le=MAX_FENCE_ID)] | None
+    fence_key: _Text | None
+    token: _Text | None
+
+
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
+    worksheet: Annotated[str, msgspec.Meta(pattern="./")]
+
+
+class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of a record, but for its fence."""
+
+    scope: str
+    fingerprint: str
+    worksheet: str
+    sent_at: Annotated[float, msgspec.Meta(ge=0, le=1e11)]
+    first_row: int
+    rows: str
+    answer: str | None
+    numbers: str
+    removes_rows: Flag
+    last_removal: int
+
+
+def fence_of(table: Table, row: RowMapping) -> Fence | None:
+    """The fence of a row, if it has one. Raises DamagedRow."""
+    found = checked(table, row, _Fence)
+    if found.token is None:
         return None
-    return Fence(id=row["fence_id"], key=row["fence_key"], token=row["token"])
+    if found.fence_id is None or found.fence_key is None:
+        raise DamagedRow(table, row, "its fence is incomplete")
+    return Fence(id=found.fence_id, key=found.fence_key, token=found.token)
 
 
 def open_write(
+    table: Table,
     row: RowMapping,
-    fence: Fence,
     sent_at: float,
     *,
     numbers: Iterable[int] = (),
     is_exclusive: bool = False,
-) -> OpenWrite:
-    """An open write of an earlier process, by its record or its removal."""
-    spreadsheet, _, title = row["worksheet"].partition("/")
+) -> OpenWrite | None:
+    """An open write of an earlier process, by its record or its removal; None without a fence.
+
+    Raises DamagedRow.
+    """
+    fence = fence_of(table, row)
+    if fence is None:
+        return None
+    spreadsheet, _, title = checked(table, row, _Place).worksheet.partition("/")
     return OpenWrite(
         worksheet=WorksheetId(spreadsheet, title),
         fence=fence,
@@ -164,9 +209,9 @@ def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapp
     return _record(identity, now, first_row=0, rows="[]", answer=text_of_answer)
 
 
-def size_of(record: Mapping[str, object]) -> int:
+def size_of(record: Row) -> int:
     size = record["size"]
-    return size if isinstance(size, int) else 0
+    return size if isinstance(size, int) and 0 <= size <= MAX_SIZE else BYTES_BESIDE
 
 
 def purge(now: float, added: int) -> Executable:
@@ -194,9 +239,9 @@ def forget_oldest(key_id: str, kept_bytes: int, row: ColumnElement[Any]) -> Exec
     `row` identifies records, and orders those of one time.
     """
     newest_first = [records.c.sent_at.desc(), row.desc()]
-    upto = func.sum(records.c.size).over(order_by=newest_first).label("upto")
+    upto = func.sum(_SIZE).over(order_by=newest_first).label("upto")
     of_key = _is_completed & (records.c.key_id == key_id)
-    sized = select(row.label("id"), records.c.size, upto).where(of_key).subquery()
+    sized = select(row.label("id"), _SIZE.label("size"), upto).where(of_key).subquery()
     is_too_much = (sized.c.upto > kept_bytes) & (sized.c.upto > sized.c.size)
     return delete(records).where(row.in_(select(sized.c.id).where(is_too_much)))
 

@@ -322,6 +322,11 @@ def look_failed(error: BaseException) -> None:
     )
 
 
+def damaged_row(table: str, row: str, problem: str) -> None:
+    """A row of the database cannot be read, and grants nothing."""
+    log.error("damaged-row", table=table, row=row[:_LONGEST_TEXT], problem=problem)
+
+
 def last_use_failed(key_id: str, error: BaseException) -> None:
     """Log that the time of a key's use could not be stored."""
     log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from secrets import token_bytes
 
-import pytest
 from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
@@ -108,16 +107,18 @@ async def test_a_failure_that_nobody_waits_for_is_logged(
 async def test_a_spoiled_key_hurts_itself_alone(
     keys: ActiveKeys, store: KeyStore, database: Path
 ) -> None:
-    """A damaged row in the table keeps no other key from being read."""
+    """A damaged key admits nobody, with one log line, and keeps no other from being read."""
     spoiled_id, spoiled = await issued_digest(store)
     key_id, digest = await issued_digest(store)
     with closing(sqlite3.connect(database)) as other:
         other.execute("UPDATE api_keys SET spreadsheets = 'x' WHERE id = ?", [spoiled_id])
         other.commit()
 
-    assert await ids(keys, [digest]) == [key_id]
-    with pytest.raises(ValueError, match="JSON"):
-        await keys.find(spoiled)
+    with capture_logs() as events:
+        found = await ids(keys, [digest, spoiled, spoiled])
+
+    assert found == [key_id, None, None]
+    assert [(event["event"], event["row"]) for event in events] == [("damaged-row", spoiled_id)]
 
 
 async def test_closing_waits_for_the_store(

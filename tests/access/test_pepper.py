@@ -101,6 +101,34 @@ def test_a_link_to_nowhere_is_reported(database: Path) -> None:
         load_pepper(AccessSettings(database=database))
 
 
+def test_a_link_of_the_operator_leads_to_the_pepper(tmp_path: Path, database: Path) -> None:
+    """Secrets of Kubernetes are such links."""
+    made = load_pepper(AccessSettings(database=tmp_path / "other"))
+    pepper_file(database).symlink_to(tmp_path / "other.pepper")
+
+    assert load_pepper(AccessSettings(database=database)) == made
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path, database: Path) -> None:
+    """The gateway takes no pepper that another user of the machine chose."""
+    load_pepper(AccessSettings(database=tmp_path / "other"))
+    pepper_file(database).symlink_to(tmp_path / "other.pepper")
+    os.chown(pepper_file(database), 12345, 12345, follow_symlinks=False)
+
+    with pytest.raises(ConfigError, match="it is a symbolic link of another user: delete it"):
+        load_pepper(AccessSettings(database=database))
+
+
+def test_a_pipe_or_an_endless_file_is_no_pepper(database: Path) -> None:
+    """Neither is waited for or read to its end."""
+    os.mkfifo(pepper_file(database), 0o600)
+    with pytest.raises(ConfigError, match="damaged"):
+        load_pepper(AccessSettings(database=database))
+    with pytest.raises(ConfigError, match="open to other users"):
+        load_pepper(AccessSettings(database=database, pepper_file=Path("/dev/zero")))
+
+
 async def test_the_pepper_of_a_new_store_is_made_and_known_again(
     store: KeyStore, database: Path
 ) -> None:

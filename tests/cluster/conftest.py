@@ -27,7 +27,7 @@ def any_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]
 @pytest.fixture
 async def redis(any_redis: RedisServer) -> AsyncIterator[Redis]:
     """A client of an empty server."""
-    client = Redis.from_url(any_redis.url, decode_responses=True)
+    client = Redis.from_url(any_redis.url, decode_responses=True, encoding_errors="replace")
     await client.flushall()
     await client.config_set("maxmemory", 0)
     yield client

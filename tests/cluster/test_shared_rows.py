@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from gateway.cluster.row_scripts import MAX_NEWS
-from gateway.cluster.shared_rows import MAX_SHARED_BYTES, WAIT_SECONDS
+from gateway.cluster.shared_rows import WAIT_SECONDS
+from gateway.cluster.stored_values import MAX_SHARED_BYTES
 from gateway.errors import RowNotFound
 from gateway.query.query import Query
 from gateway.query.where import parse_where

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.errors import (
     Forbidden,
     GatewayError,
     QueueFull,
+    RecordsUnavailable,
     WriteOutcomeUnknown,
 )
 from gateway.worksheets.fences import BURNT
@@ -292,3 +294,46 @@ async def test_the_end_of_the_rows_is_that_of_the_latest_look(office: Office) ->
     assert row == 5
     assert first.cost() == Cost(0, 1)
     assert office.held_names() == ["Boston", "Denver", "Oslo", "Lima"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "token = 'x', fence_key = 'gw', sent_at = 1, fence_id = NULL",
+        "token = 'x', fence_key = NULL, sent_at = 1, fence_id = 5",
+        "token = 'x', fence_key = 'gw', sent_at = NULL, fence_id = 5",
+        "token = 'x', fence_key = 'gw', sent_at = 'NaN', fence_id = 5",
+        "token = '', fence_key = 'gw', sent_at = 1, fence_id = 5",
+        "token = 'x', fence_key = 'gw', sent_at = 1, fence_id = -5",
+    ],
+)
+async def test_a_damaged_fence_lets_nobody_write(office: Office, damage: str) -> None:
+    """An earlier write may be open that cannot be settled: writes get 503 until it is mended."""
+    first, second, _ = office.peers
+    await first.created("Reno")
+    first.cost()
+    table = f"{office._schema}.worksheets"
+    await office.asked(f"UPDATE {table} SET {damage}")  # noqa: S608
+    with capture_logs() as logged, pytest.raises(RecordsUnavailable) as refused:
+        await first.created("Bern")
+    names = await second.names()
+    await office.asked(f"DELETE FROM {table}")  # noqa: S608
+    row = await first.created("Oslo")
+
+    assert refused.value.outcome == "not_applied"
+    assert first.cost().writes == 1
+    assert [(event["event"], event["table"]) for event in logged] == [("damaged-row", "worksheets")]
+    assert names == ["Boston", "Denver", "Austin", "Reno"]
+    assert row == 6
+
+
+async def test_a_damaged_end_is_unknown(office: Office) -> None:
+    """The successor looks where the rows end."""
+    first, second, _ = office.peers
+    for peer in (first, second):
+        await peer.created("Oslo")
+    await office.asked(f"UPDATE {office._schema}.worksheets SET last_row = -7, sheet_id = -1")  # noqa: S608
+    row = await first.created("Bern")
+
+    assert row == 7
+    assert office.held_names()[3:] == ["Oslo", "Oslo", "Bern"]

@@ -1,5 +1,8 @@
 """Quota that stays spent when the gateway starts again."""
 
+import math
+import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -90,3 +93,41 @@ async def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
             spent.note(5.0, is_write=True)
 
     assert [event["event"] for event in events] == ["quota-file-failed"]
+
+
+async def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    """The file that a planted link leads to stays as it is, and the log says that none is kept."""
+    (tmp_path / "precious").write_text("content")
+    (tmp_path / "quota").symlink_to(tmp_path / "precious")
+    with capture_logs() as events:
+        async with open_spent_quota(tmp_path / "quota") as spent:
+            spent.note(5.0, is_write=True)
+
+    assert [event["event"] for event in events] == ["quota-file-failed"]
+    assert (tmp_path / "precious").read_text() == "content"
+
+
+async def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Nobody waits for its other end."""
+    os.mkfifo(tmp_path / "quota")
+    with capture_logs() as events:
+        async with open_spent_quota(tmp_path / "quota") as spent:
+            assert spent.seconds(is_write=True) == 0
+
+    assert {event["event"] for event in events} == {"quota-file-failed"}
+
+
+@pytest.mark.parametrize("number", [math.inf, 1e300, 4e9, -math.inf, -1e300, math.nan])
+async def test_a_damaged_number_costs_a_minute_once(tmp_path: Path, number: float) -> None:
+    """Use of the other kind does not keep it for the next start."""
+    wall = ManualClock()
+    (tmp_path / "quota").write_bytes(struct.pack("<dd", 0.0, number))
+    async with open_spent_quota(tmp_path / "quota", now=wall) as spent:
+        first = spent.seconds(is_write=True)
+        spent.note(1.0, is_write=False)
+    wall.advance(LONGEST_SECONDS)
+    async with open_spent_quota(tmp_path / "quota", now=wall) as spent:
+        second = spent.seconds(is_write=True)
+
+    assert first in (0.0, LONGEST_SECONDS)
+    assert second == 0

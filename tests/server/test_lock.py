@@ -1,5 +1,6 @@
 """One gateway at a time for each key store."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -127,5 +128,31 @@ def test_a_place_where_no_lock_can_be_is_reported(tmp_path: Path) -> None:
     with (
         pytest.raises(LockError, match="cannot be opened or created: No such file"),
         exclusive_lock(tmp_path / "nowhere" / "keys.db"),
+    ):
+        pass
+
+
+def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
+    """The file that a planted link leads to is neither emptied nor created."""
+    (tmp_path / "precious").write_text("content")
+    for target in ("precious", "new", "keys.db.lock"):
+        (tmp_path / "keys.db.lock").unlink(missing_ok=True)
+        (tmp_path / "keys.db.lock").symlink_to(tmp_path / target)
+        with (
+            pytest.raises(LockError, match=r"keys\.db\.lock .*: it is a symbolic link: delete it"),
+            exclusive_lock(tmp_path / "keys.db"),
+        ):
+            pass
+
+    assert (tmp_path / "precious").read_text() == "content"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_pipe_in_place_of_the_lock_is_reported(tmp_path: Path) -> None:
+    """It is a message, and the process does not wait for the other end."""
+    os.mkfifo(tmp_path / "keys.db.lock")
+    with (
+        pytest.raises(LockError, match="cannot be written: Invalid argument"),
+        exclusive_lock(tmp_path / "keys.db"),
     ):
         pass

@@ -1,5 +1,6 @@
 """SQLite files of a key store."""
 
+import os
 import sqlite3
 import stat
 from contextlib import closing
@@ -89,3 +90,92 @@ async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, rea
     assert refusal.value.problems == [
         f"access.database: {tmp_path / name} cannot be used as the key store: {reason}"
     ]
+
+
+async def test_a_link_of_the_operator_leads_to_the_store(tmp_path: Path, file: Path) -> None:
+    """It may be made before the store, and is the same store under both names."""
+    os.symlink(tmp_path / "real.db", file)
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+    async with KeyStore.open(tmp_path / "real.db") as store:
+        found = await active(store)
+
+    assert found == {b"1": RECORD}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+async def test_a_link_of_another_user_is_not_followed(tmp_path: Path, file: Path) -> None:
+    """Somebody who may write to the folder decides on no file elsewhere."""
+    os.symlink(tmp_path / "new.db", file)
+    os.chown(file, 12345, 12345, follow_symlinks=False)
+
+    with pytest.raises(ConfigError, match="it is a symbolic link of another user: delete it"):
+        async with KeyStore.open(file):
+            pass
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+async def test_links_in_place_of_side_files_are_not_followed(
+    tmp_path: Path, file: Path, suffix: str
+) -> None:
+    """SQLite follows none: the store is refused, and the file that it leads to stays as it is."""
+    (tmp_path / "precious").write_text("content")
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+    os.symlink(tmp_path / "precious", f"{file}{suffix}")
+
+    with pytest.raises(ConfigError, match="unable to open database file"):
+        async with KeyStore.open(file) as store:
+            await store.list()
+    assert (tmp_path / "precious").read_text() == "content"
+
+
+async def test_a_pipe_is_no_store(file: Path) -> None:
+    """Nobody waits for its other end."""
+    os.mkfifo(file)
+
+    with pytest.raises(ConfigError, match="it is not a file"):
+        async with KeyStore.open(file):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("UPDATE alembic_version SET version_num = 'abc123'", "database of another program"),
+        ("UPDATE alembic_version SET version_num = X'00'", "database of another program"),
+        ("UPDATE alembic_version SET version_num = '0001'", "already exists"),
+        ("DELETE FROM alembic_version", "already exists"),
+        ("DROP TABLE idempotency_records", "the tables idempotency_records are missing in it"),
+    ],
+)
+async def test_a_damaged_schema_is_reported(file: Path, sql: str, problem: str) -> None:
+    """An operator reads one line, and no traceback."""
+    async with KeyStore.open(file):
+        pass
+    with closing(sqlite3.connect(file)) as other:
+        other.execute(sql)
+        other.commit()
+
+    with pytest.raises(ConfigError) as refusal:
+        async with KeyStore.open(file):
+            pass
+    (text,) = refusal.value.problems
+    assert text.startswith("access.database: ")
+    assert problem in text
+
+
+async def test_a_store_of_a_later_version_is_used(file: Path) -> None:
+    """Migrations only add: tables and columns that this version does not know are left alone."""
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("UPDATE alembic_version SET version_num = '0099'")
+        other.execute("CREATE TABLE later (id INTEGER)")
+        other.execute("ALTER TABLE api_keys ADD COLUMN later VARCHAR")
+        other.commit()
+    async with KeyStore.open(file) as store:
+        found = await active(store)
+
+    assert found == {b"1": RECORD}

@@ -1,8 +1,11 @@
 """Spent quota in PostgreSQL."""
 
+import math
+
 import pytest
 from structlog.testing import capture_logs
 
+from gateway.google.spent import LONGEST_SECONDS
 from gateway.settings.database import PostgresUrl
 from gateway.storage.key_store import KeyStore
 from tests.postgres import PostgresServer
@@ -38,5 +41,25 @@ async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) 
             for seconds in range(3):
                 spent.note(seconds, is_write=True)
                 await store.ping()
+
+    assert [line["event"] for line in logged] == ["quota-file-failed"]
+
+
+@pytest.mark.parametrize("number", [math.inf, 1e300, math.nan, -math.inf])
+async def test_a_damaged_number_costs_a_minute(
+    database: PostgresUrl, store: KeyStore, number: float
+) -> None:
+    """It holds up calls no longer than a pause after a 429 does."""
+    execute(database, "INSERT INTO spent_quota VALUES ('main', true, $1)", number)
+    async with store.open_spent_quota("main") as spent:
+        assert 0 <= spent.seconds(is_write=True) <= LONGEST_SECONDS
+
+
+async def test_calls_go_on_if_it_cannot_be_read(database: PostgresUrl, store: KeyStore) -> None:
+    """A gateway starts without the table, and says so in its log."""
+    spoil(database, "spent_quota")
+    with capture_logs() as logged:
+        async with store.open_spent_quota("main") as spent:
+            assert spent.seconds(is_write=True) == 0
 
     assert [line["event"] for line in logged] == ["quota-file-failed"]

@@ -1,0 +1,349 @@
+"""Damaged rows of the key store and of the ledger: each hurts itself alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.errors import WriteOutcomeUnknown
+from gateway.google.sheets import Fence
+from gateway.settings.database import Database, PostgresUrl
+from gateway.settings.model import ConfigError
+from gateway.storage.damaged_rows import DamagedRow
+from gateway.storage.key_store import KeyStore, record_of
+from gateway.storage.store_copy import copy_store
+from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_records import BYTES_BESIDE
+from gateway.worksheets.idempotency import Entry, Idempotency, OpenWrite, Sending
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import Results
+from tests.clock import ManualClock
+from tests.postgres import PostgresServer
+from tests.storage.by_hand import execute
+from tests.storage.conftest import FENCE, IDENTITY, NOW, OTHER_IDENTITY, ROWS, WORKSHEET, results
+from tests.storage.test_key_store import RECORD, WIDE
+
+NOT_UTF8 = "CAST(X'FFFE' AS TEXT)"
+BLOB = "X'FFFE'"
+LIST_COLUMNS = ("spreadsheets", "worksheets", "origins", "readable", "writable")
+TIMES = ("created_at", "expires_at", "last_used_at")
+FLAGS = ("read_only", "formulas", "may_delete", "may_refresh")
+TEXTS = ("id", "name", "last4", "plan", *LIST_COLUMNS, *TIMES)
+
+BAD_KEYS: Sequence[tuple[str, str]] = [
+    *((column, garbage) for column in TEXTS for garbage in (NOT_UTF8, BLOB)),
+    *((column, f"'{text}'") for column in LIST_COLUMNS for text in ("", "x", "null", "{}", "[1]")),
+    *((column, f"'{text}'") for column in TIMES for text in ("x", "2099-01-01", "2099-99-01T00Z")),
+    *((column, garbage) for column in FLAGS for garbage in ("'false'", "2", "0.5", "X'00'")),
+]
+"""What may stand in a column of SQLite, as SQL."""
+
+BAD_AT_SERVER = [
+    *((column, f"'{text}'") for column in LIST_COLUMNS for text in ("x", "[1]")),
+    *((column, "'x'") for column in TIMES),
+]
+
+
+async def assert_key_is_damaged(database: Database, column: str, garbage: str) -> None:
+    """One key is damaged and neither found nor listed; the other one is."""
+    damaged: list[DamagedRow] = []
+    async with KeyStore.open(database) as store:
+        await store.add(RECORD, b"1")
+        await store.add(WIDE, b"2")
+        execute(database, f"UPDATE api_keys SET {column} = {garbage} WHERE digest = $1", b"1")  # noqa: S608
+        changes = await store.changes(None, NOW)
+        listed = await store.list(damaged.append)
+    found = {change.digest: key for change, key in changes or ()}
+
+    assert listed == [WIDE]
+    assert record_of(found[b"2"] or ()) == WIDE
+    with pytest.raises(DamagedRow):
+        record_of(found[b"1"] or ())
+    assert [each.table for each in damaged] == ["api_keys"]
+    assert "in the key store is damaged" in str(damaged[0])
+
+
+@pytest.mark.parametrize(("column", "garbage"), BAD_KEYS)
+async def test_a_damaged_key_grants_nothing(file: Path, column: str, garbage: str) -> None:
+    """Whatever stands in one of its columns in a SQLite file; other keys go on."""
+    await assert_key_is_damaged(file, column, garbage)
+
+
+@pytest.mark.parametrize(("column", "garbage"), BAD_AT_SERVER)
+async def test_a_damaged_key_grants_nothing_at_a_server(
+    postgres: PostgresServer, column: str, garbage: str
+) -> None:
+    """PostgreSQL checks types, and no lists and times."""
+    await assert_key_is_damaged(postgres.new_database(), column, garbage)
+
+
+@pytest.mark.parametrize("digest", ["'text'", "5", "1000000000000", NOT_UTF8, "X''"])
+async def test_a_damaged_digest_is_no_keys(file: Path, digest: str) -> None:
+    """It is logged as a change, whose value takes no memory."""
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+        await store.add(WIDE, b"2")
+        execute(file, f"UPDATE api_keys SET digest = {digest} WHERE digest = $1", b"1")  # noqa: S608
+        changes = await store.changes(None, NOW)
+    found = {change.digest: key for change, key in changes or ()}
+
+    assert found[b"1"] is None
+    assert record_of(found[b"2"] or ()) == WIDE
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO pepper VALUES (1, X'01020304')",
+        "UPDATE pepper SET mark = 'text'",
+        "UPDATE pepper SET mark = 1000000000000",
+    ],
+)
+async def test_a_damaged_mark_of_the_pepper_is_reported(file: Path, sql: str) -> None:
+    """The message names the table, and what to do."""
+    async with KeyStore.open(file) as store:
+        await store.keep_pepper_mark(b"mark")
+        execute(file, sql)
+
+        with pytest.raises(ConfigError, match="the table pepper of it is damaged: delete its rows"):
+            await store.pepper_mark()
+
+
+BAD_RECORDS: Mapping[str, Sequence[str]] = {
+    "fingerprint": [NOT_UTF8, BLOB],
+    "worksheet": [NOT_UTF8, BLOB],
+    "sent_at": ["'x'", BLOB, "1e300"],
+    "first_row": ["'x'", "1.5", BLOB],
+    "rows": ["''", "'x'", "'{}'", "'[1]'", "'[[{\"sha256\": []}]]'", BLOB, NOT_UTF8],
+    "numbers": ["''", "'x'", "'{}'", "'[\"a\"]'", "'[1.5]'", BLOB, NOT_UTF8],
+    "removes_rows": ["'x'", "2", BLOB],
+    "last_removal": ["'x'", "0.5", BLOB],
+}
+BAD_FENCES: Mapping[str, Sequence[str]] = {
+    "fence_id": ["NULL", "'x'", "0", "-1", "1e300", "2147483648", BLOB],
+    "fence_key": ["NULL", "''", BLOB, NOT_UTF8],
+    "token": ["''", BLOB, NOT_UTF8],
+}
+BAD_ANSWERS = ["''", "'x'", "'[]'", "'{\"results\": 5}'", "'{\"results\": [{}]}'", BLOB, NOT_UTF8]
+
+
+def cases(table: Mapping[str, Sequence[str]]) -> Any:
+    return [(column, garbage) for column, each in table.items() for garbage in each]
+
+
+async def open_ones(database: Database, column: str, garbage: str) -> Sequence[OpenWrite]:
+    """The open writes that a restart finds; the damaged one has an unknown outcome."""
+    clock = ManualClock()
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
+        await ledger.sending([Sending(IDENTITY, 5, ROWS, [5])], FENCE)
+        await ledger.sending([Sending(OTHER_IDENTITY, 7, ROWS, [7])], replace(FENCE, id=8))
+    execute(database, f"UPDATE idempotency_records SET {column} = {garbage} WHERE scope = 's1'")  # noqa: S608
+    with capture_logs() as logged:
+        async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
+            at_start = [event["table"] for event in logged]
+            await assert_is_unknown(ledger)
+            assert await ledger.find("s2") is not None
+            ledger.check_room(IDENTITY)
+            opened = ledger.open_writes
+
+    assert at_start == ["idempotency_records"]
+    return opened
+
+
+async def assert_is_unknown(ledger: SqlLedger) -> None:
+    """The write is not sent again, and nobody is told that it was not applied."""
+    with capture_logs() as logged, pytest.raises(WriteOutcomeUnknown) as unknown:
+        await ledger.find("s1")
+    assert unknown.value.outcome == "unknown"
+    assert [event["event"] for event in logged] == ["damaged-row"]
+
+
+@pytest.mark.parametrize(("column", "garbage"), cases(BAD_RECORDS))
+async def test_a_damaged_open_record_holds_up_later_writes(
+    file: Path, column: str, garbage: str
+) -> None:
+    """Its outcome is unknown to its client, and other writes to its worksheet settle it first."""
+    damaged, *_ = opened = await open_ones(file, column, garbage)
+
+    if column == "worksheet":  # none can be named
+        assert [each.fence.id for each in opened] == [8]
+    else:
+        assert [each.fence.id for each in opened] == [FENCE.id, 8]
+        assert damaged.is_exclusive
+        assert damaged.worksheet == WORKSHEET
+
+
+@pytest.mark.parametrize(("column", "garbage"), cases(BAD_FENCES))
+async def test_a_record_with_a_damaged_fence_is_never_settled(
+    file: Path, column: str, garbage: str
+) -> None:
+    """Nothing proves its outcome, and other writes wait for nothing."""
+    opened = await open_ones(file, column, garbage)
+
+    assert [each.fence.id for each in opened] == [8]
+
+
+@pytest.mark.parametrize(
+    ("column", "garbage"),
+    [
+        ("rows", "'x'"),
+        ("numbers", "'{}'"),
+        ("sent_at", "'NaN'"),
+        ("sent_at", "'Infinity'"),
+        ("fence_id", "NULL"),
+        ("fence_id", "-1"),
+        ("fence_key", "NULL"),
+    ],
+)
+async def test_a_damaged_open_record_at_a_server(
+    postgres: PostgresServer, column: str, garbage: str
+) -> None:
+    """PostgreSQL checks types, and neither JSON nor what belongs together."""
+    opened = await open_ones(postgres.new_database(), column, garbage)
+
+    assert [each.fence.id for each in opened] == ([8] if "fence" in column else [FENCE.id, 8])
+
+
+@pytest.mark.parametrize("garbage", BAD_ANSWERS)
+async def test_a_damaged_answer_is_unknown(file: Path, garbage: str) -> None:
+    """The write may have been applied; other answers are replayed."""
+    async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
+        await ledger.completed([(IDENTITY, results(5)), (OTHER_IDENTITY, results(6))])
+        execute(file, f"UPDATE idempotency_records SET answer = {garbage} WHERE scope = 's1'")  # noqa: S608
+        await assert_is_unknown(ledger)
+        other = await ledger.find("s2")
+
+    assert other is not None
+    assert other.answer == results(6)
+
+
+@pytest.mark.parametrize("column", ["answer", "rows", "numbers", "fingerprint", "first_row"])
+async def test_a_write_with_a_damaged_record_is_not_sent_again(file: Path, column: str) -> None:
+    """Its retry gets 504, `unknown`, and Google is not asked to write."""
+    performed: list[str] = []
+
+    async def perform() -> Results:
+        performed.append("once")
+        return results(5)
+
+    def queue_of(_: WorksheetId) -> NoReturn:
+        raise AssertionError("a damaged record is not resumed")
+
+    async def resume(_: Entry) -> NoReturn:
+        raise AssertionError("a damaged record is not resumed")
+
+    async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
+        idempotency = Idempotency(ledger, queue_of)
+        await idempotency.run(IDENTITY, perform, resume)
+        execute(file, f"UPDATE idempotency_records SET {column} = {BLOB}")  # noqa: S608
+        for _ in range(2):
+            with pytest.raises(WriteOutcomeUnknown):
+                await idempotency.run(IDENTITY, perform, resume)
+
+    assert performed == ["once"]
+
+
+@pytest.mark.parametrize(
+    ("column", "garbage"),
+    [
+        *(
+            ("removed", text)
+            for text in ("''", "'x'", "'[ ]'", "'{}'", "'[\"a\"]'", BLOB, NOT_UTF8)
+        ),
+        *(("is_applied", garbage) for garbage in ("'x'", "2", BLOB)),
+    ],
+)
+async def test_numbers_do_not_follow_a_damaged_removal(
+    file: Path, column: str, garbage: str
+) -> None:
+    """An answer from before it is unknown; one from after it is replayed."""
+    async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
+        await ledger.completed([(IDENTITY, results(5))])
+        await ledger.moving(WORKSHEET, Fence(id=77, key="gw", token="removal"), [2])
+        await ledger.moved(WORKSHEET, Fence(id=77, key="gw", token="removal"), is_applied=True)
+        await ledger.completed([(OTHER_IDENTITY, results(6))])
+        execute(file, f"UPDATE row_removals SET {column} = {garbage}")  # noqa: S608
+        if column == "removed":
+            await assert_is_unknown(ledger)
+        other = await ledger.find("s2")
+
+    assert other is not None
+    assert other.answer == results(6)
+
+
+@pytest.mark.parametrize(
+    ("column", "garbage"),
+    [
+        *(each for each in cases(BAD_FENCES) if each[1] != "NULL"),  # there are none
+        *(("worksheet", garbage) for garbage in (BLOB, NOT_UTF8, "'x'")),
+    ],
+)
+async def test_a_damaged_open_removal_keeps_no_gateway_from_starting(
+    file: Path, column: str, garbage: str
+) -> None:
+    """It is logged, and other open writes are found."""
+    clock = ManualClock()
+    async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+        await ledger.moving(WORKSHEET, Fence(id=77, key="gw", token="removal"), [2])
+        await ledger.sending([Sending(OTHER_IDENTITY, 7, ROWS, [7])], replace(FENCE, id=8))
+    execute(file, f"UPDATE row_removals SET {column} = {garbage}")  # noqa: S608
+    with capture_logs() as logged:
+        async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+            opened = ledger.open_writes
+
+    assert [each.fence.id for each in opened] == [8]
+    assert [event["table"] for event in logged] == ["row_removals"]
+
+
+@pytest.mark.parametrize("size", ["1000000000000", "-1", "'x'", BLOB])
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "completed"])
+async def test_a_damaged_size_deletes_no_records(file: Path, size: str, is_open: bool) -> None:
+    """The quota counts it as a small record."""
+    clock = ManualClock()
+    async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+        await ledger.completed([(OTHER_IDENTITY, results(6))])
+        if is_open:
+            await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+        else:
+            await ledger.completed([(IDENTITY, results(5))])
+    execute(file, f"UPDATE idempotency_records SET size = {size} WHERE scope = 's1'")  # noqa: S608
+    third = replace(IDENTITY, scope="s3")
+    max_bytes = 100 * BYTES_BESIDE
+    async with (
+        KeyStore.open(file) as store,
+        store.open_ledger(clock, max_bytes=max_bytes) as ledger,
+    ):
+        ledger.check_room(third)
+        await ledger.completed([(third, results(7))])
+        found = [await ledger.find(scope) for scope in ("s1", "s2", "s3")]
+
+    assert None not in found
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("api_keys", f"name = {NOT_UTF8}"),
+        ("api_keys", f"plan = {BLOB}"),
+        ("api_keys", "read_only = 'x'"),
+        ("api_keys", "digest = 'text'"),
+        ("idempotency_records", "sent_at = 'x'"),
+        ("idempotency_records", f"answer = {BLOB}"),
+    ],
+)
+async def test_a_damaged_row_is_not_copied(
+    file: Path, postgres: PostgresServer, table: str, change: str
+) -> None:
+    """Moving to PostgreSQL ends with a message, and nothing is copied."""
+    target: PostgresUrl = postgres.new_database()
+    async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
+        await store.add(RECORD, b"1")
+        await ledger.completed([(IDENTITY, results(5))])
+    execute(file, f"UPDATE {table} SET {change}")  # noqa: S608
+
+    with pytest.raises(ConfigError, match=r"keys\.db was not copied: "):
+        await copy_store(file, target)
+    assert execute(target, "SELECT count(*) FROM api_keys") == [(0,)]

@@ -282,7 +282,7 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
     """A new key for the spreadsheet; None if there is a valid one for the worksheet already."""
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
-        for record in await store.list(lambda damaged: typer.echo(f"Warning: {damaged}", err=True)):
+        for record in await store.list(lambda damaged: say(f"Warning: {damaged}", err=True)):
             is_valid = record.revoked_at is None and (record.expires_at or now) >= now
             is_for_it = spreadsheet in (record.spreadsheets or ()) and (
                 record.worksheets is None or worksheet in record.worksheets

@@ -317,7 +317,6 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: _Time | None
     readable: str | None
     writable: str | None
-    formulas: Flag
     last_used_at: _Time | None
     may_delete: Flag
     may_refresh: Flag

@@ -402,7 +402,7 @@ class FencedWriter:
             ranges=ranges,
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
-        sent_seconds = worksheet.header.now()
+        sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
         try:
             view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
         except UpstreamUnreachable as error:
@@ -429,7 +429,11 @@ class FencedWriter:
             worksheet.header.forget()
             return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
         sent = SentBatch(
-            header=plan.header, after_row=plan.after_row, asked=asked, sent_seconds=sent_seconds
+            header=plan.header,
+            after_row=plan.after_row,
+            asked=asked,
+            sent_at=sent_at,
+            sent_seconds=sent_seconds,
         )
         outcomes = await self._read(worksheet, sent, writes, view)
         await self._completed({each.index: each.write for each in writes}, outcomes)

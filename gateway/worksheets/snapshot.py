@@ -45,7 +45,8 @@ class Effect:
 
     `before`: the rows as displayed before the write; none for appended rows. `removed`: the rows
     that went, in ascending order; those below moved up. A write removes rows or patches them.
-    `last_row`: a row at the end or above it after the write, 0 if none is known.
+    `last_row`: a row at the end or above it after the write, 0 if none is known. `sent_at`: the
+    moment at which a write that removes rows was sent.
     """
 
     header: Header
@@ -53,6 +54,7 @@ class Effect:
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
     removed: Sequence[int] = ()
     last_row: int = 0
+    sent_at: int = 0
 
     @cached_property
     def patches(self) -> Mapping[int, RowPatch]:

@@ -19,14 +19,17 @@ from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
 from gateway.table.header import Header, parse_header
+from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
 from gateway.table.table import Table, make_table
 from gateway.worksheets import matching, planning
+from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.matching import Matching
 from gateway.worksheets.planning import Planned, Planner, RowChange, RowLook
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
+from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, DeleteWhere, UpdateRows, UpdateWhere, Upsert
 from tests.counted_work import longest_turn, uncounted
@@ -184,6 +187,23 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
 def test_all_that_a_write_does_is_counted(make: Callable[[], Work[object]]) -> None:
     """No block runs many more instructions than it has steps."""
     assert uncounted(make(), BESIDE) == ""
+
+
+def test_a_read_is_compared_with_one_write_at_a_time() -> None:
+    """A block walks the cells of one of the writes that ended while it ran."""
+    table = wide_table()
+    read = Origin(began_seconds=0.0, byte_count=0)
+    snapshot = Snapshot(table=table, grid_rows=ROWS, displayed=read, encodings=Encodings(0))
+    effects = [
+        Effect(
+            header=table.header,
+            rows=[RowPatch(row=2 + row, texts={1: "new"}, values={1: "new"})],
+            before={2 + row: line(row)},
+        )
+        for row in range(5)
+    ]
+
+    assert max(snapshot.after(effects)) == effects[0].cell_count
 
 
 _gathered: Callable[[RowChange], Mapping[int, object]] = vars(RowChange)["values"].func

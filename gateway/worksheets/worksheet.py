@@ -236,7 +236,10 @@ class Worksheet:
                 changed[each] = yield from each.changed(effect)
             return changed
 
-        self.written(effect, await self._resources.scheduler.build(after(self.snapshots())))
+        changed: dict[Snapshot, Snapshot | None] = {}
+        while others := [each for each in self.snapshots() if each not in changed]:
+            changed |= await self._resources.scheduler.build(after(others))
+        self.written(effect, changed)
 
     def written(
         self, effect: Effect, changed: Mapping[Snapshot, Snapshot | None] | None = None

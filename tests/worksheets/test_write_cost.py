@@ -7,6 +7,7 @@ Rules
   each row for each subset of its numbers, a loop that nobody counts.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from unittest.mock import patch
 
@@ -23,6 +24,7 @@ from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
 from gateway.table.table import Table, make_table
 from gateway.worksheets import matching, planning
+from gateway.worksheets import worksheet as worksheet_module
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.matching import Matching
@@ -33,7 +35,7 @@ from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, DeleteWhere, UpdateRows, UpdateWhere, Upsert
 from tests.counted_work import longest_turn, uncounted
-from tests.worksheets.conftest import KEPT, Bench, MakeBench
+from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench
 
 COLUMNS, ROWS = 900, 60
 NAMES = [f"f{column}" for column in range(COLUMNS)]
@@ -275,3 +277,25 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
     with patch.object(RowChange, "values", property(rebuilding)):
         update = UpdateRows(rows=UPDATES.rows[:1])
         assert await longest_turn(bench.together(update)) > MOST_INSTRUCTIONS
+
+
+async def test_rows_that_come_while_others_are_patched(make_bench: MakeBench) -> None:
+    """They are patched in counted steps too, before the write is taken in."""
+    bench = await wide_bench(make_bench)
+    worksheet = bench.service._pool[WORKSHEET]
+    rows = range(2, 2 + ROWS)
+    effect = Effect(
+        header=wide_header(),
+        rows=[RowPatch(row=row, texts={1: "new"}, values={1: "new"}) for row in rows],
+        before={row: line(row - 2) for row in rows},
+    )
+
+    with patch.object(worksheet_module, "finish", None):
+        taking = asyncio.create_task(worksheet.take_in(effect))
+        await asyncio.sleep(0)
+        worksheet.expire()  # other rows, for an earlier read
+        await taking
+
+    (kept,) = worksheet.snapshots()
+    assert kept.is_expired
+    assert {kept.table.text(row, 1) for row in rows} == {"new"}

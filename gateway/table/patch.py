@@ -8,6 +8,9 @@ from gateway.table.steps import Work
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
 
+_COPIED = 2
+"""Cells that are copied in one step."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RowPatch:
@@ -33,21 +36,24 @@ def patched_columns(
         for column, value in cells.items():
             line = changed.get(column)
             if line is None:
-                line = changed[column] = [*columns[column]] if column < len(columns) else []
+                known = columns[column] if column < len(columns) else ()
+                yield len(known) // _COPIED
+                line = changed[column] = [*known]
             if row > len(line):
                 if value in ("", None):
                     continue
                 line += [""] * (row - len(line))
             line[row - 1] = value
-    for line in changed.values():
+    after = [*columns]
+    for column, line in changed.items():
+        yield len(line) // _COPIED
         while line and line[-1] in ("", None):
             line.pop()
-    count = max([len(columns), *(column + 1 for column, cells in changed.items() if cells)])
-    unchanged = dict(enumerate(columns))
-    return tuple(
-        tuple(changed[column]) if column in changed else unchanged.get(column, ())
-        for column in range(count)
-    )
+        if line:
+            after += [()] * (column + 1 - len(after))
+        if column < len(after):
+            after[column] = tuple(line)
+    return tuple(after)
 
 
 def last_filled(columns: Sequence[Column]) -> int:

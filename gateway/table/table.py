@@ -80,9 +80,12 @@ class Table:
         """The displayed texts of rows, all columns of each, made column by column."""
         if len(rows) < 2 or not self.displayed:
             return [[self.text(row, at) for at in range(len(self.displayed))] for row in rows]
-        pick, end = self._pick(rows)
+        places = self._places(rows)
+        pick, end = itemgetter(*places), max(places) + 1
         columns: list[Sequence[Any]] = [
-            pick(cells if len(cells) >= end else [*cells, *[""] * (end - len(cells))])
+            pick(cells)
+            if len(cells) >= end
+            else [cells[place] if place < len(cells) else "" for place in places]
             for cells in map(all_cells, self.displayed)
         ]
         return [*zip(*columns, strict=True)]
@@ -103,7 +106,8 @@ class Table:
         if len(rows) < 2:
             return [self.record(row, columns) for row in rows]
         names = [ROW_INDEX, *(name for name, _ in columns)]
-        pick, end = self._pick(rows)
+        places = self._places(rows)
+        pick, end = itemgetter(*places), max(places) + 1
         cells = [self._picked(column, rows, pick, end) for _, column in columns]
         return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
 
@@ -201,12 +205,10 @@ class Table:
             gaps=gaps,
         )
 
-    def _pick(self, rows: Sequence[int]) -> tuple[Pick, int]:
-        """Takes the cells of several rows out of all cells of a column; one past the last place."""
+    def _places(self, rows: Sequence[int]) -> list[int]:
+        """The places of rows in all cells of a column."""
         places = [row - 1 for row in rows]
-        if self.gaps:
-            places = [*map(self.gaps.nth, places)]
-        return itemgetter(*places), max(places) + 1
+        return [*map(self.gaps.nth, places)] if self.gaps else places
 
     def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
         """The displayed texts of the cells of some rows, None for empty cells.

@@ -66,11 +66,13 @@ PATCH_STEPS = 8
 @dataclass(frozen=True, kw_only=True)
 class SentBatch:
     """A batch as it was sent: the header it was planned by, the row that its new rows come after,
-    the cells of changed rows that its answer shows, and when it was sent, in monotonic seconds."""
+    the cells of changed rows that its answer shows, and when it was sent, as a moment and in
+    monotonic seconds."""
 
     header: Header
     after_row: int
     asked: Sequence[Asked]
+    sent_at: int
     sent_seconds: float
 
 
@@ -146,6 +148,7 @@ class AppliedReader:
                 before=removed or {change.row: change.displayed for change in changes},
                 removed=sorted(removed),
                 last_row=extent.last_row if extent else 0,
+                sent_at=sent.sent_at,
             )
             await worksheet.take_in(effect)
         else:

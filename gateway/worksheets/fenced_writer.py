@@ -7,6 +7,8 @@ Rules
   rows, header and sheet id.
 - Google names the request for which it refuses a batch. The write that it belongs to is refused,
   and the others are sent again.
+- Writes that are too large together go one by one: the error is only of those that are too large
+  by themselves.
 - An update waits until an earlier open update of its row is settled, or can land no more: a late
   copy would overwrite it.
 """
@@ -14,6 +16,7 @@ Rules
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 from gateway.errors import (
@@ -194,8 +197,8 @@ class FencedWriter:
         if a row is blank. Writes by filter: 2 reads (1 for filters of row numbers) + 1 write;
         upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Of those that concern
         the same rows or columns, each takes as much. A refused group costs at most 4 more writes,
-        and 1 read each time to learn why. Earlier open writes in the way: 1 to 2 reads and 1 write
-        each.
+        and 1 read each time to learn why. A group that is too large costs 1 read or 1 write more
+        than its writes one by one. Earlier open writes in the way: 1 to 2 reads and 1 write each.
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
         free = [each for each, refusal in zip(writes, refusals, strict=True) if refusal is None]
@@ -244,12 +247,14 @@ class FencedWriter:
         left: Mapping[int, Write] = dict(enumerate(writes))
         error: GatewayError = undecided()
         failures = extra_writes = 0
-        is_first, spreadsheet = True, worksheet.id.spreadsheet
+        is_first, is_one_by_one = True, False
+        spreadsheet = worksheet.id.spreadsheet
         while left and failures < MAX_FAILURES and extra_writes <= MAX_EXTRA_WRITES:
+            now = dict(islice(left.items(), 1)) if is_one_by_one else left
             try:
                 # The quota comes first: nothing waits between a look and its write.
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
-                    plan = await make_plan(worksheet, left)
+                    plan = await make_plan(worksheet, now)
                     outcomes |= plan.outcomes
                     # Their numbers follow the rows that this batch or a later one removes.
                     await self._completed(left, plan.outcomes)
@@ -266,8 +271,10 @@ class FencedWriter:
             except _NotSent as not_sent:
                 error = not_sent.error
                 failures += 1
-            except WriteTooLarge as too_large:  # of the first of them
-                outcomes[next(iter(left))] = too_large
+            except WriteTooLarge as too_large:
+                if len(now) == 1:
+                    outcomes |= dict.fromkeys(now, too_large)
+                is_one_by_one = True  # those that are not too large by themselves are carried out
             except GatewayError as failure:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
             is_first = False
@@ -305,13 +312,7 @@ class FencedWriter:
         """Plan updates, or deletes, by a look at their rows."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         rows = sorted({row for write in writes.values() for row in rows_of(write)})
-        try:
-            look = await look_at_rows(self._sheets, worksheet, rows)
-        except WriteTooLarge:
-            if len(writes) == 1:
-                raise
-            index = next(iter(writes))  # the others are planned after it
-            return await self._plan_by_rows(worksheet, {index: writes[index]})
+        look = await look_at_rows(self._sheets, worksheet, rows)
         for row in look.missing:
             worksheet.missed(row)
         planned, outcomes = await self._planned(
@@ -401,7 +402,7 @@ class FencedWriter:
             ranges=ranges,
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
-        sent_seconds = worksheet.header.now()
+        sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
         try:
             view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
         except UpstreamUnreachable as error:
@@ -412,7 +413,9 @@ class FencedWriter:
                 worksheet.header.forget()
             return unnoted | refused
         except WriteTooLarge as too_large:
-            return unnoted | dict.fromkeys([each.index for each in writes], too_large)
+            if len(writes) > 1:
+                raise
+            return unnoted | {writes[0].index: too_large}
         except WriteOutcomeUnknown as unknown:
             self._leave_open(worksheet, writes, fence)
             return unnoted | dict.fromkeys([each.index for each in writes], unknown)
@@ -426,7 +429,11 @@ class FencedWriter:
             worksheet.header.forget()
             return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
         sent = SentBatch(
-            header=plan.header, after_row=plan.after_row, asked=asked, sent_seconds=sent_seconds
+            header=plan.header,
+            after_row=plan.after_row,
+            asked=asked,
+            sent_at=sent_at,
+            sent_seconds=sent_seconds,
         )
         outcomes = await self._read(worksheet, sent, writes, view)
         await self._completed({each.index: each.write for each in writes}, outcomes)

@@ -330,9 +330,7 @@ async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> Ro
             view = await _read_rows(sheets, worksheet.id, found)
             break
         except SheetTooLarge as too_large:
-            if len(rows) == 1:
-                raise
-            raise _too_many_cells() from too_large
+            raise (_too_many_cells() if len(rows) > 1 else _too_much_text()) from too_large
         except UpstreamRefusal as refusal:
             error = await explain(sheets, worksheet.id, refusal, row=found[-1])
             if not isinstance(error, RowNotFound):
@@ -399,6 +397,14 @@ def _too_many_cells() -> WriteTooLarge:
     return WriteTooLarge(
         f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much text. "
         "Nothing was written: name fewer rows in one request.",
+        outcome="not_applied",
+    )
+
+
+def _too_much_text() -> WriteTooLarge:
+    return WriteTooLarge(
+        "The row of this request is larger than what the gateway reads at once. Nothing was "
+        "written: ask the gateway's operator to raise google.max_answer_bytes.",
         outcome="not_applied",
     )
 

@@ -45,7 +45,8 @@ class Effect:
 
     `before`: the rows as displayed before the write; none for appended rows. `removed`: the rows
     that went, in ascending order; those below moved up. A write removes rows or patches them.
-    `last_row`: a row at the end or above it after the write, 0 if none is known.
+    `last_row`: a row at the end or above it after the write, 0 if none is known. `sent_at`: the
+    moment at which a write that removes rows was sent.
     """
 
     header: Header
@@ -53,6 +54,7 @@ class Effect:
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
     removed: Sequence[int] = ()
     last_row: int = 0
+    sent_at: int = 0
 
     @cached_property
     def patches(self) -> Mapping[int, RowPatch]:
@@ -168,10 +170,8 @@ class Snapshot:
 
         The read behind it may have seen the first ones already.
         """
-        cells = sum(effect.cell_count for effect in effects)
         for count_ in range(len(effects) + 1):
-            yield cells
-            if self._may_have_seen(effects, count_):
+            if (yield from self._may_have_seen(effects, count_)):
                 return (yield from self._patched(effects))
         return None
 
@@ -180,21 +180,25 @@ class Snapshot:
 
         None if its header or rows do not match the write, or if too many rows were removed.
         """
-        yield effect.cell_count
-        if not self._may_have_seen([effect], 0):
+        if not (yield from self._may_have_seen([effect], 0)):
             return None
         if effect.removed:
             return self._without(effect.removed)
         return (yield from self._patched([effect]))
 
-    def _may_have_seen(self, effects: Sequence[Effect], count: int) -> bool:
+    def _may_have_seen(self, effects: Sequence[Effect], count: int) -> Work[bool]:
         """True if the rows are consistent with exactly the first `count` writes."""
         if any(effect.header.cells != self.table.header.cells for effect in effects):
             return False
+        yield sum(effect.cell_count for effect in effects[:count])
         if not self.shows(self.table.header, texts_of(effects[:count])):
             return False
         state = _State(self.table)
-        return all(state.takes(effect) for effect in effects[count:])
+        for effect in effects[count:]:
+            yield effect.cell_count
+            if not state.takes(effect):
+                return False
+        return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot]":
         rows = [patch for effect in effects for patch in effect.rows if patch.values]

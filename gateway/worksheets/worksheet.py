@@ -236,15 +236,18 @@ class Worksheet:
                 changed[each] = yield from each.changed(effect)
             return changed
 
-        self.written(effect, await self._resources.scheduler.build(after(self.snapshots())))
+        changed: dict[Snapshot, Snapshot | None] = {}
+        while others := [each for each in self.snapshots() if each not in changed]:
+            changed |= await self._resources.scheduler.build(after(others))
+        self.written(effect, changed)
 
     def written(
         self, effect: Effect, changed: Mapping[Snapshot, Snapshot | None] | None = None
     ) -> None:
         """Take in a confirmed write: no later answer may miss it.
 
-        `changed` are snapshots after it. A read that ran while rows were removed is repeated:
-        nobody knows which rows it saw.
+        `changed` are snapshots after it. A read that ran while rows were removed is repeated, and
+        dropped if it has landed: nobody knows which rows it saw.
         """
 
         def after(snapshot: Snapshot) -> Snapshot | None:
@@ -255,6 +258,9 @@ class Worksheet:
         self.shared.seen(self._clock(), Written(effect))
         self.shared.show()
         self._overtake(None if effect.removed else effect)
+        if effect.removed:
+            for part in [part for part, at in self._landed.items() if at > effect.sent_at]:
+                self._drop(part)
         latest, typed = self._latest, self._typed
         self._latest = latest and after(latest)
         if typed is latest:

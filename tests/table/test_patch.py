@@ -7,7 +7,7 @@ import pytest
 
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.patch import Column, RowPatch
+from gateway.table.patch import Column, RowPatch, patched_columns
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from tests.query.sheet import evaluate
@@ -180,3 +180,13 @@ def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
         assert evaluate(table, Query(where=parse_where({"a": "x"}), limit=99)).rows == [
             row for row in range(2, 10) if cells.get((row, 0)) == "x"
         ]
+
+
+def test_the_copies_of_columns_are_counted() -> None:
+    """Each changed column is copied in a block of its own, with steps for all its cells."""
+    column: Column = ("n", *["x"] * 9_999)
+
+    steps = [*patched_columns([column] * 5, [(2, dict.fromkeys(range(3), "new"))])]
+
+    assert sum(steps) >= 3 * len(column)
+    assert max(steps) <= len(column)

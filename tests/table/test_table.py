@@ -1,10 +1,13 @@
 """A worksheet as it was read: ragged columns, its last row, its two renderings."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from gateway.table.header import parse_header
 from gateway.table.patch import Column
 from gateway.table.steps import finish
-from gateway.table.table import cell_at, make_table
+from gateway.table.table import Table, cell_at, make_table
 from gateway.table.tag import row_tag
 from gateway.table.view import Selection
 
@@ -163,3 +166,21 @@ def test_a_tag_is_of_all_that_a_row_displays() -> None:
     assert before.tag(2, before.header.whole) == row_tag(
         ["name", "state", "", "population"], ["Boston", "MA"]
     )
+
+
+class Uncopied(tuple[object, ...]):
+    """A column of which single cells may be taken."""
+
+    def __iter__(self) -> Iterator[object]:
+        raise AssertionError("the whole column is walked")
+
+
+def test_texts_of_rows_past_the_end_of_a_column_are_blank() -> None:
+    """A short column is not copied for a few rows."""
+    table = Table(
+        header=parse_header(["a", "b"]),
+        displayed=(Uncopied(("a", "1")), Uncopied(("b", "1", "2", "3"))),
+        last_row=4,
+    )
+
+    assert table.texts([2, 4, 9]) == [("1", "1"), ("", "3"), ("", "")]

@@ -71,6 +71,25 @@ async def test_writes_after_a_delete_follow_too(kept: Bench) -> None:
     assert kept.sheets.cost() == Cost(1, 2)
 
 
+@pytest.mark.parametrize("is_large", [False, True], ids=["all rows", "a window"])
+async def test_rows_read_while_a_delete_is_sent_lose_it_once(
+    make_bench: MakeBench, is_large: bool
+) -> None:
+    """They may show the removal already, among rows that are alike: they are read again."""
+    cache = {**KEPT, "window_above_cells": 1} if is_large else KEPT
+    bench = make_bench([["name"], *[["same"]] * 4], cache=cache)
+    await bench.page()
+    gate = asyncio.Event()
+    bench.sheets.after("apply", gate)
+    deleting = asyncio.create_task(delete(bench, 3))
+    await bench.sheets.begun("apply")
+    assert len((await bench.page(no_cache=True)).records) == 3
+    gate.set()
+    await deleting
+
+    assert len((await bench.page()).records) == 3
+
+
 @pytest.mark.parametrize("query", [Query(), BY_NAME], ids=["list", "order"])
 async def test_a_read_that_ran_meanwhile_is_repeated(kept: Bench, query: Query) -> None:
     """It is not known which rows it saw."""

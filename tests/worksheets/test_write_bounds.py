@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from unittest.mock import patch
 
-from gateway.errors import WriteTooLarge
+from gateway.errors import SheetTooLarge, WriteTooLarge
 from gateway.google.sheets import WrittenCells
 from gateway.worksheets import batch, matching, planning
 from gateway.worksheets.writes import DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert, Written
@@ -155,15 +155,41 @@ async def test_the_tag_of_a_huge_row_is_not_claimed(make_bench: MakeBench) -> No
     assert (await bench.read(2)).tag
 
 
-async def test_a_batch_that_google_refuses_for_its_size(bench: Bench) -> None:
-    """It is not sent again, and all its writes have the error."""
+async def test_a_write_that_google_refuses_for_its_size(bench: Bench) -> None:
+    """It is not sent again."""
     bench.sheets.before("apply", WriteTooLarge("large", outcome="not_applied"))
     before = data(bench)
 
+    (end,) = await bench.together(Update(row=2, fields={"name": "x"}))
+
+    assert isinstance(end, WriteTooLarge)
+    assert (bench.sheets.cost(), data(bench)) == (Cost(1, 1), before)
+
+
+async def test_a_batch_that_google_refuses_for_its_size(bench: Bench) -> None:
+    """Its writes go one by one: only the one that is too large by itself has the error."""
+    large = WriteTooLarge("large", outcome="not_applied")
+    bench.sheets.before("apply", large)  # all three
+    bench.sheets.before("apply", large, nth=3)  # the second of them
+
+    ends = await bench.together(*(Update(row=row, fields={"name": "x"}) for row in (2, 3, 4)))
+
+    assert [type(end) for end in ends] == [tuple, WriteTooLarge, tuple]
+    assert [row[0] for row in data(bench)] == ["x", "Denver", "x"]
+    assert bench.sheets.cost() == Cost(4, 4)
+
+
+async def test_a_row_that_is_too_large_to_look_at(bench: Bench) -> None:
+    """Its update is refused; an update of another row beside it is carried out."""
+    for nth in (1, 2):  # together, then by itself
+        bench.sheets.before("read_sheet", SheetTooLarge("large"), nth=nth)
+
     ends = await bench.together(*(Update(row=row, fields={"name": "x"}) for row in (2, 3)))
 
-    assert [type(end) for end in ends] == [WriteTooLarge, WriteTooLarge]
-    assert (bench.sheets.cost(), data(bench)) == (Cost(1, 1), before)
+    assert [type(end) for end in ends] == [WriteTooLarge, tuple]
+    assert isinstance(ends[0], WriteTooLarge)
+    assert ends[0].outcome == "not_applied"
+    assert [row[0] for row in data(bench)] == ["Boston", "x", "Austin"]
 
 
 async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Bench) -> None:

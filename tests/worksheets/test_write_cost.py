@@ -7,6 +7,7 @@ Rules
   each row for each subset of its numbers, a loop that nobody counts.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from unittest.mock import patch
 
@@ -19,18 +20,22 @@ from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
 from gateway.table.header import Header, parse_header
+from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
 from gateway.table.table import Table, make_table
 from gateway.worksheets import matching, planning
+from gateway.worksheets import worksheet as worksheet_module
+from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.matching import Matching
 from gateway.worksheets.planning import Planned, Planner, RowChange, RowLook
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
+from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, DeleteWhere, UpdateRows, UpdateWhere, Upsert
 from tests.counted_work import longest_turn, uncounted
-from tests.worksheets.conftest import KEPT, Bench, MakeBench
+from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench
 
 COLUMNS, ROWS = 900, 60
 NAMES = [f"f{column}" for column in range(COLUMNS)]
@@ -186,6 +191,23 @@ def test_all_that_a_write_does_is_counted(make: Callable[[], Work[object]]) -> N
     assert uncounted(make(), BESIDE) == ""
 
 
+def test_a_read_is_compared_with_one_write_at_a_time() -> None:
+    """A block walks the cells of one of the writes that ended while it ran."""
+    table = wide_table()
+    read = Origin(began_seconds=0.0, byte_count=0)
+    snapshot = Snapshot(table=table, grid_rows=ROWS, displayed=read, encodings=Encodings(0))
+    effects = [
+        Effect(
+            header=table.header,
+            rows=[RowPatch(row=2 + row, texts={1: "new"}, values={1: "new"})],
+            before={2 + row: line(row)},
+        )
+        for row in range(5)
+    ]
+
+    assert max(snapshot.after(effects)) == effects[0].cell_count
+
+
 _gathered: Callable[[RowChange], Mapping[int, object]] = vars(RowChange)["values"].func
 
 
@@ -255,3 +277,25 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
     with patch.object(RowChange, "values", property(rebuilding)):
         update = UpdateRows(rows=UPDATES.rows[:1])
         assert await longest_turn(bench.together(update)) > MOST_INSTRUCTIONS
+
+
+async def test_rows_that_come_while_others_are_patched(make_bench: MakeBench) -> None:
+    """They are patched in counted steps too, before the write is taken in."""
+    bench = await wide_bench(make_bench)
+    worksheet = bench.service._pool[WORKSHEET]
+    rows = range(2, 2 + ROWS)
+    effect = Effect(
+        header=wide_header(),
+        rows=[RowPatch(row=row, texts={1: "new"}, values={1: "new"}) for row in rows],
+        before={row: line(row - 2) for row in rows},
+    )
+
+    with patch.object(worksheet_module, "finish", None):
+        taking = asyncio.create_task(worksheet.take_in(effect))
+        await asyncio.sleep(0)
+        worksheet.expire()  # other rows, for an earlier read
+        await taking
+
+    (kept,) = worksheet.snapshots()
+    assert kept.is_expired
+    assert {kept.table.text(row, 1) for row in rows} == {"new"}

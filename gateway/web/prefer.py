@@ -60,7 +60,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
                     f"Prefer has {name} as a parameter of another preference; put a comma before "
                     "it, not a semicolon."
                 )
-            if mistake := misspelling(name.encode(), _NAMES):
+            if mistake := misspelling(name, _NAMES):
                 raise InvalidRequest(f"Prefer has an unknown preference {mistake}")
             at, before = part.end(), part["end"]
     return found

@@ -231,16 +231,18 @@ def served(
 
 
 def connection_from(
-    address: str, port: int, *, context: ssl.SSLContext | None
+    address: str,
+    port: int,
+    *,
+    context: ssl.SSLContext | None,
+    patience: float = PATIENCE_SECONDS,
 ) -> http.client.HTTPConnection:
     """A connection from an address, to be opened by its first request."""
     source = (address, 0)
     if context is None:
-        return http.client.HTTPConnection(
-            HOST, port, timeout=PATIENCE_SECONDS, source_address=source
-        )
+        return http.client.HTTPConnection(HOST, port, timeout=patience, source_address=source)
     return http.client.HTTPSConnection(
-        HOST, port, timeout=PATIENCE_SECONDS, source_address=source, context=context
+        HOST, port, timeout=patience, source_address=source, context=context
     )
 
 

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from benchmarks.held_connections import allow_files, installed
+from benchmarks.held_connections import allow_files, connection_from, installed
 from benchmarks.processes import HOST
 from benchmarks.report import milliseconds, print_header, print_row, surroundings, verdict
 from tests.docs.blocks import blocks_of
@@ -111,7 +111,7 @@ def asked(
     while not is_over():
         time.sleep(PAUSE_SECONDS)
         began = time.perf_counter()
-        connection = _connection(port, tls)
+        connection = connection_from(NEWCOMER, port, context=tls, patience=PATIENCE_SECONDS)
         try:
             connection.request("GET", "/livez", headers={"Host": "sheets.example.org"})
             failures += connection.getresponse().status != 200
@@ -121,17 +121,6 @@ def asked(
         finally:
             connection.close()
     return waits, failures
-
-
-def _connection(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
-    source = (NEWCOMER, 0)
-    if tls is None:
-        return http.client.HTTPConnection(
-            HOST, port, timeout=PATIENCE_SECONDS, source_address=source
-        )
-    return http.client.HTTPSConnection(
-        HOST, port, timeout=PATIENCE_SECONDS, source_address=source, context=tls
-    )
 
 
 # The crowd

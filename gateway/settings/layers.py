@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from gateway.settings.database import is_url
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_regular
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 KeyPath = tuple[str, ...]
 Tables = Mapping[str, Any]
@@ -71,11 +71,12 @@ def file_layer(
     `file_settings` are the settings that name files, with their defaults; `*` is each table of an
     array. Relative names, including defaults, start at the directory of this file, so that one
     configuration means one key store, wherever a command runs. URLs stay as they are. A file must
-    be private if `secrets` recognizes a value in it.
+    be private if `secrets` recognizes a value in it. It may be a pipe, from a program that decrypts
+    it, or an empty device.
     """
     file = path or DEFAULT_FILE
     try:
-        with open_regular(file) as opened:
+        with file.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
             content = opened.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:

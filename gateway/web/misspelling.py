@@ -1,40 +1,41 @@
-"""Names of parameters and preferences that differ from a known one in capitals, blanks, `_` or `-`.
+"""Names of parameters and preferences whose letters are those of a known one.
 
-Such a name is refused, not ignored: a write without its bound changes more rows than were meant.
+They differ in capitals, blanks, dashes and other signs, are encoded once more, or stand behind an
+`&` that was escaped for HTML. Such a name is refused, not ignored: a write without its bound
+changes more rows than were meant.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Set
+from urllib.parse import unquote
 
 from gateway.errors import InvalidQuery
 from gateway.table.quoting import quoted
 
-_NAME = re.compile(rb"([A-Za-z _-]+)(?:[\[=]|%5[Bb]|%3[Dd]|$)")
+_NAME = re.compile(r"(?:amp;)?([^\[=]+)[\[=]?")
 """A name until its brackets, or until a value that is folded into it."""
-_CACHE_BUSTER = b"nocache"
+_CACHE_BUSTER = "nocache"
 """Pages send it with random values: it is not a misspelt `no-cache`."""
 
 
-def by_letters(names: Iterable[str]) -> Mapping[bytes, str]:
+def by_letters(names: Iterable[str]) -> Mapping[str, str]:
     """The names by their letters in lower case."""
-    return {_letters(name.encode()): name for name in names}
+    return {_letters(name): name for name in names}
 
 
-def misspelling(
-    name: bytes, names: Mapping[bytes, str], bracketless: Set[bytes] = frozenset()
-) -> str:
+def misspelling(name: str, names: Mapping[str, str], bracketless: Set[bytes] = frozenset()) -> str:
     """Describe the mistake in an unknown name, after "Unknown parameter "; "" for another word.
 
     `names` are those of `by_letters`; with brackets, those in `bracketless` are misspelt, too.
     """
-    found = _NAME.match(name)
+    found = _NAME.match(unquote(name) if "%" in name else name)
     if found is None or name.lower() == _CACHE_BUSTER:
         return ""
     right = names.get(_letters(found[1]), "")
-    is_exact = found[1] == right.encode()
-    if not right or (is_exact and found[1] not in bracketless):
+    is_exact = found[0].rstrip("[=") == right
+    if not right or (is_exact and right.encode() not in bracketless):
         return ""
-    return f"{quoted(found[0].decode())}: send {right} instead."
+    return f"{quoted(found[0])}: send {right} instead."
 
 
 def check_spelling(mistake: str) -> None:
@@ -43,5 +44,6 @@ def check_spelling(mistake: str) -> None:
         raise InvalidQuery(f"Unknown parameter {mistake}")
 
 
-def _letters(name: bytes) -> bytes:
-    return name.lower().translate(None, b" _-")
+def _letters(name: str) -> str:
+    """Letters and digits; a sign of a word processor, such as a dash, is none."""
+    return "".join(filter(str.isalnum, name.lower()))

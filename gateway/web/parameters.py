@@ -138,7 +138,7 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
             asked.append(inner.asked)
             credentials.append(inner.credentials)
             is_odd, misspelt = True, misspelt or inner.misspelt
-        elif wrong := misspelling(name, _NAMES, known.bracketless):
+        elif wrong := misspelling(name.decode("utf-8", "replace"), _NAMES, known.bracketless):
             is_odd, misspelt = True, wrong
     return Sifted(
         b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_odd, misspelt

@@ -24,11 +24,14 @@ _MAX_AFFECTED = "max-affected"
 _RESOLUTION = "resolution"
 _NAMES = by_letters((_MAX_AFFECTED, _RESOLUTION))
 _PART = re.compile(
-    r"""[ \t]*(?P<name>[\w!#$%&'*+.^`|~-]+(?=[ \t]*[=,;]|[ \t]*$))?"""
-    r"""(?(name)[ \t]*(?:=[ \t]*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<token>[^\s",;=]*)))?)"""
-    r"""[ \t]*(?P<end>[,;]|$)"""
+    r"""[ \t]*+(?P<name>[\w!#$%&'*+.^`|~-]++(?=[ \t]*+(?:[=,;]|$)))?+"""
+    r"""(?(name)[ \t]*+(?:=[ \t]*+(?:"(?P<text>(?:[^"\\]|\\.)*+)"|(?P<token>[^\s",;=]*+)))?+)"""
+    r"""[ \t]*+(?P<end>[,;]|$)"""
 )
-"""A preference, or a parameter after it; both may be blank."""
+"""A preference, or a parameter after it; both may be blank.
+
+All repetitions are possessive: two that share a run of blanks would divide it in every way.
+"""
 _ESCAPED = re.compile(r"\\(.)")
 _COUNT = re.compile(r"[0-9]{1,15}")
 
@@ -57,7 +60,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
                     f"Prefer has {name} as a parameter of another preference; put a comma before "
                     "it, not a semicolon."
                 )
-            if mistake := misspelling(name.encode(), _NAMES):
+            if mistake := misspelling(name, _NAMES):
                 raise InvalidRequest(f"Prefer has an unknown preference {mistake}")
             at, before = part.end(), part["end"]
     return found

@@ -5,7 +5,8 @@ Rules:
   for the same reason an error cell (`#N/A`) becomes blank.
 - Dates and times get the formats below; other formats are dropped.
 - The file reader makes all cells from A1 to the last one, and a single stray cell makes billions.
-  So the places of cells are counted in the file before.
+  So the places of cells are counted in the file before. It may skip damage, so a damaged file is
+  refused before.
 - The grid is exactly as large as the data, starting at A1. Hidden worksheets stay hidden; charts
   are left out.
 """
@@ -46,6 +47,8 @@ DURATION = number_format("TIME", "[h]:mm:ss")
 Read = str | bool | int | float | date | datetime | time | timedelta
 
 
+OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+"""The start of a file with a password, which is no ZIP archive."""
 BLOCK_BYTES = 2**20
 MAX_UNPACKED_BYTES = 2**30
 PLACE = re.compile(
@@ -81,8 +84,9 @@ def _check_size(content: bytes) -> None:
             for info in archive.infolist():
                 with archive.open(info) as part:
                     left = _check_part(part, left)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
-        return  # damaged or encrypted: the file reader says so
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        if not content.startswith(OLE):  # with a password; the file reader says so
+            raise XlsxError(f"it cannot be read as .xlsx: {error}.") from error
 
 
 def _check_part(part: IO[bytes], left: int) -> int:

@@ -1,4 +1,4 @@
-"""Files that an operator names: pipes and devices are none."""
+"""Files that an operator names: a configuration may be a pipe, a key file or pepper may not."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,6 @@ def _key_file(path: Path) -> None:
 
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "configuration": lambda path: load_settings(path, {}),
     "pepper": _pepper,
     "key file": _key_file,
 }
@@ -56,11 +55,33 @@ def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
         assert file.read() == b"x"
 
 
-def test_a_configuration_has_a_maximum_size(tmp_path: Path) -> None:
+def test_a_configuration_comes_through_a_pipe() -> None:
+    """As `--config <(sops decrypt …)` and `--config /dev/stdin` pass it."""
+    reader, writer = os.pipe()
+    os.write(writer, b"[server]\nport = 8001\n")
+    os.close(writer)
+
+    settings = load_settings(Path(f"/dev/fd/{reader}"), {})
+    os.close(reader)
+
+    assert settings.server.port == 8001
+
+
+def test_a_configuration_of_the_environment_alone() -> None:
+    """`--config /dev/null` keeps a `config.toml` from being read."""
+    settings = load_settings(Path(os.devnull), {"GATEWAY_SERVER__PORT": "8001"})
+
+    assert settings.server.port == 8001
+
+
+@pytest.mark.parametrize("kind", ["file", "device"])
+def test_a_configuration_has_a_maximum_size(tmp_path: Path, kind: str) -> None:
     """Another file, named by mistake, is not read whole."""
-    path = tmp_path / "config.toml"
-    with path.open("wb") as file:
-        file.truncate(2**40)
+    path = Path("/dev/zero")
+    if kind == "file":
+        path = tmp_path / "config.toml"
+        with path.open("wb") as file:
+            file.truncate(2**40)
 
     with pytest.raises(ConfigError) as caught:
         load_settings(path, {})

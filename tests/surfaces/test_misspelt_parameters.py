@@ -52,6 +52,8 @@ def test_misspelt_key_of_the_description(surface: Surface) -> None:
     [
         *("max_affected=1", "MAX-AFFECTED=1", "maxAffected=1", "max-affected[]=1"),
         *("+max-affected=1", "max_affected%3D1", "Max_Affected=", "limit[]=1", "Skip=1"),
+        *("amp;max-affected=1", "max%252Daffected=1", "max.affected=1", "max-affected:=1"),
+        *("max%E2%80%91affected=1", "%E2%80%93max-affected=1", "max-affected%255B%255D=1"),
     ],
 )
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])

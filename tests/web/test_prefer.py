@@ -1,5 +1,6 @@
 """Preferences of requests."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -55,6 +56,17 @@ def test_a_header_that_cannot_be_read(value: str) -> None:
     """It is refused: a preference behind the mistake would be ignored otherwise."""
     with pytest.raises(InvalidRequest, match="cannot be read"):
         preferences(head(value))
+
+
+@pytest.mark.parametrize("before", ["", ",", "a,", "a;", "a=", "a ", "a=b"])
+def test_a_long_run_of_blanks(before: str) -> None:
+    """It is read once: in quadratic time a head of 16 KiB would hold up all clients for seconds."""
+    began = time.process_time()
+
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        preferences(head(f'{before}{" " * 15_000}["'))
+
+    assert time.process_time() - began < 0.2
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,17 @@ def test_a_cell_too_far_away_is_refused(tmp_path: Path, sheet: str) -> None:
         sheets_of(tmp_path, new.getvalue())
 
 
+def test_a_damaged_part_hides_no_cell(tmp_path: Path) -> None:
+    """The file reader skips a part that it needs not, and the cells of the others are made."""
+    content = io.BytesIO(xlsx(Tab(title="A", cells={"A1": number("1")})))
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr("xl/x", "undamaged")
+    damaged = content.getvalue().replace(b"undamaged", b"not whole", 1)
+
+    with pytest.raises(SeedError, match="Bad CRC-32"):
+        sheets_of(tmp_path, damaged)
+
+
 def test_a_file_that_is_unpacked_too_large_is_refused(tmp_path: Path) -> None:
     """A small file may become gigabytes."""
     content = io.BytesIO(xlsx(Tab(title="A", cells={"A1": number("1")})))

@@ -14,8 +14,8 @@ from gateway.table.quoting import quoted
 
 _NAME = re.compile(r"(?:amp;)?([^\[=]+)[\[=]?")
 """A name until its brackets, or until a value that is folded into it."""
-_CACHE_BUSTER = "nocache"
-"""Pages send it with random values: it is not a misspelt `no-cache`."""
+_CACHE_BUSTERS = frozenset({"nocache", "no_cache"})
+"""Pages send them with random values: none is a misspelt `no-cache`."""
 
 
 def by_letters(names: Iterable[str]) -> Mapping[str, str]:
@@ -29,7 +29,7 @@ def misspelling(name: str, names: Mapping[str, str], bracketless: Set[bytes] = f
     `names` are those of `by_letters`; with brackets, those in `bracketless` are misspelt, too.
     """
     found = _NAME.match(unquote(name) if "%" in name else name)
-    if found is None or name.lower() == _CACHE_BUSTER:
+    if found is None or name.lower() in _CACHE_BUSTERS:
         return ""
     right = names.get(_letters(found[1]), "")
     is_exact = found[0].rstrip("[=") == right

@@ -115,7 +115,9 @@ MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
 
 SMALL_ROWS = 2_000
-"""A grid of so many rows is small: if its last row is unknown, the answer shows all rows."""
+SMALL_CELLS = 40_000
+"""A grid of so many rows, and so many cells below the header, is small: if its last row is unknown,
+the answer shows all rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -381,7 +383,7 @@ class FencedWriter:
     async def _look_at_end(self, worksheet: Worksheet) -> tuple[SheetExtent, int]:
         """Header, sheet id, and a row at the end or above it. 1 read; 2 for a large worksheet."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        return await worksheet.look_for_append(SMALL_ROWS)
+        return await worksheet.look_for_append(SMALL_ROWS, SMALL_CELLS)
 
     async def _sent(self, worksheet: Worksheet, plan: Plan) -> Mapping[int, Outcome]:
         """Send what was planned; the outcomes of the writes that are settled."""

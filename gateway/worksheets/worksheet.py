@@ -172,14 +172,15 @@ class Worksheet:
         flight.when_over(lambda: self._leave(part, flight))
         return flight
 
-    async def look_for_append(self, small_rows: int) -> tuple[SheetExtent, int]:
+    async def look_for_append(self, small_rows: int, small_cells: int) -> tuple[SheetExtent, int]:
         """The header, a row at the end or above it, and the sheet id. 1 read.
 
-        1 read more if the end is unknown and the grid has more than `small_rows`. To be awaited in
-        the write queue.
+        1 read more if the end is unknown and the grid has more than `small_rows`, or more than
+        `small_cells` in the columns of the header. To be awaited in the write queue.
         """
         extent, view = await self._loader.look_at_header()
-        if extent.last_row == 1 and view.rows > small_rows:
+        is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
+        if extent.last_row == 1 and not is_small:
             with self._effects.kept() as began:
                 snapshot, extent = await self._loader.displayed()
                 await self._land(began, snapshot)

@@ -109,6 +109,17 @@ async def test_what_is_asked_back(bench: Bench) -> None:
     assert asked(bench) == ["1:1", "A3:C3", "A4:C4"]
 
 
+async def test_a_create_does_not_ask_for_a_whole_wide_worksheet(make_bench: MakeBench) -> None:
+    """If the end is unknown, it is read first: the answer to the write would be too large."""
+    bench = wide(make_bench, rows=300, text="y", columns=300)
+    bench.sheets.cost()
+
+    assert await bench.create(f0="new") == 302
+
+    assert asked(bench) == ["1:1", "A301:ZZZ"]
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
 async def test_a_large_answer_is_not_asked_for(make_bench: MakeBench) -> None:
     """A write by filter is answered without its rows, which are read again for the next list."""
     rows = 60

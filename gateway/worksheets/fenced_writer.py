@@ -115,7 +115,7 @@ MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
 
 SMALL_ROWS = 2_000
-SMALL_CELLS = 40_000
+SMALL_CELLS = 100_000
 """A grid of so many rows, and so many cells below the header, is small: if its last row is unknown,
 the answer shows all rows."""
 

@@ -111,7 +111,7 @@ async def test_what_is_asked_back(bench: Bench) -> None:
 
 async def test_a_create_does_not_ask_for_a_whole_wide_worksheet(make_bench: MakeBench) -> None:
     """If the end is unknown, it is read first: the answer to the write would be too large."""
-    bench = wide(make_bench, rows=300, text="y", columns=300)
+    bench = wide(make_bench, rows=300, text="y", columns=400)
     bench.sheets.cost()
 
     assert await bench.create(f0="new") == 302

@@ -103,7 +103,9 @@ def read_rendering(
 
 
 def _read(answer: Answer, max_bytes: int) -> Work[Rendering]:
-    found = _raw_columns(answer.body)
+    is_short = answer.body.count(b"[") <= MAX_COLUMNS  # nearly always true
+    yield len(answer.body)
+    found = _raw_columns(answer.body, is_short=is_short)
     columns: list[Column] = []
     byte_count = decoded_bytes = 0
     for raw in found.values:
@@ -122,8 +124,8 @@ def _read(answer: Answer, max_bytes: int) -> Work[Rendering]:
     )
 
 
-def _raw_columns(body: bytes) -> RawColumns:
-    if body.count(b"[") <= MAX_COLUMNS:  # nearly always true
+def _raw_columns(body: bytes, *, is_short: bool) -> RawColumns:
+    if is_short:
         return _answer.decode(body)
     found = _any_answer.decode(body)
     columns = astuple(_bounded_columns.decode(found.values))

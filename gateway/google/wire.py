@@ -27,6 +27,9 @@ KEEPALIVE_SECONDS = 60.0
 
 DIGEST_BYTES = 16
 
+PIECE_BYTES = 1_048_576
+"""Decoded bytes after which other requests run."""
+
 WAITING_SHARE = 1 / 2
 """Maximum share of a call's time for waiting until a connection is free."""
 
@@ -153,18 +156,26 @@ async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
 
 
 async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
-    body = bytearray()
+    pieces: list[bytes] = []
+    byte_count = taken_bytes = 0
     # Hash each piece while the next one arrives, so that no time is spent at the end.
     digest = blake2b(digest_size=DIGEST_BYTES)
     try:
         async for piece in response.aiter_bytes():
-            body += piece
-            digest.update(piece)
-            if len(body) > max_bytes:
+            pieces.append(piece)
+            byte_count += len(piece)
+            if byte_count > max_bytes:
                 raise AnswerTooLarge(f"the answer is larger than {max_bytes} bytes")
+            for start in range(0, len(piece), PIECE_BYTES):  # decompressed, it may be large
+                part = memoryview(piece)[start : start + PIECE_BYTES]
+                digest.update(part)
+                taken_bytes += len(part)
+                if taken_bytes >= PIECE_BYTES:  # the next one may be there already
+                    taken_bytes = 0
+                    await asyncio.sleep(0)
     except httpx2.HTTPError as error:
         raise AnswerBroken(error) from error
-    return _answer(response, bytes(body), digest.digest())
+    return _answer(response, b"".join(pieces), digest.digest())
 
 
 def _answer(response: httpx2.Response, body: bytes, digest: bytes) -> Answer:

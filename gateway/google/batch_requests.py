@@ -43,11 +43,10 @@ def requests_of(batch: Batch) -> Work[list[object]]:
         creation(batch.fence),
     ]
     for change in batch.changes:
-        steps = CHANGE_STEPS
         lines: list[msgspec.Raw] = []
         for row in _rows(change):
             characters = sum(len(value) for value in row if isinstance(value, str))
-            yield steps + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
+            yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
             lines.append(_encoded({"values": [*map(_cell, row)]}))
         requests.append(_encoded(_change(batch.sheet_id, change, lines)))
     return requests

@@ -79,7 +79,6 @@ class RowData(msgspec.Struct, gc=False):
 
 class GridData(msgspec.Struct, rename="camel", gc=False):
     start_row: int = 0
-    start_column: int = 0
     row_data: tuple[msgspec.Raw, ...] = ()
 
 
@@ -229,7 +228,6 @@ def _length(line: msgspec.Raw) -> int:
 def _block(data: GridData, rows: Sequence[tuple[Sequence[str], Sequence[Value]]]) -> Block:
     return Block(
         first_row=data.start_row + 1,
-        first_column=data.start_column,
         texts=[texts for texts, _ in rows],
         values=[values for _, values in rows],
     )
@@ -291,7 +289,7 @@ LIST_WORKSHEETS = ApiCall(
 _SHEETS = (
     "sheets(properties(sheetId,title,sheetType,"
     "gridProperties(rowCount,columnCount,frozenRowCount)),"
-    "data(startRow,startColumn,rowData.values(formattedValue,effectiveValue)))"
+    "data(startRow,rowData.values(formattedValue,effectiveValue)))"
 )
 READ_SHEET = ApiCall(is_write=False, fields=_SHEETS, decode=_in_steps(Spreadsheet, _sheet_view))
 READ_SHEET_TEXTS = ApiCall(

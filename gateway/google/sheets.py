@@ -154,12 +154,10 @@ class Batch:
 class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
-    Each row begins with `first_column`, counted from 0. Trailing blank cells and trailing blank
-    rows may be left out.
+    Trailing blank cells and trailing blank rows may be left out.
     """
 
     first_row: int
-    first_column: int = 0
     texts: Sequence[Sequence[str]]
     values: Sequence[Sequence[Value]]
 

@@ -296,7 +296,8 @@ class FencedWriter:
         planned, outcomes = await self._planned(
             worksheet, creates, lambda at, create: self._planner.create(at, create, header)
         )
-        if is_cached and outcomes:  # their fields may be in a newer header
+        refused = (creates[index] for index in outcomes)
+        if is_cached and self._planner.lacks_fields(header, refused):  # a newer one may have them
             worksheet.header.forget()
             return await self._plan_creates(worksheet, creates)
         return Plan(

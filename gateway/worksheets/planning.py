@@ -199,6 +199,16 @@ class Planner:
         slots = range(len(rows.rows))
         return Planned(index=index, write=create, slots=slots, created=rows)
 
+    def lacks_fields(self, header: Header, creates: Iterable[Create]) -> bool:
+        """True if creates name fields that the header does not have."""
+        return not self.ignore_unknown and any(
+            view.find(name) is None
+            for create in creates
+            for view in [header.seen_with(create.access.columns)]
+            for fields in create.rows
+            for name in fields
+        )
+
     def by_number(self, index: int, write: RowWrite, look: RowLook) -> Work[Planned]:
         """A write to rows by their numbers; it changes nothing if all rows have its values."""
         view = look.header.seen_with(write.access.columns)

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from unittest.mock import patch
 
-from gateway.errors import SheetTooLarge, WriteTooLarge
+import pytest
+
+from gateway.errors import InvalidBody, SheetTooLarge, WriteTooLarge
 from gateway.google.sheets import WrittenCells
 from gateway.worksheets import batch, matching, planning
 from gateway.worksheets.writes import DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert, Written
@@ -225,3 +227,16 @@ async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Benc
     assert all(isinstance(end, tuple) for end in ends)
     assert matched < 3 * count
     assert len(data(bench)) > len(CITIES)
+
+
+async def test_a_wrong_create_costs_no_look_at_a_fresh_header(bench: Bench) -> None:
+    """Only a field that the header lacks may be in a newer one."""
+    await bench.look()
+
+    with pytest.raises(InvalidBody):
+        await bench.created({"name": "a", " name": "b"})
+    assert bench.sheets.cost() == Cost(0, 0)
+
+    with pytest.raises(InvalidBody):
+        await bench.created({"name": "a", "mayor": "b"})
+    assert bench.sheets.cost() == Cost(1, 0)

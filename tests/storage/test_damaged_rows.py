@@ -30,7 +30,7 @@ NOT_UTF8 = "CAST(X'FFFE' AS TEXT)"
 BLOB = "X'FFFE'"
 LIST_COLUMNS = ("spreadsheets", "worksheets", "origins", "readable", "writable")
 TIMES = ("created_at", "expires_at", "last_used_at")
-FLAGS = ("read_only", "formulas", "may_delete", "may_refresh")
+FLAGS = ("read_only", "may_delete", "may_refresh")
 TEXTS = ("id", "name", "last4", "plan", *LIST_COLUMNS, *TIMES)
 
 BAD_KEYS: Sequence[tuple[str, str]] = [

@@ -16,6 +16,7 @@
     ├── IdempotencyInProgress 4090 (409)    IdempotencyKeyReused 4220 (422)
     ├── HeaderChanged 4091 (409)            RowNumberUnknown 4094 (409)
     ├── DuplicateKey 4092 (409)             RowNotRemovable 4093 (409)
+    ├── RowsMoved 4095 (409)
     ├── PreconditionFailed 4120 (412)       PreconditionRequired 4280 (428)
     ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · WriteTooLarge 4133
     │                           UriTooLong 4140 (414) · HeadersTooLarge 4310 (431)
@@ -23,7 +24,8 @@
     ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
     ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030 · QueueFull 5031
-    │                           KeysUnavailable 5031 · RecordsUnavailable 5031 · ShuttingDown 5032
+    │                           LookOutdated 5031 · KeysUnavailable 5031 · RecordsUnavailable 5031
+    │                           ShuttingDown 5032
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
@@ -319,6 +321,18 @@ class QueueFull(TemporarilyUnavailable):
     code = 5031
 
 
+class LookOutdated(QueueFull):
+    """A write was not sent: the rows may have changed since the gateway looked at them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The rows changed while the gateway looked at them, or the look took too long. Nothing "
+            "was written; send it again.",
+            outcome="not_applied",
+            retry_after_seconds=1,
+        )
+
+
 class ShuttingDown(TemporarilyUnavailable):
     code = 5032
 
@@ -483,6 +497,31 @@ class RowNumberUnknown(GatewayError):
         outcome: Outcome | None = "applied",
     ) -> None:
         super().__init__(message, problems=problems, outcome=outcome)
+
+
+class RowsMoved(GatewayError):
+    """A conditional write was applied to another record than the one that it looked at.
+
+    `row` is the row, `expected` the record that it looked at, and `existing` the other record: of
+    an update as it is now, of a removal as it was, or None if nobody saw it.
+    """
+
+    code, name, status = 4095, "RowsMoved", 409
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        row: int = 0,
+        expected: Mapping[str, object] | None = None,
+        existing: Mapping[str, object] | None = None,
+        problems: Sequence[Problem] = (),
+        outcome: Outcome | None = "applied",
+    ) -> None:
+        super().__init__(message, problems=problems, outcome=outcome)
+        self.row = row
+        self.expected = expected
+        self.existing = existing
 
 
 class WriteOutcomeUnknown(GatewayError):

@@ -9,6 +9,7 @@ Rules:
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -22,7 +23,7 @@ from google.oauth2.service_account import Credentials
 from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
-from gateway.errors import InvalidSpreadsheetId
+from gateway.errors import InvalidSpreadsheetId, LookOutdated
 from gateway.google.batch_requests import PIECE_STEPS, creation, deletion, requests_of
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
@@ -148,7 +149,9 @@ class GoogleSheets:
         wire: Wire,
         tokens: TokenSource,
         max_rendering_bytes: int = MAX_RENDERING_BYTES,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._settings = settings
         self._wire = wire
         self.tokens = tokens
@@ -257,6 +260,7 @@ class GoogleSheets:
             spreadsheet,
             lambda gspread: gspread.batch_update(spreadsheet, body),
             lambda view: with_blocks(view, len(batch.ranges)),
+            send_until=batch.send_until,
         )
 
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
@@ -296,14 +300,23 @@ class GoogleSheets:
         spreadsheet: str,
         verb: Verb,
         check: Callable[[T], T] = lambda found: found,
+        *,
+        send_until: float = math.inf,
     ) -> T:
         """Build a call with a gspread verb, send it, decode and check the answer."""
         with self._translating(is_write=operation.is_write):
-            answer = await self._answer(operation, spreadsheet, verb)
+            answer = await self._answer(operation, spreadsheet, verb, send_until=send_until)
             decoding = operation.decode(answer, self._settings.max_answer_bytes)
             return check(await _in_turns(decoding))
 
-    async def _answer(self, operation: ApiCall[T], spreadsheet: str, verb: Verb) -> Answer:
+    async def _answer(
+        self,
+        operation: ApiCall[T],
+        spreadsheet: str,
+        verb: Verb,
+        *,
+        send_until: float = math.inf,
+    ) -> Answer:
         """Return Google's answer, which has status 200. Raises one of `FAILURES`."""
         if not is_spreadsheet_id(spreadsheet):
             raise InvalidSpreadsheetId(
@@ -313,7 +326,9 @@ class GoogleSheets:
             )
         message: Message = verb(Gspread(endpoint=self._settings.endpoint, fields=operation.fields))
         deadline = self._deadline(is_write=operation.is_write)
-        authorization = await self.tokens.authorization(deadline)
+        authorization = await self.tokens.authorization(deadline)  # a new token takes a call
+        if self._clock() > send_until:
+            raise LookOutdated
         answer = await self._exchange(message, authorization, deadline)
         if answer.status == 401:  # Google did not execute it, so a second attempt is safe
             authorization = await self.tokens.authorization(deadline, refused=authorization)

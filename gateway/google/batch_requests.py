@@ -37,18 +37,25 @@ BLANK = Cell()
 
 
 def requests_of(batch: Batch) -> Work[list[object]]:
-    """The requests; changes are encoded already."""
-    requests: list[object] = [
+    """The requests of a batch in their order."""
+    encoded = batch.encoded or (yield from encoded_changes(batch.sheet_id, batch.changes))
+    return [
         *(deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
         creation(batch.fence),
+        *encoded,
     ]
-    for change in batch.changes:
+
+
+def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[msgspec.Raw]]:
+    """The requests that make these changes, as JSON."""
+    requests: list[msgspec.Raw] = []
+    for change in changes:
         lines: list[msgspec.Raw] = []
         for row in _rows(change):
             characters = sum(len(value) for value in row if isinstance(value, str))
             yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
             lines.append(_encoded({"values": [*map(_cell, row)]}))
-        requests.append(_encoded(_change(batch.sheet_id, change, lines)))
+        requests.append(_encoded(_change(sheet_id, change, lines)))
     return requests
 
 

@@ -18,6 +18,7 @@ from gateway.errors import (
     CircuitOpen,
     GatewayError,
     InvalidSpreadsheetId,
+    LookOutdated,
     QuotaSpent,
     UpstreamError,
     UpstreamRefusal,
@@ -225,7 +226,7 @@ def _was_sent(error: GatewayError) -> bool:
     """True if a call that failed without an outage was sent to Google."""
     if isinstance(error, QuotaSpent):
         return error.is_from_google
-    return not isinstance(error, InvalidSpreadsheetId | CircuitOpen)
+    return not isinstance(error, InvalidSpreadsheetId | CircuitOpen | LookOutdated)
 
 
 def _circuit_open(seconds: float, *, is_write: bool) -> CircuitOpen:

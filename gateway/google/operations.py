@@ -6,10 +6,10 @@ unreadable (`msgspec.ValidationError`). The memory of an answer is estimated bef
 small answer may contain millions of lists.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -68,9 +68,14 @@ class ExtendedValue(msgspec.Struct, rename="camel", gc=False):
     bool_value: bool | None = None
 
 
+class Entered(msgspec.Struct, rename="camel", gc=False):
+    formula_value: str | None = None
+
+
 class Cell(msgspec.Struct, rename="camel", gc=False):
     formatted_value: str = ""
     effective_value: ExtendedValue | None = None
+    user_entered_value: Entered | None = None
 
 
 class RowData(msgspec.Struct, gc=False):
@@ -197,15 +202,19 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
     )
 
 
-def _sheet_view(spreadsheet: Spreadsheet | None) -> Work[SheetView]:
-    """The one worksheet of an answer, with all its blocks."""
+def _sheet_view(spreadsheet: Spreadsheet | None, *, has_entered: bool = False) -> Work[SheetView]:
+    """The one worksheet of an answer, with all its blocks.
+
+    `has_entered`: the answer shows what was entered, so that computed cells are known.
+    """
     sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
     if len(sheets) != 1:
         raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
     found = sheets[0].properties
     worksheet = _worksheet(found)
     lines = [line for data in sheets[0].data for line in data.row_data]
-    rows = iter((yield from mapped(_cells, lines, _length, PIECE_BYTES)))
+    decode = _cells_as_entered if has_entered else _cells
+    rows = iter((yield from mapped(decode, lines, _length, PIECE_BYTES)))
     blocks = yield from mapped(
         lambda data: _block(data, [*islice(rows, len(data.row_data))]),
         sheets[0].data,
@@ -225,18 +234,44 @@ def _length(line: msgspec.Raw) -> int:
     return len(memoryview(line))
 
 
-def _block(data: GridData, rows: Sequence[tuple[Sequence[str], Sequence[Value]]]) -> Block:
+class _Row(NamedTuple):
+    """The cells of a row: displayed texts, typed values, and the columns of computed ones."""
+
+    texts: Sequence[str]
+    values: Sequence[Value]
+    computed: Collection[int] = ()
+
+
+def _block(data: GridData, rows: Sequence[_Row]) -> Block:
     return Block(
         first_row=data.start_row + 1,
-        texts=[texts for texts, _ in rows],
-        values=[values for _, values in rows],
+        texts=[row.texts for row in rows],
+        values=[row.values for row in rows],
+        computed=[row.computed for row in rows],
     )
 
 
-def _cells(line: msgspec.Raw) -> tuple[Sequence[str], Sequence[Value]]:
-    """The displayed texts and the typed values of a row; equal ones are one object."""
+def _cells(line: msgspec.Raw) -> _Row:
+    """A row; an equal text and value are one object."""
     cells = _row.decode(line).values
-    return [cell.formatted_value for cell in cells], [_value(cell) for cell in cells]
+    return _Row([cell.formatted_value for cell in cells], [_value(cell) for cell in cells])
+
+
+def _cells_as_entered(line: msgspec.Raw) -> _Row:
+    """A row with its computed cells, also those that a formula of another cell fills."""
+    cells = _row.decode(line).values
+    return _Row(
+        [cell.formatted_value for cell in cells],
+        [_value(cell) for cell in cells],
+        [at for at, cell in enumerate(cells) if _is_computed(cell)],
+    )
+
+
+def _is_computed(cell: Cell) -> bool:
+    entered = cell.user_entered_value
+    if entered is None:
+        return cell.effective_value is not None
+    return entered.formula_value is not None
 
 
 def _value(cell: Cell) -> Value:
@@ -299,8 +334,9 @@ READ_SHEET_TEXTS = ApiCall(
 )
 APPLY = ApiCall(
     is_write=True,
-    fields=f"updatedSpreadsheet.{_SHEETS}",
-    decode=_in_steps(Applied, lambda done: _sheet_view(done.updated_spreadsheet)),
+    fields="updatedSpreadsheet."
+    + _SHEETS.replace(",effectiveValue", ",effectiveValue,userEnteredValue"),
+    decode=_in_steps(Applied, lambda done: _sheet_view(done.updated_spreadsheet, has_entered=True)),
 )
 FIND_METADATA = ApiCall(
     is_write=False,

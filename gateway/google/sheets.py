@@ -13,12 +13,15 @@ any other error of a write has `outcome="not_applied"`, because Google applies a
 or not at all.
 """
 
+import math
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol, Self
+
+import msgspec
 
 from gateway.errors import UpstreamRefusal
 
@@ -146,20 +149,26 @@ class Batch:
     sheet_id: int
     fence: Fence
     changes: Sequence[Change] = ()
+    encoded: Sequence[msgspec.Raw] = ()
+    """The changes as JSON, if they are encoded already: a look grows older while they are."""
     forgotten: Sequence[int] = ()
     ranges: Sequence[str] = ()
+    send_until: float = math.inf
+    """Monotonic seconds after which the batch is not sent: its look is too old (`LookOutdated`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
-    Trailing blank cells and trailing blank rows may be left out.
+    Trailing blank cells and trailing blank rows may be left out. In the answer to a write,
+    `computed` has the columns of each row whose cells show the result of a formula.
     """
 
     first_row: int
     texts: Sequence[Sequence[str]]
     values: Sequence[Sequence[Value]]
+    computed: Sequence[Collection[int]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +227,7 @@ class Sheets(Protocol):
 
         The message of an `UpstreamRefusal` names the refused request (`refused_request`). If it
         names none, Google may have applied the batch: it may have refused the answer's ranges.
+        Raises `LookOutdated` after `send_until`.
         """
         ...
 

@@ -15,6 +15,7 @@ from gateway.errors import (
     PreconditionFailed,
     Problem,
     RouteNotFound,
+    RowsMoved,
     TooManyAuthFailures,
     Unauthorized,
     write_outcome,
@@ -82,8 +83,12 @@ def error_response(request: Request, error: GatewayError) -> Response:
         body["errors"] = [_problem(problem) for problem in error.problems]
     if isinstance(error, PreconditionFailed):
         body["existing"] = shaped(error.existing, request.state["api"].empty_cell)
-    if isinstance(error, HeaderChanged):
+    if isinstance(error, HeaderChanged | RowsMoved):
         body["rowIndex"] = error.row
+    if isinstance(error, RowsMoved):
+        empty_cell = request.state["api"].empty_cell
+        for name, record in (("expected", error.expected), ("existing", error.existing)):
+            body[name] = record and shaped(record, empty_cell)
     if outcome is not None:
         body["outcome"] = outcome
     if as_problem:

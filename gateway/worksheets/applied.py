@@ -7,11 +7,11 @@ moved or changed before they were seen have no number (`RowNumberUnknown`); none
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
+    RowsMoved,
     UpstreamRefusal,
 )
 from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
@@ -22,10 +22,11 @@ from gateway.table.record import Stored, place, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.access import Access
-from gateway.worksheets.batch import REQUEST_STEPS, Asked, answer_ranges
+from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows
 from gateway.worksheets.loader import check_names
+from gateway.worksheets.moved_rows import met_others, shown_row
 from gateway.worksheets.planning import (
     UPDATE_STEPS,
     Planned,
@@ -66,12 +67,13 @@ PATCH_STEPS = 8
 @dataclass(frozen=True, kw_only=True)
 class SentBatch:
     """A batch as it was sent: the header it was planned by, the row that its new rows come after,
-    the cells of changed rows that its answer shows, and when it was sent, as a moment and in
-    monotonic seconds."""
+    the cells that its answer shows of changed rows and beside removed ones, and when it was sent,
+    as a moment and in monotonic seconds."""
 
     header: Header
     after_row: int
     asked: Sequence[Asked]
+    edges: Sequence[Edge]
     sent_at: int
     sent_seconds: float
 
@@ -83,18 +85,6 @@ class _Placed:
     first_row: int
     texts: Sequence[Sequence[str]]
     values: Sequence[Sequence[Value]]
-
-
-class _Span(NamedTuple):
-    """Neighbouring cells of a changed row as they were seen, blank ones too."""
-
-    first: int
-    texts: Sequence[str]
-    values: Sequence[Value]
-    is_row: bool
-
-
-Seen = Mapping[RowChange, Sequence[_Span]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +110,7 @@ class AppliedReader:
         is_lost = view is None
         header = sent.header
         blocks: Sequence[Block] = ()
+        beside: Sequence[Block] = ()
         placed: Sequence[_Placed | None] = ()
         if view is None and changes:
             ranges = await self.scheduler.build(
@@ -128,7 +119,9 @@ class AppliedReader:
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
         elif view is not None:
-            header, blocks = _header(view), view.blocks[1 : 1 + len(sent.asked)]
+            end = 1 + len(sent.asked)
+            header, blocks = _header(view), view.blocks[1:end]
+            beside = view.blocks[end : end + len(sent.edges)]
             if creates:
                 work = _placed(view.blocks[-1], creates, at_the_end)
                 placed = await self.scheduler.build(work)
@@ -136,7 +129,7 @@ class AppliedReader:
         if creates and not is_found:
             header, placed = await self._located(worksheet, creates, sent.after_row)
         outcomes, patches = await self.scheduler.build(
-            _outcomes_and_patches(writes, sent, header, blocks, placed, is_lost=is_lost)
+            _outcomes_and_patches(writes, sent, header, (blocks, beside), placed, is_lost=is_lost)
         )
         if view is not None and patches is not None and is_found:
             removed = {row: texts for each in writes for row, texts in each.removed.items()}
@@ -296,16 +289,17 @@ class AppliedReader:
 
 def _seen(asked: Sequence[Asked], blocks: Sequence[Block]) -> Work[Seen]:
     """The cells that were asked for; none if the blocks are missing."""
-    seen: dict[RowChange, list[_Span]] = {}
+    seen: dict[RowChange, list[Span]] = {}
     for each, block in zip(asked, blocks, strict=True):
         texts, values = _first_row(block)
         yield REQUEST_STEPS + len(texts) // 4
         end = len(each.change.displayed) if each.last is None else each.last + 1 - each.first
         blank_count = max(0, end - len(texts))
-        span = _Span(
+        span = Span(
             first=each.first,
             texts=[*texts, *[""] * blank_count],
             values=[*values, *[None] * (len(texts) + blank_count - len(values))],
+            computed=[each.first + at for at in block.computed[0]] if block.computed else (),
             is_row=each.last is None,
         )
         seen.setdefault(each.change, []).append(span)
@@ -316,13 +310,24 @@ def _outcomes_and_patches(
     writes: Sequence[Planned],
     sent: SentBatch,
     header: Header,
-    blocks: Sequence[Block],
+    answered: tuple[Sequence[Block], Sequence[Block]],
     placed: Sequence[_Placed | None],
     *,
     is_lost: bool,
 ) -> Work[tuple[dict[int, Outcome], Sequence[RowPatch] | None]]:
-    """How each write ended, and the rows as they are now; None if not all of them were seen."""
+    """How each write ended, and the rows as they are now.
+
+    `answered` are the blocks of changed rows, and those beside removed ones. No rows if not all of
+    them were seen, or if people moved or changed them after the look.
+    """
+    blocks, beside = answered
     seen = yield from _seen(sent.asked, blocks)
+    others: Mapping[int, RowsMoved] = {}
+    is_as_planned = True
+    if not is_lost:
+        others, is_as_planned = yield from met_others(
+            writes, sent.header, seen, zip(sent.edges, beside, strict=True)
+        )
     places = iter(placed)
     outcomes: dict[int, Outcome] = {}
     for each in writes:
@@ -332,9 +337,9 @@ def _outcomes_and_patches(
         except GatewayError as error:
             outcomes[each.index] = error
         else:
-            outcomes[each.index] = results
+            outcomes[each.index] = others.get(each.index, results)
     is_all = len(seen) == sum(len(each.changes) for each in writes)
-    if not is_all or header.cells != sent.header.cells:
+    if not is_all or not is_as_planned or header.cells != sent.header.cells:
         return outcomes, None
     creates = [each.created.rows for each in writes if each.created]
     return outcomes, (yield from _patches(seen, creates, placed))
@@ -358,7 +363,7 @@ def _results(
         check_header(change, before, after, change.row)
         if not isinstance(planned.write, UpdateWhere | DeleteWhere):
             has_tag = isinstance(planned.write, Update) and spans[0].is_row
-            displayed = _displayed(change, spans)
+            displayed = shown_row(change.displayed, spans)
             changed[change] = written_row(
                 change.row, change.placement, change.view, displayed, has_tag=has_tag
             )
@@ -374,7 +379,7 @@ def _results(
     return planned.results(changed, created)
 
 
-def _holds(change: RowChange, spans: Sequence[_Span]) -> bool:
+def _holds(change: RowChange, spans: Sequence[Span]) -> bool:
     """True if the written cells were seen with what was written."""
     cells = {
         column: value for span in spans for column, value in enumerate(span.values, span.first)
@@ -382,15 +387,6 @@ def _holds(change: RowChange, spans: Sequence[_Span]) -> bool:
     return change.values.keys() <= cells.keys() and holds(
         [cells[column] for column in change.values], [*change.values.values()]
     )
-
-
-def _displayed(change: RowChange, spans: Sequence[_Span]) -> Sequence[str]:
-    """The row after the write: cells that were not seen are as before it."""
-    row = [*change.displayed]
-    for span in spans:
-        row += [""] * (span.first - len(row))
-        row[span.first : span.first + len(span.texts)] = span.texts
-    return row
 
 
 def _keep(
@@ -501,7 +497,7 @@ def _new_patch(at: _Placed, offset: int, row: Sequence[Stored]) -> RowPatch:
     return RowPatch(row=at.first_row + offset, texts=texts, values=values | shown)
 
 
-def _patch(change: RowChange, spans: Sequence[_Span]) -> RowPatch:
+def _patch(change: RowChange, spans: Sequence[Span]) -> RowPatch:
     """The cells of a row that were written or that display something else now."""
     written, displayed = change.values, change.displayed
     texts: dict[int, str] = {}

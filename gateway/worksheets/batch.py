@@ -1,24 +1,28 @@
 """Requests of a batch, the cells that its answer shows, and the records of its writes.
 
 Rules
-- The answer shows the cells that a write writes and those by which its rows were found. The answer
-  to an update of one row shows the whole row, for its tag.
-- An answer is small: above `MAX_ASKED_BYTES` it shows only the written cells, and of a write by
-  filter none. What it does not show is not claimed: no tag, and no patch of cached rows.
+- The answer shows the rows that a write changes: for their tag, and to see that they are the
+  records that the gateway looked at. Where rows are removed it shows those above and below.
+- An answer is small: above `MAX_ASKED_BYTES` it shows the cells from the first to the last that are
+  written or compared; if these are too many, only the written ones, and of a write by filter none.
+  What it does not show is not claimed: no tag, and no patch of cached rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
 
-from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, WrittenCells
+from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, Value, WrittenCells
 from gateway.table import a1
 from gateway.table.record import Stored
 from gateway.table.steps import Work, mapped
+from gateway.table.table import FIRST_DATA_ROW, Table
 from gateway.worksheets.idempotency import Sending
-from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange
+from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange, row_spans
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import DeleteWhere, Update, UpdateWhere
+from gateway.worksheets.writes import DeleteWhere, UpdateWhere
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
 """Size of the answer to one write, without the cells that a body lists row by row."""
@@ -26,11 +30,13 @@ MAX_ASKED_BYTES = 2 * 1024 * 1024
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """The same of all writes of a batch."""
 
-CELL_BYTES = 70
-"""JSON around a cell, which contains its text twice."""
+CELL_BYTES = 110
+"""JSON around a cell, which contains its text three times."""
 
 RANGE_BYTES = 250
 """Size of a range in a request and in its answer, without its cells."""
+
+ROWS_AT_ONCE = 100
 
 REQUEST_STEPS = 40
 """Steps for a request, or for a range of an answer."""
@@ -51,34 +57,72 @@ class Asked:
         return a1.cells_of_row(title, row, self.first, self.last)
 
 
+class Span(NamedTuple):
+    """Neighbouring cells of a changed row as they were seen, blank ones too."""
+
+    first: int
+    texts: Sequence[str]
+    values: Sequence[Value]
+    computed: Collection[int]
+    is_row: bool
+
+
+Seen = Mapping[RowChange, Sequence[Span]]
+"""What the answer to a batch shows of changed rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """Rows above and below removed or emptied ones: `first` to `last`, as numbered before.
+
+    `above` and `below` are their texts before the batch, () if there is no such row; `row` and
+    `row_below` are their numbers after it. The answer shows one row more on both sides.
+    """
+
+    first: int
+    last: int
+    above: Sequence[str]
+    below: Sequence[str]
+    row: int
+    row_below: int
+
+    def range(self, title: str) -> str:
+        return a1.rows_between(title, max(1, self.row - 1), self.row_below + 1)
+
+
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
     """The cells of changed rows that the answer of a batch shows."""
     asked: list[Asked] = []
     left_bytes = MAX_ANSWER_BYTES
     for write in writes:
-        wide: list[Asked] = []
-        narrow: list[Asked] = []
-        wide_bytes = narrow_bytes = 0
-        for change in write.changes:
-            yield REQUEST_STEPS * len(change.runs) + len(change.displayed)
-            each = _whole_or_hull(write, change)
-            seen = change.displayed[each.first : None if each.last is None else each.last + 1]
-            sent_bytes = sum(_byte_count(run) for _, run in change.runs)
-            wide.append(each)
-            wide_bytes += _byte_count(seen) + sent_bytes
-            narrow_bytes += sent_bytes
-            narrow += _narrow(change)
-        is_by_filter = isinstance(write.write, UpdateWhere | DeleteWhere)
-        if wide_bytes <= min(MAX_ASKED_BYTES, left_bytes):
-            left_bytes -= wide_bytes
-            asked += wide
-        elif not is_by_filter or narrow_bytes <= min(MAX_ASKED_BYTES, left_bytes):
-            left_bytes -= narrow_bytes
-            asked += narrow
+        most_bytes = min(MAX_ASKED_BYTES, left_bytes)
+        cells: list[Asked] = []
+        byte_count = 0
+        for form in (_whole, _hull, _narrow):
+            cells, byte_count = [], 0
+            for change in write.changes:
+                yield REQUEST_STEPS * len(change.runs) + len(change.displayed)
+                found = form(write, change)
+                cells += found
+                byte_count += _asked_bytes(change, found)
+            if byte_count <= most_bytes:
+                break
+        if byte_count <= most_bytes or not isinstance(write.write, UpdateWhere | DeleteWhere):
+            left_bytes -= byte_count
+            asked += cells
     return asked
 
 
-def _narrow(change: RowChange) -> list[Asked]:
+def _whole(_write: Planned, change: RowChange) -> list[Asked]:
+    return [Asked(change=change)]
+
+
+def _hull(write: Planned, change: RowChange) -> list[Asked]:
+    columns = change.columns.union(change.values, write.compared)
+    return [Asked(change=change, first=min(columns), last=max(columns))]
+
+
+def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
     """The written cells, and short ones between them: a range of their own takes more room."""
     spans: list[tuple[int, int]] = []
     for at, run in change.runs:
@@ -90,24 +134,76 @@ def _narrow(change: RowChange) -> list[Asked]:
     return [Asked(change=change, first=first, last=last) for first, last in spans]
 
 
-def _whole_or_hull(planned: Planned, change: RowChange) -> Asked:
-    if isinstance(planned.write, Update):
-        return Asked(change=change)
-    columns = change.columns.union(change.values, planned.compared)
-    return Asked(change=change, first=min(columns), last=max(columns))
+def _asked_bytes(change: RowChange, asked: Sequence[Asked]) -> int:
+    """About how long the answer with these cells of a row is."""
+    seen = chain.from_iterable(
+        change.displayed[each.first : None if each.last is None else each.last + 1]
+        for each in asked
+    )
+    written = chain.from_iterable(run for _, run in change.runs)
+    return RANGE_BYTES * len(asked) + _byte_count([*seen]) + _byte_count([*written])
 
 
 def _byte_count(cells: Sequence[Stored]) -> int:
-    return CELL_BYTES * len(cells) + 2 * sum(len(each) for each in cells if isinstance(each, str))
+    return CELL_BYTES * len(cells) + 3 * sum(len(each) for each in cells if isinstance(each, str))
+
+
+def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
+    """The rows above and below those that writes remove or empty."""
+    gone = {row for each in writes for row in each.removed}
+    gone |= {change.row for each in writes for change in each.changes if change.is_emptied}
+    ends = {row for span in row_spans(sorted(gone), around=0) for row in (span[0] - 1, span[1] + 1)}
+    rows = sorted(row for row in ends if FIRST_DATA_ROW <= row <= table.last_row)
+    around: dict[int, Sequence[str]] = {}
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[start : start + ROWS_AT_ONCE]
+        yield len(some) * len(table.displayed)
+        around |= zip(some, table.texts(some), strict=True)
+    return around
+
+
+def edges_of(
+    writes: Sequence[Planned], emptied: frozenset[int], around: Mapping[int, Sequence[str]]
+) -> Work[Sequence[Edge]]:
+    """What the answer shows beside removed or emptied rows; `around` are the rows next to them."""
+    removed = {row for each in writes for row in each.removed}
+    cleared = {change.row for each in writes for change in each.changes if change.is_emptied}
+    if emptied:
+        return []  # no other row is left
+    edges: list[Edge] = []
+    left_bytes, removed_above = MAX_ASKED_BYTES, 0
+    for first, last in row_spans(sorted(removed | cleared), around=0):
+        yield REQUEST_STEPS + last - first
+        row, gone = first - 1 - removed_above, sum(row in removed for row in range(first, last + 1))
+        removed_above += gone
+        edge = Edge(
+            first=first,
+            last=last,
+            above=around.get(first - 1, ()),
+            below=around.get(last + 1, ()),
+            row=row,
+            row_below=last + 1 - removed_above,
+        )
+        byte_count = RANGE_BYTES + 2 * _byte_count([*edge.above, *edge.below])
+        if (any(edge.above) or any(edge.below)) and byte_count <= left_bytes:
+            left_bytes -= byte_count
+            edges.append(edge)
+    return edges
 
 
 def answer_ranges(
-    worksheet: WorksheetId, after_row: int, asked: Sequence[Asked], *, has_new_rows: bool
+    worksheet: WorksheetId,
+    after_row: int,
+    asked: Sequence[Asked],
+    edges: Sequence[Edge] = (),
+    *,
+    has_new_rows: bool,
 ) -> Work[Sequence[str]]:
-    """The ranges of an answer: the header, cells of changed rows, and all rows from the end."""
+    """The ranges of an answer: the header, cells of changed rows, edges, and all from the end."""
     title = worksheet.title
+    shown: Sequence[Asked | Edge] = [*asked, *edges]
     ranges = yield from mapped(
-        lambda each: each.range(title), asked, lambda _: REQUEST_STEPS, MOST_STEPS
+        lambda each: each.range(title), shown, lambda _: REQUEST_STEPS, MOST_STEPS
     )
     tail = [a1.rows_from(title, after_row)] if has_new_rows else []
     return [a1.header_range(title), *ranges, *tail]

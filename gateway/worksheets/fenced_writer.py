@@ -1,8 +1,9 @@
 """Write groups of creates or updates, each as one batch with its fence.
 
 Rules
-- The order is: look, plan, record, send. An update is sent within a second of its look's answer, a
-  create while the header is fresh.
+- The order is: look, plan, record, encode, send. A look counts from its sending: an update is sent
+  within a second of it, a create while the header is fresh. After that the rows of the plan are
+  looked at once more; if they changed, they are planned again.
 - The answer of the batch shows the worksheet as of the write: position and displayed values of the
   rows, header and sheet id.
 - Google names the request for which it refuses a batch. The write that it belongs to is refused,
@@ -13,16 +14,20 @@ Rules
   copy would overwrite it.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
     InternalError,
+    LookOutdated,
     ProtectedCells,
     QueryTooCostly,
     RecordsUnavailable,
@@ -34,6 +39,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
     WriteTooLarge,
 )
+from gateway.google.batch_requests import encoded_changes
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -51,10 +57,13 @@ from gateway.table.steps import OutOfSteps, Work
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     Asked,
+    Edge,
     answer_ranges,
     asked_cells,
+    edges_of,
     emptied_rows,
     requests_of,
+    rows_around,
     sending_of,
 )
 from gateway.worksheets.fences import Fences, NeverApplied
@@ -73,6 +82,7 @@ from gateway.worksheets.planning import (
     FRESH_LOOK_SECONDS,
     Planned,
     Planner,
+    is_unchanged,
     look_at_rows,
     note_unchanged,
 )
@@ -82,7 +92,6 @@ from gateway.worksheets.refusal import (
     explaining,
     other_tab,
     row_not_removable,
-    too_slow,
     undecided,
 )
 from gateway.worksheets.row_numbers import number_unknown
@@ -111,6 +120,10 @@ from gateway.worksheets.writes import (
 MAX_EXTRA_WRITES = 4
 """Further batches of a group after refusals."""
 
+MAX_OLD_LOOKS = 3
+"""Looks of a group that are too old when the batch could be sent, and show other rows than later
+ones."""
+
 MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
 
@@ -135,11 +148,14 @@ class Plan:
     """Created rows come below it."""
     emptied: frozenset[int] = frozenset()
     """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
+    around: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The rows next to removed or emptied ones."""
     looked_at: float
+    """When the look was sent, in monotonic seconds."""
     fresh_seconds: float = FRESH_LOOK_SECONDS
-    """The batch is sent within this time after the look."""
+    """The batch is sent within this time after the look, or looks once more."""
     is_cached: bool = False
-    """True if the look is an earlier one."""
+    """True if sheet id, frozen rows or header were seen earlier."""
 
 
 class _Outdated(Exception):
@@ -248,10 +264,15 @@ class FencedWriter:
         outcomes: dict[int, Outcome] = {}
         left: Mapping[int, Write] = dict(enumerate(writes))
         error: GatewayError = undecided()
-        failures = extra_writes = 0
+        failures = extra_writes = old_looks = 0
         is_first, is_one_by_one = True, False
         spreadsheet = worksheet.id.spreadsheet
-        while left and failures < MAX_FAILURES and extra_writes <= MAX_EXTRA_WRITES:
+        while (
+            left
+            and failures < MAX_FAILURES
+            and extra_writes <= MAX_EXTRA_WRITES
+            and old_looks < MAX_OLD_LOOKS
+        ):
             now = dict(islice(left.items(), 1)) if is_one_by_one else left
             try:
                 # The quota comes first: nothing waits between a look and its write.
@@ -270,6 +291,10 @@ class FencedWriter:
             except _Outdated:
                 worksheet.header.forget()
                 extra_writes += 1
+            except LookOutdated as outdated:
+                worksheet.header.forget()
+                error = outdated
+                old_looks += 1
             except _NotSent as not_sent:
                 error = not_sent.error
                 failures += 1
@@ -307,7 +332,9 @@ class FencedWriter:
             sheet_id=sheet_id,
             after_row=extent.last_row,
             looked_at=extent.header_as_of,
-            fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
+            fresh_seconds=math.inf
+            if is_cached
+            else max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
             is_cached=is_cached,
         )
 
@@ -315,13 +342,14 @@ class FencedWriter:
         """Plan updates, or deletes, by a look at their rows."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         rows = sorted({row for write in writes.values() for row in rows_of(write)})
-        look = await look_at_rows(self._sheets, worksheet, rows)
+        removes = isinstance(next(iter(writes.values())), Delete)
+        look = await look_at_rows(self._sheets, worksheet, rows, has_around=removes)
         for row in look.missing:
             worksheet.missed(row)
         planned, outcomes = await self._planned(
             worksheet, writes, lambda at, write: self._planner.by_number(at, write, look)
         )
-        if not isinstance(next(iter(writes.values())), Delete):
+        if not removes:
             note_unchanged(worksheet, planned, outcomes.values(), look)
         return Plan(
             outcomes=outcomes,
@@ -329,7 +357,8 @@ class FencedWriter:
             header=look.header,
             sheet_id=look.sheet_id,
             emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
-            looked_at=look.answered_at,
+            around={**look.rows, **look.around} if removes else {},
+            looked_at=look.sent_at,
         )
 
     async def _planned(
@@ -365,11 +394,12 @@ class FencedWriter:
         """Plan writes by filter and upserts on all rows, as they are now."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         sheet_id = worksheet.header.fresh_sheet()
+        is_cached = sheet_id is not None
         if sheet_id is None:
             sheet_id = await worksheet.look_at_header()
         has_types = any(needs_types(each) for each in writes.values())
-        snapshot = await worksheet.read_in_turn(TYPED if has_types else DISPLAYED)
-        looked_at = worksheet.header.now()
+        part = TYPED if has_types else DISPLAYED
+        snapshot = await worksheet.read_in_turn(part)
         planned, outcomes = await self._matching.plan(worksheet, snapshot, writes)
         return Plan(
             outcomes=outcomes,
@@ -378,7 +408,9 @@ class FencedWriter:
             sheet_id=sheet_id,
             after_row=max(snapshot.table.last_row, 1),
             emptied=emptied_rows(planned, worksheet.header.frozen_rows, snapshot.grid_rows),
-            looked_at=looked_at,
+            around=await self._scheduler.build(rows_around(snapshot.table, planned)),
+            looked_at=snapshot.began_seconds(part),
+            is_cached=is_cached,
         )
 
     async def _look_at_end(self, worksheet: Worksheet) -> tuple[SheetExtent, int]:
@@ -391,27 +423,30 @@ class FencedWriter:
         fence = self._fences.new()
         await self._lock.opening(worksheet.id, fence)
         writes, unnoted = await self._noted(plan, fence)
-        requests, asked, ranges = await self._scheduler.build(_request(worksheet.id, plan, writes))
-        age_seconds = worksheet.header.now() - plan.looked_at
         if not writes:
             return unnoted
-        if age_seconds > plan.fresh_seconds and not plan.is_cached:
-            worksheet.header.forget()
-            raise _NotSent(too_slow())
+        request = await self._scheduler.build(_request(worksheet.id, plan, writes))
+        # From here on nothing is waited for but Google: a look grows old.
+        left_seconds = plan.looked_at + plan.fresh_seconds - worksheet.header.now()
+        if left_seconds < 0:
+            await self._look_again(worksheet, plan, writes)
+            left_seconds = FRESH_LOOK_SECONDS
+        sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
-            changes=[change for change, _ in requests],
-            ranges=ranges,
+            changes=[change for change, _ in request.changes],
+            encoded=request.encoded,
+            ranges=request.ranges,
+            send_until=sent_seconds + left_seconds,
         )
-        resend_until = self._clock() + plan.fresh_seconds - age_seconds
-        sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
+        resend_until = self._clock() + left_seconds
         try:
             view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
         except UpstreamUnreachable as error:
             raise _NotSent(error) from error
         except UpstreamRefusal as refusal:
-            refused = await self._refused(worksheet, plan, writes, requests, refusal)
+            refused = await self._refused(worksheet, plan, writes, request.changes, refusal)
             if len(refused) < len(writes):  # the others are sent by a new look
                 worksheet.header.forget()
             return unnoted | refused
@@ -434,13 +469,25 @@ class FencedWriter:
         sent = SentBatch(
             header=plan.header,
             after_row=plan.after_row,
-            asked=asked,
+            asked=request.asked,
+            edges=request.edges,
             sent_at=sent_at,
             sent_seconds=sent_seconds,
         )
         outcomes = await self._read(worksheet, sent, writes, view)
         await self._completed({each.index: each.write for each in writes}, outcomes)
         return {**unnoted, **outcomes}
+
+    async def _look_again(
+        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned]
+    ) -> None:
+        """Look at the rows of writes whose look is old. 1 read; LookOutdated if they changed."""
+        async with explaining(self._sheets, worksheet.id):
+            is_same = await is_unchanged(
+                self._sheets, worksheet, plan.header, plan.sheet_id, writes
+            )
+        if not is_same:
+            raise LookOutdated
 
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]
@@ -518,8 +565,8 @@ class FencedWriter:
         elif isinstance(change, RemovedRows):
             row = change.last_row
         error = await explain(self._sheets, worksheet.id, refusal, row=row)
-        if plan.is_cached and isinstance(error, UpstreamRefusal):
-            raise _Outdated
+        if plan.is_cached and isinstance(error, UpstreamRefusal | RowNotFound):
+            raise _Outdated  # what was cached may be wrong
         if isinstance(error, RowNotFound) and isinstance(culprit.write, TableWrite):
             raise _Outdated  # the write named no row: those that it found have moved
         if isinstance(error, SHEET_WIDE):
@@ -566,12 +613,23 @@ class FencedWriter:
             }
 
 
-def _request(
-    worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]
-) -> Work[tuple[Sequence[tuple[Change, Planned]], Sequence[Asked], Sequence[str]]]:
-    """The requests of a batch, the cells of changed rows to ask back, and the ranges to ask for."""
-    requests = yield from requests_of(writes, plan.emptied)
+class _Request(NamedTuple):
+    """What goes to Google: changes, each with its write and as JSON, and what the answer shows."""
+
+    changes: Sequence[tuple[Change, Planned]]
+    encoded: Sequence[msgspec.Raw]
+    asked: Sequence[Asked]
+    edges: Sequence[Edge]
+    ranges: Sequence[str]
+
+
+def _request(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> Work[_Request]:
+    changes = yield from requests_of(writes, plan.emptied)
+    encoded = yield from encoded_changes(plan.sheet_id, [change for change, _ in changes])
     asked = yield from asked_cells(writes)
+    edges = yield from edges_of(writes, plan.emptied, plan.around)
     has_new_rows = any(each.created for each in writes)
-    ranges = yield from answer_ranges(worksheet, plan.after_row, asked, has_new_rows=has_new_rows)
-    return requests, asked, ranges
+    ranges = yield from answer_ranges(
+        worksheet, plan.after_row, asked, edges, has_new_rows=has_new_rows
+    )
+    return _Request(changes, encoded, asked, edges, ranges)

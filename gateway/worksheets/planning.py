@@ -3,19 +3,21 @@
 Pure but for the look at the rows of updates, which costs 1 read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
 from gateway.errors import (
     HeaderChanged,
+    LookOutdated,
     PreconditionFailed,
     RowNotFound,
     SheetTooLarge,
     UpstreamRefusal,
     WriteTooLarge,
 )
+from gateway.google.call_context import recording_sent_at
 from gateway.google.sheets import Sheets, SheetView
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
@@ -32,10 +34,11 @@ from gateway.table.record import (
     text_at,
 )
 from gateway.table.steps import Work, mapped
+from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.tag import IfMatch
 from gateway.table.view import View
 from gateway.worksheets.loader import check_names
-from gateway.worksheets.refusal import explain, explaining, row_not_found, too_slow
+from gateway.worksheets.refusal import explain, explaining, row_not_found
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
@@ -48,6 +51,7 @@ from gateway.worksheets.writes import (
     Results,
     RowsSent,
     RowWrite,
+    TableWrite,
     Update,
     UpdateRows,
     Upsert,
@@ -105,6 +109,11 @@ class RowChange:
     def columns(self) -> frozenset[int]:
         return frozenset(self.placement.cells)
 
+    @property
+    def is_emptied(self) -> bool:
+        """True if the row is emptied in place of being removed."""
+        return not self.placement.cells
+
     @cached_property
     def values(self) -> Mapping[int, Stored]:
         """The written values by column, in ascending order."""
@@ -151,6 +160,17 @@ class Planned:
         return created.union(*(change.columns for change in self.changes))
 
     @property
+    def has_condition(self) -> bool:
+        """True if its row has to have the tag of an `If-Match`."""
+        condition = self.write.condition if isinstance(self.write, Update | Delete) else None
+        return condition is not None and condition.tags is not None
+
+    @property
+    def is_conditional(self) -> bool:
+        """True if it is only meant for the records that it was planned for."""
+        return self.has_condition or isinstance(self.write, TableWrite)
+
+    @property
     def is_exclusive(self) -> bool:
         """True if nothing may be written to the worksheet while its outcome is open."""
         return bool(self.removed) or (isinstance(self.write, Upsert) and self.created is not None)
@@ -175,14 +195,16 @@ class Planned:
 class RowLook:
     """The header and the displayed cells of the rows that exist, of one moment.
 
-    `missing` are the requested rows that do not exist. `answered_at` is in monotonic seconds.
+    `missing` are the requested rows that do not exist, `around` the rows next to the requested
+    ones, if they were wanted. `sent_at` is in monotonic seconds.
     """
 
     sheet_id: int
     header: Header
     rows: Mapping[int, Sequence[str]]
     missing: frozenset[int]
-    answered_at: float
+    sent_at: float
+    around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     frozen_rows: int = 0
     grid_rows: int = 0
 
@@ -314,30 +336,37 @@ def told_if_new(written: Written, *, is_new: bool) -> Written:
     return replace(written, record=dict([number]) | {"created": is_new} | others)
 
 
-async def look_at_rows(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
+async def look_at_rows(
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, has_around: bool = False
+) -> RowLook:
     """Look at the header and some rows. 1 read; 1 more if one of them is blank, 2 if that is slow.
 
-    A row past the grid costs 1 read more, 3 if it is not alone.
+    A row past the grid costs 1 read more, 3 if it is not alone. `has_around`: the rows above and
+    below them are read too.
     """
-    look = await _look(sheets, worksheet, rows)
+    look = await _look(sheets, worksheet, rows, has_around=has_around)
     last = _last_filled(look)
     doubtful = [row for row in look.rows if row > last]
     if doubtful:  # a blank row exists only if a row that is not blank comes after it
         last = max(last, await _last_row(sheets, worksheet.id, min(doubtful)))
-        if worksheet.header.now() - look.answered_at > FRESH_LOOK_SECONDS:
-            look = await _look(sheets, worksheet, rows)
+        if worksheet.header.now() - look.sent_at > FRESH_LOOK_SECONDS:
+            look = await _look(sheets, worksheet, rows, has_around=has_around)
             last = max(last, _last_filled(look))
     existing = {row: texts for row, texts in look.rows.items() if row <= last}
     return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
 
 
-async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
+async def _look(
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, has_around: bool
+) -> RowLook:
     """The header and the rows in the grid, blank ones too."""
-    moment = worksheet.header.moment()
+    moment, began = worksheet.header.moment(), worksheet.header.now()
     found: Sequence[int] = sorted(rows)
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
+        spans = row_spans(found, around=int(has_around))
         try:
-            view = await _read_rows(sheets, worksheet.id, found)
+            with recording_sent_at() as sent:
+                view = await _read_rows(sheets, worksheet.id, spans)
             break
         except SheetTooLarge as too_large:
             raise (_too_many_cells() if len(rows) > 1 else _too_much_text()) from too_large
@@ -349,26 +378,67 @@ async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> Ro
         if not found:
             return _nothing_found(worksheet, rows)
     else:
-        raise too_slow()
-    top, *blocks = view.blocks
-    header = parse_header(top.texts[0] if top.texts else ())
-    answered_at = worksheet.header.seen_sheet(view)
+        raise LookOutdated
+    header = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    sent_at = sent.at_seconds or began
+    worksheet.header.seen_sheet(view, sent_at)
     worksheet.header.compare(header, as_of=moment)
     check_names(header)
-    displayed = {
-        row: block.texts[0] if block.texts else () for row, block in zip(found, blocks, strict=True)
-    }
+    shown = rows_in(view, spans)
+    displayed = {row: shown[row] for row in found if row in shown}
     if len(rows) > 1 and sum(map(len, displayed.values())) > MAX_TARGET_CELLS:
         raise _too_many_cells()
-    worksheet.saw(header, displayed)
+    worksheet.saw(header, shown)
     return RowLook(
         sheet_id=view.sheet_id,
         header=header,
         rows=displayed,
         missing=frozenset(rows) - displayed.keys(),
-        answered_at=answered_at,
+        sent_at=sent_at,
+        around={row: texts for row, texts in shown.items() if row not in displayed},
         frozen_rows=view.frozen_rows,
         grid_rows=view.rows,
+    )
+
+
+async def is_unchanged(
+    sheets: Sheets,
+    worksheet: Worksheet,
+    header: Header,
+    sheet_id: int,
+    writes: Sequence[Planned],
+) -> bool:
+    """Whether a look at the header and the rows of planned writes shows what they were planned by.
+
+    1 read. A condition counts for the whole row, a filter or key for the columns that it compares;
+    otherwise the columns that are written count.
+    """
+    expected: dict[int, tuple[Sequence[str], Collection[int]]] = {}
+    for each in writes:
+        for change in each.changes:
+            whole = range(len(change.displayed)) if each.has_condition else ()
+            columns = each.compared.union(change.columns, whole)
+            expected[change.row] = change.displayed, columns
+        for row, texts in each.removed.items():
+            expected[row] = texts, range(len(texts)) if each.has_condition else each.compared
+    spans = row_spans(sorted(expected), around=0)
+    moment = worksheet.header.moment()
+    try:
+        view = await _read_rows(sheets, worksheet.id, spans)
+    except UpstreamRefusal as refusal:
+        error = await explain(sheets, worksheet.id, refusal, row=max(expected, default=1))
+        if isinstance(error, RowNotFound):
+            return False
+        raise error from refusal
+    now = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    worksheet.header.compare(now, as_of=moment)
+    shown = rows_in(view, spans)
+    worksheet.saw(now, shown)
+    return (now.cells, view.sheet_id) == (header.cells, sheet_id) and all(
+        row in shown
+        and (any(shown[row]) or not any(texts))
+        and all(text_at(shown[row], at) == text_at(texts, at) for at in columns)
+        for row, (texts, columns) in expected.items()
     )
 
 
@@ -432,11 +502,36 @@ def check_header(part: NewRows | RowChange, before: Header, after: Header, row: 
         )
 
 
-async def _read_rows(sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]) -> SheetView:
-    ranges = [
-        a1.header_range(worksheet.title),
-        *(a1.row_range(worksheet.title, row) for row in rows),
-    ]
+def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:
+    """First and last row of each group of neighbours among ascending data rows.
+
+    `around`: how many rows above and below belong to a group.
+    """
+    spans: list[tuple[int, int]] = []
+    for row in rows:
+        first, last = max(FIRST_DATA_ROW, row - around), row + around
+        if spans and first <= spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return spans
+
+
+def rows_in(view: SheetView, spans: Sequence[tuple[int, int]]) -> Mapping[int, Sequence[str]]:
+    """The rows of the spans that are in the grid, blank ones too, by their number."""
+    return {
+        row: block.texts[row - first] if row - first < len(block.texts) else ()
+        for block, (first, last) in zip(view.blocks[1:], spans, strict=True)
+        for row in range(first, min(last, view.rows) + 1)
+    }
+
+
+async def _read_rows(
+    sheets: Sheets, worksheet: WorksheetId, spans: Sequence[tuple[int, int]]
+) -> SheetView:
+    """The header and spans of rows."""
+    title = worksheet.title
+    ranges = [a1.header_range(title), *(a1.rows_between(title, *span) for span in spans)]
     view = await sheets.read_sheet(worksheet.spreadsheet, ranges, has_values=False)
     return own_sheet(worksheet, view)
 
@@ -455,13 +550,14 @@ def _nothing_found(worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
         header=parse_header(()),
         rows={},
         missing=frozenset(rows),
-        answered_at=worksheet.header.now(),
+        sent_at=worksheet.header.now(),
     )
 
 
 def _last_filled(look: RowLook) -> int:
     """The last row of a look that is not blank."""
-    return max((row for row, texts in look.rows.items() if any(texts)), default=0)
+    seen = chain(look.rows.items(), look.around.items())
+    return max((row for row, texts in seen if any(texts)), default=0)
 
 
 async def _last_row(sheets: Sheets, worksheet: WorksheetId, row: int) -> int:

@@ -7,7 +7,6 @@ from gateway.errors import (
     GatewayError,
     InvalidBody,
     ProtectedCells,
-    QueueFull,
     RowNotFound,
     RowNotRemovable,
     StorageFull,
@@ -85,16 +84,6 @@ def row_not_found(row: int) -> RowNotFound:
     return RowNotFound(
         f"The worksheet has no row {row}. Data rows begin at 2 and end with the last row that "
         f"is not blank."
-    )
-
-
-def too_slow() -> QueueFull:
-    """The error of a write whose rows may have changed before it could be sent."""
-    return QueueFull(
-        "The gateway is too busy to write soon enough after it looked at the rows. Nothing was "
-        "written; send it again.",
-        outcome="not_applied",
-        retry_after_seconds=1,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.errors import GatewayError, HeaderChanged, Outcome, Problem, UpstreamError
+from gateway.errors import GatewayError, HeaderChanged, Outcome, Problem, RowsMoved, UpstreamError
 from gateway.table.record import Stored
 from gateway.worksheets.idempotency import Answer
 from gateway.worksheets.writes import Results
@@ -60,6 +60,8 @@ class _Failure(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome | None
     problems: tuple[Problem, ...] = ()
     row: int = 0
+    expected: Mapping[str, Any] | None = None
+    existing: Mapping[str, Any] | None = None
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,12 +78,15 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
     if not isinstance(answer, GatewayError):
         results = _with_values(answer, lambda value: shortened(value, texts)) if texts else answer
         return msgspec.json.encode(_Kept(results=results)).decode()
+    moved = answer if isinstance(answer, RowsMoved) else None
     failure = _Failure(
         error=type(answer).__name__,
         message=answer.message,
         outcome=answer.outcome,
         problems=answer.problems,
-        row=answer.row if isinstance(answer, HeaderChanged) else 0,
+        row=answer.row if isinstance(answer, HeaderChanged | RowsMoved) else 0,
+        expected=None if moved is None else moved.expected,
+        existing=None if moved is None else moved.existing,
     )
     return msgspec.json.encode(_Kept(failure=failure)).decode()
 
@@ -97,8 +102,10 @@ def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) ->
     GatewayError.__init__(
         error, failure.message, problems=failure.problems, outcome=failure.outcome
     )
-    if isinstance(error, HeaderChanged):
+    if isinstance(error, HeaderChanged | RowsMoved):
         error.row = failure.row
+    if isinstance(error, RowsMoved):
+        error.expected, error.existing = failure.expected, failure.existing
     return error
 
 

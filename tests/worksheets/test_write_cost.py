@@ -60,7 +60,7 @@ def wide_look() -> RowLook:
         header=wide_header(),
         rows={2 + row: line(row) for row in range(ROWS)},
         missing=frozenset(),
-        answered_at=0.0,
+        sent_at=0.0,
     )
 
 

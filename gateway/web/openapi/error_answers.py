@@ -57,10 +57,21 @@ ERROR_SCHEMA: Node = {
             "enum": [*get_args(Outcome)],
             "description": "What became of a write: with `unknown`, look before you send it again.",
         },
-        "rowIndex": {"type": "integer", "description": "With code 4091, the first row written."},
+        "rowIndex": {
+            "type": "integer",
+            "description": "With codes 4091 and 4095, the first row written.",
+        },
         "existing": {
+            "type": ["object", "null"],
+            "description": "With code 4120, the row as it is now; with 4095, the record that was "
+            "changed or removed, null if it is not known.",
+            "properties": {"rowIndex": {"type": "integer"}},
+            "required": ["rowIndex"],
+            "additionalProperties": schema_reference(CELL),
+        },
+        "expected": {
             "type": "object",
-            "description": "With code 4120, the row as it is now.",
+            "description": "With code 4095, the record that the gateway looked at.",
             "properties": {"rowIndex": {"type": "integer"}},
             "required": ["rowIndex"],
             "additionalProperties": schema_reference(CELL),

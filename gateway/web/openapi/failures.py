@@ -50,6 +50,7 @@ from gateway.errors import (
     RowNotFound,
     RowNotRemovable,
     RowNumberUnknown,
+    RowsMoved,
     SheetTooLarge,
     ShuttingDown,
     SpreadsheetNotFound,
@@ -152,20 +153,29 @@ _OF_RECORDS: Sequence[GatewayError] = (
     WriteTooLarge("The rows of this request have too many cells. Name fewer rows at once."),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
 )
+_MOVED = RowsMoved(
+    "The write was applied at row 7, but another record stood there. Do not send it again.",
+    row=7,
+    expected={"rowIndex": 7, "nickname": "Bo"},
+    existing={"rowIndex": 7, "nickname": "Al"},
+)
 _OF_WRITES = (*_OF_WRITERS, *_OF_BODIES, *_OF_RECORDS)
 _OF_UPDATES: Sequence[GatewayError] = (
     PreconditionFailed({"rowIndex": 7, "nickname": "Bo"}, tag='"MCG4Q9Mz6dBvSVhY"'),
     PreconditionRequired("The plan of this key takes no update without If-Match."),
+    _MOVED,
 )
 _OF_UPSERTS: Sequence[GatewayError] = (
     InvalidQuery("on_conflict names no field."),
     DuplicateKey("Rows 3 and 7 of the worksheet have the key of the row at #/0."),
+    _MOVED,
     PreconditionRequired("The plan of this key takes no write to several rows."),
 )
 _OF_FILTERS: Sequence[GatewayError] = (
     InvalidQuery("A write by filter needs a condition."),
     UnknownField("where names a field that the worksheet does not have.", parameter="where"),
     TooManyRowsAffected("12 rows match, and the request allows 10. Nothing was written."),
+    _MOVED,
     QueryTooCostly("This query takes too many steps. Use fewer conditions."),
     PreconditionRequired("The plan of this key takes no write to several rows."),
 )

@@ -1,0 +1,166 @@
+"""Evidence in the answer to a write that it met another record than the gateway looked at.
+
+Rules
+- A look and its write are two calls, and people may sort, insert or delete rows between them. The
+  answer to the write shows the rows as they are then.
+- Only constant cells are evidence: what formulas show may follow from the write. A cell that is
+  blank now is none, since a formula may have filled it.
+- People also edit cells of a record. So a row is another record if a cell by which it was found
+  changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
+- The answer cannot show a removed row. It shows the rows above and below: the removed row was
+  another one if most cells of one of these changed, or if the row that was meant is among them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from gateway.errors import RowsMoved
+from gateway.google.sheets import Block
+from gateway.table.header import Header
+from gateway.table.record import row_record, text_at
+from gateway.table.steps import Work
+from gateway.worksheets.batch import REQUEST_STEPS, Edge, Seen, Span
+from gateway.worksheets.planning import Planned, RowChange
+
+
+class _Compared(NamedTuple):
+    """The columns of the constant cells of a row that are as before, and of those that are not."""
+
+    same: Collection[int]
+    changed: Collection[int]
+
+    @property
+    def is_it(self) -> bool:
+        """True if the row holds the same record, unchanged."""
+        return bool(self.same) and not self.changed
+
+
+def met_others(
+    writes: Sequence[Planned], header: Header, seen: Seen, edges: Iterable[tuple[Edge, Block]]
+) -> Work[tuple[Mapping[int, RowsMoved], bool]]:
+    """The errors of conditional writes that met other records, by their index.
+
+    And whether all rows were as they were looked at. `seen` and `edges` are what the answer shows
+    of changed rows and beside removed ones.
+    """
+    errors: dict[int, RowsMoved] = {}
+    is_as_planned = True
+    gone: dict[int, tuple[Planned, Sequence[str]]] = {}
+    for write in writes:
+        gone |= {row: (write, texts) for row, texts in write.removed.items()}
+        for change in write.changes:
+            yield REQUEST_STEPS + len(change.displayed)
+            if change.is_emptied:
+                gone[change.row] = write, change.displayed
+                continue
+            spans = seen.get(change, ())
+            found = _compared_change(change, spans)
+            is_as_planned &= not found.changed
+            if write.is_conditional and _is_other(write, found):
+                met = shown_row(change.displayed, spans)
+                errors.setdefault(
+                    write.index, _error(write, header, change.row, change.displayed, met)
+                )
+    for edge, block in edges:
+        yield REQUEST_STEPS + len(edge.above) + len(edge.below)
+        rows = {row: gone[row][1] for row in range(edge.first, edge.last + 1)}
+        is_moved, met_record = _passed(edge, block, rows)
+        is_as_planned &= not is_moved
+        for row in rows if is_moved else ():
+            write, texts = gone[row]
+            if write.is_conditional:
+                errors.setdefault(write.index, _error(write, header, row, texts, met_record))
+    return errors, is_as_planned
+
+
+def _is_other(write: Planned, found: _Compared) -> bool:
+    """Whether the row of a conditional write held another record than it was planned for."""
+    if write.has_condition:
+        return bool(found.changed)
+    if not write.compared.isdisjoint((*found.same, *found.changed)):
+        return not write.compared.isdisjoint(found.changed)
+    return len(found.changed) >= max(1, len(found.same))
+
+
+def _passed(
+    edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]
+) -> tuple[bool, Sequence[str] | None]:
+    """Whether other records than `rows` were removed or emptied; the record, if it is known.
+
+    If the record that was meant stands above now, behind the one that was above it, a row further
+    up went at the same time, and the record below was removed; below likewise.
+    """
+
+    def is_at(texts: Sequence[str], row: int) -> bool:
+        return _compared_row(texts, block, row).is_it
+
+    is_above, is_below = is_at(edge.above, edge.row), is_at(edge.below, edge.row_below)
+    for texts in rows.values():
+        if not is_above and is_at(texts, edge.row):
+            is_known = len(rows) == 1 and is_at(edge.above, edge.row - 1)
+            return True, edge.below if is_known else None
+        if not is_below and is_at(texts, edge.row_below):
+            is_known = len(rows) == 1 and not is_above and is_at(edge.below, edge.row_below + 1)
+            return True, edge.above if is_known else None
+    beside = [(edge.above, edge.row), (edge.below, edge.row_below)]
+    found = [_compared_row(texts, block, row) for texts, row in beside if any(texts)]
+    return any(len(each.changed) > len(each.same) for each in found), None
+
+
+def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
+    """A row of a block, compared with the texts that it had."""
+    at = row - block.first_row
+    if not 0 <= at < len(block.texts):
+        return _Compared((), ())
+    computed = block.computed[at] if block.computed else ()
+    return _compared(before, enumerate(block.texts[at]), computed)
+
+
+def _compared_change(change: RowChange, spans: Sequence[Span]) -> _Compared:
+    """The cells of a changed row that were seen and not written, compared with their texts."""
+    same, changed = list[int](), list[int]()
+    for span in spans:
+        cells = (
+            (column, text)
+            for column, text in enumerate(span.texts, span.first)
+            if column not in change.values
+        )
+        found = _compared(change.displayed, cells, span.computed)
+        same += found.same
+        changed += found.changed
+    return _Compared(same, changed)
+
+
+def _compared(
+    before: Sequence[str], cells: Iterable[tuple[int, str]], computed: Collection[int]
+) -> _Compared:
+    same, changed = list[int](), list[int]()
+    for at, text in cells:
+        if text and at not in computed:
+            (same if text == text_at(before, at) else changed).append(at)
+    return _Compared(same, changed)
+
+
+def shown_row(before: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
+    """A row after the write: cells that were not seen are as before it."""
+    row = [*before]
+    for span in spans:
+        row += [""] * (span.first - len(row))
+        row[span.first : span.first + len(span.texts)] = span.texts
+    return row
+
+
+def _error(
+    write: Planned, header: Header, row: int, texts: Sequence[str], met: Sequence[str] | None
+) -> RowsMoved:
+    """The error, which shows both records as the caller sees them."""
+    columns = header.seen_with(write.write.access.columns).select(None)
+    return RowsMoved(
+        f"The write was applied at row {row}, but another record stood there: people moved or "
+        "changed rows in the moment between the gateway's look and its write. 'expected' is the "
+        "record that it looked at, 'existing' the other one, if it is known. Look at the "
+        "worksheet, and do not send the write again.",
+        row=row,
+        expected=row_record(row, columns, texts),
+        existing=None if met is None else row_record(row, columns, met),
+    )

@@ -1,0 +1,229 @@
+"""Writes that met another record than the gateway looked at: the client hears of it, lists too."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from gateway.errors import RowsMoved
+from gateway.settings.model import WriteSettings
+from gateway.table.tag import IfMatch
+from gateway.worksheets.replay import decode_answer, encode_answer
+from gateway.worksheets.writes import Delete, DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert
+from tests.fakes import FakeWorksheet, Held
+from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
+from tests.worksheets.several_rows import where
+
+LINES: Sequence[Sequence[Held | None]] = [
+    ["name", "state", "open"],
+    ["Austin", "TX", "yes"],
+    ["Boston", "MA", "yes"],
+    ["Denver", "CO", "no"],
+    ["El Paso", "TX", "yes"],
+    ["Fargo", "ND", "no"],
+]
+AUSTIN, BOSTON, DENVER = LINES[1:4]
+Edit = Callable[[FakeWorksheet], None]
+
+
+@pytest.fixture
+def bench(make_bench: MakeBench) -> Bench:
+    """Five cities that are kept for five seconds once they are read."""
+    return make_bench(LINES, cache=KEPT)
+
+
+def reverse(sheet: FakeWorksheet) -> None:
+    """Sort the rows downwards."""
+    for row, line in enumerate(reversed(sheet.lines()[1:]), start=2):
+        sheet.type(row, *line)
+
+
+def insert_above(sheet: FakeWorksheet) -> None:
+    sheet.insert_rows(2)
+    sheet.type(2, "Akron", "OH", "no")
+
+
+def delete_above(sheet: FakeWorksheet) -> None:
+    sheet.delete_rows(2)
+
+
+async def tag_of(bench: Bench, row: int) -> IfMatch:
+    return IfMatch(frozenset({(await bench.read(row)).tag}))
+
+
+async def test_conditional_update_of_another_record(bench: Bench) -> None:
+    """A sort between look and write: the error shows both records, and later lists are true."""
+    condition = await tag_of(bench, 2)
+    await bench.page()
+    bench.sheets.before("apply", lambda: reverse(bench.cities))
+
+    with pytest.raises(RowsMoved) as raised:
+        await bench.service.update_row(
+            TARGET, Update(row=2, fields={"open": "done"}, condition=condition)
+        )
+
+    error = raised.value
+    assert (error.outcome, error.row) == ("applied", 2)
+    assert error.expected == {"rowIndex": 2, "name": "Austin", "state": "TX", "open": "yes"}
+    assert error.existing == {"rowIndex": 2, "name": "Fargo", "state": "ND", "open": "done"}
+    assert await bench.names() == ["Fargo", "El Paso", "Denver", "Boston", "Austin"]
+
+
+async def test_a_condition_counts_for_every_cell(bench: Bench) -> None:
+    """A person's edit of another cell in the same moment breaks the condition of `If-Match`."""
+    condition = await tag_of(bench, 2)
+    bench.sheets.before("apply", lambda: bench.cities.type(2, None, "LA"))
+
+    with pytest.raises(RowsMoved):
+        await bench.service.update_row(
+            TARGET, Update(row=2, fields={"open": "done"}, condition=condition)
+        )
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(Update(row=2, fields={"open": "done"}), id="update"),
+        pytest.param(
+            Update(row=2, fields={"open": "done"}, condition=IfMatch(None)), id="any-record"
+        ),
+        pytest.param(UpdateRows(rows=((2, {"open": "done"}), (3, {"open": "x"}))), id="list"),
+        pytest.param(Delete(row=2), id="delete"),
+    ],
+)
+async def test_unconditional_writes_mean_the_row(
+    bench: Bench, write: Update | UpdateRows | Delete
+) -> None:
+    """Without a condition the number counts; lists show each record once all the same."""
+    await bench.page()
+    bench.sheets.before("apply", lambda: reverse(bench.cities))
+
+    (results,) = await bench.together(write)
+
+    assert not isinstance(results, BaseException)
+    shown = [line[0] for line in bench.cities.lines()[1:]]
+    assert await bench.names() == shown
+    assert len(set(shown)) == len(shown) == (4 if isinstance(write, Delete) else 5)
+
+
+@pytest.mark.parametrize(
+    ("edit", "existing"),
+    [
+        pytest.param(reverse, None, id="sort"),
+        pytest.param(insert_above, "Boston", id="insert"),
+        pytest.param(delete_above, "El Paso", id="delete"),
+        pytest.param(lambda sheet: sheet.delete_rows(3), None, id="delete-next"),
+    ],
+)
+@pytest.mark.parametrize("delete", ["shift", "clear"])
+async def test_conditional_delete_of_another_record(
+    make_bench: MakeBench, edit: Edit, existing: str | None, delete: str
+) -> None:
+    """The rows above and below show that another record was removed or cleared, or even which."""
+    writes = WriteSettings.model_validate({"delete": delete})
+    bench = make_bench(LINES, cache=KEPT, writes=writes)
+    condition = await tag_of(bench, 4)
+    await bench.page()
+    bench.sheets.before("apply", lambda: edit(bench.cities))
+
+    with pytest.raises(RowsMoved) as raised:
+        await bench.service.write(TARGET, Delete(row=4, condition=condition))
+
+    error = raised.value
+    assert error.expected == {"rowIndex": 4, "name": "Denver", "state": "CO", "open": "no"}
+    assert (error.existing and error.existing["name"]) == existing
+    assert await bench.names() == [line[0] if line else None for line in bench.cities.lines()[1:]]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda sheet: None, id="none"),
+        pytest.param(lambda sheet: sheet.type(2, None, "LA"), id="cell-above"),
+        pytest.param(lambda sheet: sheet.type(4, None, None, "yes"), id="cell-below"),
+        pytest.param(lambda sheet: sheet.type(7, "Gary", "IN"), id="row-appended"),
+    ],
+)
+async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
+    """A cell that a person edits in the row above or below does not make it another row."""
+    condition = await tag_of(bench, 3)
+    bench.sheets.before("apply", lambda: edit(bench.cities))
+
+    await bench.service.write(TARGET, Delete(row=3, condition=condition))
+
+    assert "Boston" not in [line[0] for line in bench.cities.lines()]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(
+            UpdateWhere(where=where("state", "$eq", "MA"), fields={"state": "x"}, max_rows=9),
+            id="the-column-of-the-filter",
+        ),
+        pytest.param(
+            UpdateWhere(where=where("name", "$eq", "Boston"), fields={"open": "x"}, max_rows=9),
+            id="another-column",
+        ),
+        pytest.param(DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9), id="delete"),
+        pytest.param(Upsert(rows=({"name": "Boston", "open": "x"},), keys=("name",)), id="upsert"),
+    ],
+)
+async def test_filters_and_keys_are_conditions(
+    bench: Bench, write: UpdateWhere | DeleteWhere | Upsert
+) -> None:
+    """A write by filter or key that met other records than it found is told so."""
+    bench.sheets.before("apply", lambda: reverse(bench.cities))
+
+    with pytest.raises(RowsMoved) as raised:
+        await bench.service.write(TARGET, write)
+
+    assert raised.value.expected is not None
+    assert raised.value.expected["name"] == "Boston"
+
+
+async def test_a_filter_minds_its_own_columns(bench: Bench) -> None:
+    """A person who edits another cell of a record that a filter found is not in its way."""
+    write = UpdateWhere(where=where("name", "$eq", "Denver"), fields={"open": "x"}, max_rows=9)
+    bench.sheets.before("apply", lambda: bench.cities.type(4, None, "KS"))
+
+    settled = await bench.service.write(TARGET, write)
+
+    assert [each.row for each in settled.results] == [4]
+    assert bench.cities.lines()[3] == ["Denver", "KS", "x"]
+
+
+async def test_only_the_write_that_met_another_record_fails(bench: Bench) -> None:
+    """Of two conditional updates that went together one met another record."""
+    conditions = [await tag_of(bench, row) for row in (2, 3)]
+    bench.sheets.before("apply", lambda: bench.cities.type(3, "Bangor", "ME"))
+
+    first, second = await bench.together(
+        *(
+            Update(row=row, fields={"open": "done"}, condition=condition)
+            for row, condition in enumerate(conditions, start=2)
+        )
+    )
+
+    assert not isinstance(first, BaseException)
+    assert isinstance(second, RowsMoved)
+
+
+async def test_equal_rows_cannot_be_told_apart(make_bench: MakeBench) -> None:
+    """Where the record below equals the removed one, the right row went."""
+    bench = make_bench([LINES[0], AUSTIN, BOSTON, BOSTON, DENVER])
+    condition = await tag_of(bench, 3)
+
+    await bench.service.write(TARGET, Delete(row=3, condition=condition))
+
+    assert [line[0] for line in bench.cities.lines()[1:]] == ["Austin", "Boston", "Denver"]
+
+
+def test_a_replay_shows_both_records_again() -> None:
+    """The error is kept with its records."""
+    error = RowsMoved("moved", row=3, expected={"rowIndex": 3, "a": "x"}, existing=None)
+
+    kept = decode_answer(encode_answer(error))
+
+    assert isinstance(kept, RowsMoved)
+    assert (kept.row, kept.expected, kept.existing) == (3, {"rowIndex": 3, "a": "x"}, None)
+    assert kept.outcome == "applied"

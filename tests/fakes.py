@@ -280,6 +280,12 @@ def _check_change(
             f"{place}.deleteDimension: Cannot delete a row that doesn't exist. "
             f"Tried to delete row index {change.first_row - 1}"
         )
+    if isinstance(change, RemovedRows) and (
+        change.first_row <= worksheet.frozen_rows + 1 and change.last_row == worksheet.rows
+    ):
+        raise UpstreamRefusal(
+            f"{place}.deleteDimension: Sorry, it is not possible to delete all non-frozen rows."
+        )
 
 
 def _change(worksheet: FakeWorksheet, change: Change) -> None:

@@ -1,6 +1,7 @@
 """Requests of the verbs, and results for answers with status 200."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from gateway.errors import InvalidSpreadsheetId
+from gateway.errors import InvalidSpreadsheetId, LookOutdated
 from gateway.google.adapter import open_google
 from gateway.google.sheets import (
     AppendedRows,
@@ -182,6 +183,39 @@ async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogl
     assert query_of(google.sent) == [("fields", fields), ("prettyPrint", "false")]
 
 
+async def test_a_batch_whose_look_is_old_is_not_sent(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """After `send_until` a batch stays here, also if only the token took long."""
+    batch = Batch(sheet_id=4, fence=FENCE, send_until=time.monotonic() - 0.001)
+
+    async with open_google(settings) as sheets:
+        with pytest.raises(LookOutdated) as raised:
+            await sheets.apply(SPREADSHEET, batch)
+
+    assert raised.value.outcome == "not_applied"
+    assert not google.sheets.called
+
+
+async def test_answer_names_computed_cells(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """A cell is computed if a formula was entered, or if another cell's formula fills it."""
+    entered = [{"stringValue": "a"}, {"formulaValue": "=A1"}, None, {"numberValue": 1}]
+    cells = [
+        {"formattedValue": "a", "effectiveValue": {"stringValue": "a"}}
+        | ({} if each is None else {"userEnteredValue": each})
+        for each in entered
+    ]
+    grid = {"rowCount": 9, "columnCount": 5}
+    data = [{"rowData": [{"values": [*cells, {}]}, {}]}]
+    found = {"properties": {"sheetId": 4, "title": "T", "gridProperties": grid}, "data": data}
+    google.sheets.respond(json={"updatedSpreadsheet": {"sheets": [found]}})
+
+    async with open_google(settings) as sheets:
+        view = await sheets.apply(SPREADSHEET, Batch(sheet_id=4, fence=FENCE, ranges=["'T'!1:2"]))
+
+    assert [[*columns] for columns in view.blocks[0].computed] == [[1, 2], []]
+
+
 async def test_a_batch_is_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
     """Fence and changes go together, each value with its type; the answer shows the ranges."""
     cell = {"formattedValue": "=1", "effectiveValue": {"stringValue": "=1"}}
@@ -203,7 +237,7 @@ async def test_a_batch_is_one_call(settings: GoogleSettings, google: FakeGoogle)
     async with open_google(settings) as sheets:
         view = await sheets.apply(SPREADSHEET, batch)
 
-    block = Block(first_row=7, texts=[["=1"]], values=[["=1"]])
+    block = Block(first_row=7, texts=[["=1"]], values=[["=1"]], computed=[[0]])
     assert view == SheetView(sheet_id=4, title="T", rows=9, frozen_rows=1, blocks=[block])
     assert google.sent.method == "POST"
     assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}:batchUpdate"

@@ -1,0 +1,174 @@
+"""Looks that take long: their age counts from their sending, and old ones are repeated."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from gateway.errors import LookOutdated, PreconditionFailed, RowNotFound
+from gateway.table.tag import IfMatch
+from gateway.worksheets.planning import FRESH_LOOK_SECONDS
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Write,
+)
+from tests.fakes import FakeWorksheet, Held
+from tests.worksheets.conftest import TARGET, TTL_SECONDS, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost, Kind
+from tests.worksheets.several_rows import where
+
+LINES: Sequence[Sequence[Held | None]] = [
+    ["name", "state", "open"],
+    ["Austin", "TX", "yes"],
+    ["Boston", "MA", "yes"],
+    ["Denver", "CO", "no"],
+]
+SLOW_SECONDS = 6.0
+BY_NAME = where("name", "$eq", "Austin")
+FIELDS = {"open": "done"}
+
+WRITES = [
+    pytest.param(Update(row=2, fields=FIELDS), "read_sheet", id="update"),
+    pytest.param(UpdateRows(rows=((2, FIELDS),)), "read_sheet", id="list"),
+    pytest.param(Delete(row=2), "read_sheet", id="delete"),
+    pytest.param(
+        UpdateWhere(where=BY_NAME, fields=FIELDS, max_rows=9), "read_columns", id="update-filter"
+    ),
+    pytest.param(DeleteWhere(where=BY_NAME, max_rows=9), "read_columns", id="delete-filter"),
+    pytest.param(
+        Upsert(rows=({"name": "Austin", **FIELDS},), keys=("name",)), "read_columns", id="upsert"
+    ),
+]
+
+
+@pytest.fixture
+def bench(make_bench: MakeBench) -> Bench:
+    """Three cities."""
+    return make_bench(LINES)
+
+
+def late(bench: Bench, kind: Kind, seconds: float, *, nth: int = 1) -> None:
+    """The answer of a look comes late; it shows what was there when it was sent."""
+    bench.sheets.after(kind, lambda: bench.clock.advance(seconds), nth=nth)
+
+
+def swap(sheet: FakeWorksheet) -> None:
+    """Swap the first two rows."""
+    first, second = sheet.lines()[1:3]
+    sheet.type(2, *second)
+    sheet.type(3, *first)
+
+
+async def carried_out(bench: Bench, write: Write) -> None:
+    (end,) = await bench.together(write)
+    if isinstance(end, BaseException):
+        raise end
+
+
+@pytest.mark.parametrize(("write", "kind"), WRITES)
+async def test_a_quick_look_is_enough(bench: Bench, write: Write, kind: Kind) -> None:
+    """A look that takes a second costs no read more."""
+    await bench.look()
+    late(bench, kind, FRESH_LOOK_SECONDS)
+
+    await carried_out(bench, write)
+
+    is_typed = isinstance(write, UpdateWhere | DeleteWhere)
+    assert bench.sheets.cost() == Cost(2 if is_typed else 1, 1)
+
+
+@pytest.mark.parametrize(("write", "kind"), WRITES)
+async def test_an_old_look_is_repeated(bench: Bench, write: Write, kind: Kind) -> None:
+    """A slow look costs one small read more; if it shows the same rows, the write is sent."""
+    await bench.look()
+    late(bench, kind, SLOW_SECONDS)
+
+    await carried_out(bench, write)
+
+    is_typed = isinstance(write, UpdateWhere | DeleteWhere)
+    assert bench.sheets.cost() == Cost(3 if is_typed else 2, 1)
+    austin = [line for line in bench.cities.lines() if line[0] == "Austin"]
+    assert austin == ([] if isinstance(write, Delete | DeleteWhere) else [["Austin", "TX", "done"]])
+
+
+@pytest.mark.parametrize(("write", "kind"), WRITES[3:])
+async def test_rows_that_move_during_a_look(bench: Bench, write: Write, kind: Kind) -> None:
+    """People sort while a look takes six seconds: the record is found where it is then."""
+    await bench.look()
+    bench.sheets.after(kind, lambda: swap(bench.cities))
+    late(bench, kind, SLOW_SECONDS)
+
+    await carried_out(bench, write)
+
+    shown = [line for line in bench.cities.lines()[1:] if line[0] != "Austin"]
+    assert shown == [["Boston", "MA", "yes"], ["Denver", "CO", "no"]]
+    assert ["Austin", "TX", "yes"] not in bench.cities.lines()
+
+
+@pytest.mark.parametrize("make", [Delete, lambda **given: Update(fields=FIELDS, **given)])
+async def test_a_condition_is_compared_again(
+    bench: Bench, make: Callable[..., Update | Delete]
+) -> None:
+    """If-Match holds in a slow look, and the row is another one in the small look after it."""
+    condition = IfMatch(frozenset({(await bench.read(2)).tag}))
+    bench.sheets.after("read_sheet", lambda: swap(bench.cities))
+    late(bench, "read_sheet", SLOW_SECONDS)
+
+    with pytest.raises(PreconditionFailed) as raised:
+        await carried_out(bench, make(row=2, condition=condition))
+
+    assert raised.value.existing["name"] == "Boston"
+    assert len(bench.cities.lines()) == len(LINES)
+    assert not bench.sheets.batches
+
+
+async def test_other_cells_of_a_row_do_not_matter(bench: Bench) -> None:
+    """An update without a condition is sent if the cells that it writes are as they were."""
+    bench.sheets.after("read_sheet", lambda: bench.cities.type(2, None, "LA"))
+    late(bench, "read_sheet", SLOW_SECONDS)
+
+    await carried_out(bench, Update(row=2, fields=FIELDS))
+
+    assert bench.cities.lines()[1] == ["Austin", "LA", "done"]
+    assert len(bench.sheets.batches) == 1
+
+
+@pytest.mark.parametrize(("write", "kind"), WRITES[3:])
+async def test_rows_that_never_rest(bench: Bench, write: Write, kind: Kind) -> None:
+    """If each slow look shows other rows, nothing is written, and the client may repeat it."""
+    await bench.look()
+    for nth in range(1, 13):
+        bench.sheets.before("read_sheet", lambda: swap(bench.cities), nth=nth)
+        late(bench, kind, SLOW_SECONDS, nth=nth)
+
+    with pytest.raises(LookOutdated) as raised:
+        await carried_out(bench, write)
+
+    assert (raised.value.outcome, raised.value.retryable) == ("not_applied", True)
+    assert not bench.sheets.batches
+
+
+async def test_a_row_that_goes_during_a_look(bench: Bench) -> None:
+    """The last row goes while a look at it takes long: the update does not write below the data."""
+    bench.sheets.after("read_sheet", lambda: bench.cities.delete_rows(4))
+    late(bench, "read_sheet", SLOW_SECONDS)
+
+    with pytest.raises(RowNotFound):
+        await carried_out(bench, Update(row=4, fields=FIELDS))
+
+    assert len(bench.cities.lines()) == len(LINES) - 1
+
+
+async def test_a_slow_look_at_the_header_of_a_create(bench: Bench) -> None:
+    """The header moves while a create's look takes longer than a header is trusted."""
+    bench.sheets.after("read_sheet", lambda: bench.cities.type(1, "state", "name"))
+    late(bench, "read_sheet", TTL_SECONDS + 1)
+
+    await carried_out(bench, Create(rows=({"name": "El Paso"},)))
+
+    assert bench.cities.lines()[-1] == ["", "El Paso"]

@@ -51,7 +51,7 @@ def header_range(title: str) -> str:
 
 
 def row_range(title: str, row: int) -> str:
-    return rows_between(title, row, row)
+    return f"{_quoted(title)}!{row}:{row}"
 
 
 def cells_of_row(title: str, row: int, first: int, last: int) -> str:
@@ -66,7 +66,7 @@ def rows_from(title: str, row: int) -> str:
 
 def rows_between(title: str, first_row: int, last_row: int) -> str:
     """All columns of some rows, both ends included."""
-    return f"{_quoted(title)}!{first_row}:{last_row}"
+    return f"{_quoted(title)}!A{first_row}:{LAST_COLUMN}{last_row}"
 
 
 def parse_area(text: str) -> Area:

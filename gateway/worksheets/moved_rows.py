@@ -118,12 +118,12 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 
 def _compared_change(change: RowChange, spans: Sequence[Span]) -> _Compared:
     """The cells of a changed row that were seen and not written, compared with their texts."""
-    same, changed = list[int](), list[int]()
+    same, changed, written = list[int](), list[int](), change.values
     for span in spans:
         cells = (
             (column, text)
             for column, text in enumerate(span.texts, span.first)
-            if column not in change.values
+            if column not in written
         )
         found = _compared(change.displayed, cells, span.computed)
         same += found.same

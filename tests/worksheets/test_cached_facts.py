@@ -17,7 +17,7 @@ async def emptied_behind_frozen_rows(make_bench: MakeBench) -> Bench:
 
 
 async def test_frozen_rows_that_people_changed(make_bench: MakeBench) -> None:
-    """Google keeps one row that is not frozen: the last one is emptied in place of being removed."""
+    """Google keeps one row that is not frozen: the last one is emptied, not removed."""
     bench = await emptied_behind_frozen_rows(make_bench)
 
     (end,) = await bench.together(DeleteWhere(where=where("rowIndex", "$gte", 3), max_rows=9))

@@ -18,7 +18,7 @@ from gateway.worksheets.writes import (
     Write,
 )
 from tests.fakes import FakeWorksheet, Held
-from tests.worksheets.conftest import TARGET, TTL_SECONDS, Bench, MakeBench
+from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost, Kind
 from tests.worksheets.several_rows import where
 

@@ -8,7 +8,15 @@ import pytest
 from gateway.errors import InvalidBody, SheetTooLarge, WriteTooLarge
 from gateway.google.sheets import WrittenCells
 from gateway.worksheets import batch, matching, planning
-from gateway.worksheets.writes import DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert, Written
+from gateway.worksheets.writes import (
+    Delete,
+    DeleteWhere,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Written,
+)
 from tests.worksheets.conftest import CITIES, KEPT, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 from tests.worksheets.several_rows import ABOVE_700_000, carried_out, data, where
@@ -100,15 +108,18 @@ async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(make_bench: M
 
 
 async def test_what_is_asked_back(bench: Bench) -> None:
-    """Written and compared columns; of a single row all of them, for its tag."""
+    """The whole rows that change, and beside a removed row two rows on each side."""
     await bench.together(Update(row=2, fields={"state": "ma"}))
     assert asked(bench) == ["1:1", "2:2"]
 
     await bench.together(UpdateRows(rows=((2, {"state": "MA"}), (3, {"name": "Aurora"}))))
-    assert asked(bench) == ["1:1", "B2:B2", "A3:A3"]
+    assert asked(bench) == ["1:1", "2:2", "3:3"]
 
     await bench.together(UpdateWhere(where=ABOVE_700_000, fields={"name": "x"}, max_rows=9))
-    assert asked(bench) == ["1:1", "A3:C3", "A4:C4"]
+    assert asked(bench) == ["1:1", "3:3", "4:4"]
+
+    await bench.together(Delete(row=3))
+    assert asked(bench) == ["1:1", "A1:ZZZ4"]
 
 
 async def test_a_create_does_not_ask_for_a_whole_wide_worksheet(make_bench: MakeBench) -> None:

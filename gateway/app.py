@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
 from gateway.access.gatekeeper import FailedKeys, Gatekeeper
-from gateway.access.pepper import load_pepper
+from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
@@ -78,7 +78,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             outage = OF_FILE
             if isinstance(database, PostgresUrl):
                 outage = server_outage(settings.access.grace_seconds)
-            keys = ActiveKeys(store, settings.plans, clock=_now, outage=outage)
+            keys = ActiveKeys(
+                store, settings.plans, clock=_now, tag_key=row_tag_key(pepper), outage=outage
+            )
             auth_cache = AuthCache(keys.fresh_until)
 
             def forget_keys() -> None:

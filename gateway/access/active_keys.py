@@ -18,7 +18,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Protocol
@@ -100,7 +100,10 @@ class Holder:
 
 
 class ActiveKeys:
-    """Active keys of a store, with their holders; `clock` returns the time in UTC."""
+    """Active keys of a store, with their holders.
+
+    `clock` returns the time in UTC; `tag_key` is the secret of row tags over hidden cells.
+    """
 
     def __init__(
         self,
@@ -108,6 +111,7 @@ class ActiveKeys:
         plans: Mapping[str, PlanSettings],
         *,
         clock: Callable[[], datetime],
+        tag_key: bytes,
         outage: Outage = OF_FILE,
         timer: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -118,7 +122,7 @@ class ActiveKeys:
         self._timer = timer
         self._sleep = sleep
         self._keys: dict[bytes, StoredKey] = {}
-        self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(key, plans))
+        self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(key, plans, tag_key))
         self._last: KeyChange | None = None
         self._refresh: asyncio.Task[None] | None = None
         self._begun = 0
@@ -263,7 +267,7 @@ class ActiveKeys:
             return await self._store.changes(last, self._clock())
 
 
-def _holder(key: StoredKey, plans: Mapping[str, PlanSettings]) -> Holder | None:
+def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -> Holder | None:
     """The holder of a key; None, with a log line, if it is damaged."""
     try:
         record = record_of(key)
@@ -275,17 +279,20 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings]) -> Holder | None:
         key_id=record.id,
         plan_name=record.plan,
         expires_at=record.expires_at,
-        caller=None if plan is None else _caller(record, plan),
+        caller=None if plan is None else _caller(record, plan, tag_key),
     )
 
 
-def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
+def _caller(record: KeyRecord, plan: PlanSettings, tag_key: bytes) -> Caller:
+    columns = record.columns
+    if columns.readable is not None:
+        columns = replace(columns, tag_key=tag_key)
     grants = Grants(
         spreadsheets=record.spreadsheets,
         worksheets=record.worksheets,
         read_only=record.read_only,
         origins=record.origins,
-        columns=record.columns,
+        columns=columns,
         may_delete=record.may_delete,
         may_refresh=record.may_refresh,
     )

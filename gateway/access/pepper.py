@@ -1,4 +1,4 @@
-"""The pepper: a secret mixed into key digests, kept outside the key store."""
+"""The pepper: a secret mixed into key digests and some row tags, kept outside the key store."""
 
 import hashlib
 import hmac
@@ -65,6 +65,11 @@ async def pepper_of(
 def pepper_mark(pepper: bytes) -> bytes:
     """The stored mark, which detects a change of the pepper."""
     return hmac.digest(pepper, b"pepper", hashlib.sha256)[:MARK_LENGTH]
+
+
+def row_tag_key(pepper: bytes) -> bytes:
+    """The secret of row tags over cells that a key does not see."""
+    return hmac.digest(pepper, b"row tags", hashlib.sha256)
 
 
 def load_pepper(settings: AccessSettings) -> bytes:

@@ -33,9 +33,10 @@ class Header:
         return View(
             columns=seen,
             trimmed=_trimmed(seen),
-            header_cells=tuple(seen),
+            header_cells=self.cells,
             is_whole=False,
             writable=writable,
+            tag_key=grant.tag_key,
         )
 
     def duplicates(self) -> list[str]:

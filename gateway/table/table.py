@@ -112,9 +112,9 @@ class Table:
         return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
 
     def tag(self, row: int, view: View) -> str:
-        """The entity tag of a row: over the header and the displayed cells that the view has."""
+        """The entity tag of a row for the holder of a view."""
         place = row - 1
-        return view.tag([c[place] if place < len(c) else None for c in self.displayed])
+        return view.tag(row, [c[place] if place < len(c) else None for c in self.displayed])
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:

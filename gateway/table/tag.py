@@ -2,7 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import hmac
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -29,10 +30,31 @@ def row_tag(header_cells: Sequence[str], displayed_cells: Sequence[object]) -> s
     return opaque_tag(msgspec.json.encode([_trimmed(header_cells), _trimmed(displayed_cells)]))
 
 
+def keyed_row_tag(
+    key: bytes,
+    columns: Mapping[str, int],
+    row: int,
+    header_cells: Sequence[str],
+    displayed_cells: Sequence[object],
+) -> str:
+    """A tag over a whole row for a reader who sees only these columns of it.
+
+    Without the key, a reader could guess hidden cells. With the row number, equal hidden cells of
+    two rows do not show.
+    """
+    if not key:
+        raise ValueError("a tag over hidden cells needs a key")
+    content = [[*columns.items()], row, _trimmed(header_cells), _trimmed(displayed_cells)]
+    return _quoted(hmac.digest(key, msgspec.json.encode(content), "sha256"))
+
+
 def opaque_tag(content: bytes) -> str:
     """A digest of the content as an entity tag; 16 characters that are safe in a URL, quoted."""
-    digest = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
-    return f'"{base64.urlsafe_b64encode(digest).decode("ascii")}"'
+    return _quoted(hashlib.sha256(content).digest())
+
+
+def _quoted(digest: bytes) -> str:
+    return f'"{base64.urlsafe_b64encode(digest[:_DIGEST_BYTES]).decode("ascii")}"'
 
 
 def _trimmed(cells: Sequence[object]) -> list[str]:

@@ -1,19 +1,20 @@
 """View of a header: the one way from a field name to a column that the caller may see.
 
 Rules: only a view finds a name, not the header itself, and a view has only the columns that its
-holder may see. A hidden column and a missing column are the same to a view: no record, message or
-tag made of it distinguishes them.
+holder may see. A hidden column and a missing column are the same to a view: no record or message
+made of it distinguishes them. Only the tag of a row is over hidden cells too, so that `If-Match`
+holds for one record. It is keyed: the holder learns that a row changed, not what.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import msgspec
 
 from gateway.errors import UnknownField
 from gateway.table.quoting import quoted
-from gateway.table.tag import row_tag
+from gateway.table.tag import keyed_row_tag, row_tag
 
 ROW_INDEX = "rowIndex"
 """The field that every record has; a column of that name is not part of a record."""
@@ -27,6 +28,8 @@ class ColumnGrant:
 
     readable: frozenset[str] | None = None
     writable: frozenset[str] | None = None
+    tag_key: bytes = field(default=b"", repr=False, compare=False, kw_only=True)
+    """Secret of the row tags of a key that does not see all fields."""
 
     def withholds(self, name: str) -> bool:
         """True if the key may see a field but not write it, whatever the header is."""
@@ -59,11 +62,13 @@ class View:
     trimmed: Mapping[str, int]
     """The same with the blanks around each name cut."""
     header_cells: Sequence[str]
-    """The cells of row 1 that the holder sees."""
+    """All cells of row 1, for row tags alone."""
     is_whole: bool = True
     """True if nothing is hidden, including cells below blank headers."""
     writable: frozenset[int] | None = None
     """The columns that the holder may write; None is all of these."""
+    tag_key: bytes = field(default=b"", repr=False)
+    """Secret of row tags, if anything is hidden."""
 
     def find(self, name: str) -> int | None:
         """The column of a name that a client sent, exactly or without blanks around it."""
@@ -105,10 +110,8 @@ class View:
         shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
         return f"{shown} and {more} more" if more > 0 else shown
 
-    def tag(self, displayed: Sequence[object]) -> str:
-        """The entity tag of a displayed row: over the header and the cells that the view has."""
+    def tag(self, row: int, displayed: Sequence[object]) -> str:
+        """The entity tag of a row: over the header and all displayed cells, hidden ones too."""
         if self.is_whole:
             return row_tag(self.header_cells, displayed)
-        width = len(displayed)
-        seen = [displayed[at] if at < width else None for at in self.columns.values()]
-        return row_tag(self.header_cells, seen)
+        return keyed_row_tag(self.tag_key, self.columns, row, self.header_cells, displayed)

@@ -323,7 +323,7 @@ def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -
     if condition is None:
         return
     displayed = look.rows[row]
-    tag = view.tag(displayed)
+    tag = view.tag(row, displayed)
     if not condition.holds(tag):
         existing = row_record(row, view.select(None), displayed)
         raise PreconditionFailed(existing, tag=tag)

@@ -201,17 +201,18 @@ class RowService:
             error.is_alone = freshness.is_alone
             raise error
         if isinstance(rows, Window):
-            return Served(_row_in(rows, row, keys, encoder, target.access.columns), freshness)
+            grant = target.access.to(target.worksheet).columns
+            return Served(_row_in(rows, row, keys, encoder, grant), freshness)
         key = (encoder, row, keys, target.access.columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            made = _row_of(rows, row, keys, encoder, target.access.columns)
+            grant = target.access.to(target.worksheet).columns
+            made = _row_of(rows, row, keys, encoder, grant)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
 
     async def create_rows(self, target: Target, create: Create) -> Settled:
         """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
-        create = replace(create, access=target.access)
         for number, fields in enumerate(create.rows):
             check_granted(fields, target.access.columns, at=create.path(number))
             check_has_value(fields.values(), at=create.path(number))
@@ -220,7 +221,6 @@ class RowService:
     async def update_row(self, target: Target, update: Update) -> Settled:
         """Write the named cells of an existing row; all others stay as they are."""
         _check_number(update.row)
-        update = replace(update, access=target.access)
         check_granted(update.fields, target.access.columns)
         return await self._settle(target, update)
 
@@ -233,7 +233,6 @@ class RowService:
         upsert with `created` in the record); of a write by filter the `rowIndex` of each row that
         matched, as of before the write; of a `Delete` none.
         """
-        write = replace(write, access=target.access)
         columns = target.access.columns
         match write:
             case Delete(row=row):
@@ -276,6 +275,7 @@ class RowService:
 
     async def _settle(self, target: Target, write: Write) -> Settled:
         """Carry out a write, or answer as before to a repeated one."""
+        write = replace(write, access=target.access.to(target.worksheet))
         with in_call_context(CallContext(target.access.key_id)):
             try:
                 settled = await self._idempotency.run(
@@ -346,7 +346,7 @@ def _row_in(
     texts, view = window.rows[0], window.header.seen_with(grant)
     record = row_record(row, view.select(keys), texts)
     (body,) = encoder.rows([record])
-    return Encoded(body, view.tag(texts))
+    return Encoded(body, view.tag(row, texts))
 
 
 def _rows_of(

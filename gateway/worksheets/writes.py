@@ -201,7 +201,7 @@ def written_row(
     record: dict[str, object] = {ROW_INDEX: row}
     for column in sorted(names.keys() & placement.cells.keys()):
         record[names[column]] = (displayed[column] or None) if column < width else None
-    tag = view.tag(displayed) if has_tag else ""
+    tag = view.tag(row, displayed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 

@@ -37,7 +37,9 @@ def gatekeeper(
 ) -> Gatekeeper:
     """A gatekeeper whose clock stands still."""
     return Gatekeeper(
-        keys=ActiveKeys(store, plans, clock=lambda: now), pepper=pepper, clock=lambda: now
+        keys=ActiveKeys(store, plans, clock=lambda: now, tag_key=pepper),
+        pepper=pepper,
+        clock=lambda: now,
     )
 
 

@@ -81,7 +81,13 @@ def active_keys(
         timer.advance(seconds)
 
     return ActiveKeys(
-        store, PLANS, clock=clock or Instant(), outage=outage, timer=timer, sleep=sleep
+        store,
+        PLANS,
+        clock=clock or Instant(),
+        tag_key=PEPPER,
+        outage=outage,
+        timer=timer,
+        sleep=sleep,
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.table.header import parse_header
-from gateway.table.tag import IfMatch, opaque_tag, row_tag
+from gateway.table.tag import IfMatch, keyed_row_tag, opaque_tag, row_tag
 
 HEADER = ("name", "", "population")
 ROW = ("Boston", "hidden", "675,647")
@@ -32,7 +32,8 @@ def test_a_tag_is_strong_and_fits_a_header() -> None:
 def test_a_tag_is_the_same_in_every_process() -> None:
     """Clients keep tags while the gateway restarts: the tag of a row is fixed."""
     assert row_tag(HEADER, ROW) == row_tag(list(HEADER), list(ROW))
-    assert opaque_tag(b"") == '"uOHdo6wKo4IK0pkL"'
+    assert keyed_row_tag(b"key", {"name": 0}, 2, HEADER, ROW) == '"_wh4ijGfFDHzWpQa"'
+    assert opaque_tag(b"") == '"47DEQpj8HBSa-_TI"'
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,12 @@ def test_two_rows_have_one_tag_only_if_they_display_the_same(
     is_same = without_end(first) == without_end(second)
 
     assert (row_tag(HEADER, first) == row_tag(HEADER, second)) is is_same
+
+
+def test_a_tag_over_hidden_cells_needs_a_key() -> None:
+    """Without one, whoever sees the tag could try what the hidden cells hold."""
+    with pytest.raises(ValueError, match="needs a key"):
+        keyed_row_tag(b"", {"name": 0}, 2, HEADER, ROW)
 
 
 @pytest.mark.parametrize(

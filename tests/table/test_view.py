@@ -23,10 +23,11 @@ def view(
     writable: Collection[str] | None = None,
     *,
     header: Header = HEADER,
+    tag_key: bytes = b"key",
 ) -> View:
     """The view of a key with these granted fields."""
     grants = (None if names is None else frozenset(names) for names in (readable, writable))
-    return header.seen_with(ColumnGrant(*grants))
+    return header.seen_with(ColumnGrant(*grants, tag_key=tag_key))
 
 
 @pytest.mark.parametrize(
@@ -144,34 +145,60 @@ def test_what_may_be_written_is_a_part_of_what_is_seen(
 @pytest.mark.parametrize(
     ("row", "is_same"),
     [
-        pytest.param(["Ann", "x", "y", "z", "MA"], True, id="hidden cells"),
-        pytest.param(["Ann", "", "", "", "MA", "", "", "more"], True, id="past the header"),
-        pytest.param(["Ann", "hidden", "100", "beside", "NY"], False, id="a seen cell"),
-        pytest.param(["", "hidden", "100", "beside", "MA"], False, id="a seen cell emptied"),
-        pytest.param(["Ann"], False, id="a short row"),
+        pytest.param([*ROW, "", ""], True, id="blank cells at the end"),
+        pytest.param(["Ann", "x", "100", "beside", "MA", "again", "9"], False, id="a hidden cell"),
+        pytest.param([*ROW[:3], "x", *ROW[4:]], False, id="a cell below a blank header"),
+        pytest.param([*ROW, "more"], False, id="a cell past the header"),
+        pytest.param(["Ann", "", "", "", "MA"], False, id="hidden cells emptied"),
+        pytest.param([*ROW[:4], "NY", *ROW[5:]], False, id="a seen cell"),
     ],
 )
-def test_a_tag_is_over_what_is_seen(row: Sequence[str], is_same: bool) -> None:
-    """A guesser cannot try what a hidden cell holds, nor does a change there change the tag."""
+def test_a_tag_is_over_the_whole_row(row: Sequence[str], is_same: bool) -> None:
+    """A condition of a key that sees some columns holds for one record alone."""
     seen = view(["name", "state"])
 
-    assert (seen.tag(row) == seen.tag(ROW)) is is_same
-    assert seen.tag(ROW) == row_tag(["name", "state "], ["Ann", "MA"])
+    assert (seen.tag(2, row) == seen.tag(2, ROW)) is is_same
 
 
-def test_a_tag_does_not_tell_where_hidden_columns_are() -> None:
-    """One more hidden column, or another name of it, leaves the tag as it was."""
-    other = parse_header(["x", "name", "y", "state "])
+@pytest.mark.parametrize(
+    ("other", "row"),
+    [
+        pytest.param(view(["name", "state"], tag_key=b"other"), 2, id="another key"),
+        pytest.param(view(["name", "state"]), 3, id="another row"),
+        pytest.param(view(["name"]), 2, id="another view"),
+        pytest.param(
+            view(["name", "state"], header=parse_header(["name", "bonus", *HEADER.cells[2:]])),
+            2,
+            id="another hidden header",
+        ),
+    ],
+)
+def test_a_tag_of_some_columns_is_of_one_row_for_one_view(other: View, row: int) -> None:
+    """Equal tags say that the whole row is equal; so they are given to few comparisons."""
+    assert other.tag(row, ROW) != view(["name", "state"]).tag(2, ROW)
 
-    assert view(["name", "state"], header=other).tag(["?", "Ann", "?", "MA"]) == view(
-        ["name", "state"]
-    ).tag(ROW)
+
+def test_a_tag_of_some_columns_is_no_plain_digest() -> None:
+    """A guesser without the key cannot try what a hidden cell holds."""
+    tag = view(["name", "state"]).tag(2, ROW)
+
+    assert tag not in {row_tag(HEADER.cells, ROW), row_tag(["name", "state "], ["Ann", "MA"])}
+
+
+def test_the_key_of_tags_is_no_part_of_a_grant() -> None:
+    """Neither what is cached for a grant depends on it, nor is it shown."""
+    grant = ColumnGrant(frozenset({"name"}), tag_key=b"secret")
+
+    assert grant == ColumnGrant(frozenset({"name"}))
+    assert hash(grant) == hash(ColumnGrant(frozenset({"name"})))
+    assert "secret" not in repr([grant, HEADER.seen_with(grant)])
 
 
 @pytest.mark.parametrize("writable", [None, ["name"]], ids=["all", "one"])
 def test_who_sees_everything_has_the_tag_of_the_row(writable: list[str] | None) -> None:
     """All cells count, including those below blank headers and those that may not be written."""
-    assert view(None, writable).tag(ROW) == row_tag(HEADER.cells, ROW)
+    assert view(None, writable).tag(2, ROW) == row_tag(HEADER.cells, ROW)
+    assert view(None, writable).tag(3, ROW) == row_tag(HEADER.cells, ROW)
 
 
 @pytest.mark.parametrize(

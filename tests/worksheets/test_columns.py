@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
-from gateway.errors import InvalidBody, InvalidQuery, NotGranted
+from gateway.errors import InvalidBody, InvalidQuery, NotGranted, PreconditionFailed
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.record import Stored
@@ -13,14 +14,13 @@ from gateway.table.tag import IfMatch, row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.writes import Create, Update, Written
+from gateway.worksheets.writes import Create, Delete, Update, Written
 from tests.worksheets.conftest import KEPT, TARGET, WORKSHEET, Bench, MakeBench, PlainEncoder
+from tests.worksheets.scripted_sheets import Cost
 
-SOME = Target(
-    WORKSHEET,
-    Access(key_id="some", columns=ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))),
-)
-SEEN = Target(WORKSHEET, Access(key_id="seen", columns=ColumnGrant(frozenset({"name", "state"}))))
+SEES = ColumnGrant(frozenset({"name", "state"}), tag_key=b"key")
+SOME = Target(WORKSHEET, Access(key_id="some", columns=replace(SEES, writable=frozenset({"name"}))))
+SEEN = Target(WORKSHEET, Access(key_id="seen", columns=SEES))
 
 
 ENCODER = PlainEncoder()
@@ -59,7 +59,7 @@ async def test_kept_answers_are_for_who_sees_the_same(
     assert pages["some"] == pages["seen"]
     assert rows["some"] == rows["seen"]
     assert rows["seen"].body == b'{"rowIndex": 2, "name": "Boston", "state": "MA"}'
-    assert rows["seen"].tag == row_tag(["name", "state"], ["Boston", "MA"])
+    assert rows["seen"].tag != rows[""].tag
     assert rows[""].tag == row_tag(["name", "state", "population"], ["Boston", "MA", "654776"])
 
 
@@ -89,7 +89,7 @@ async def test_a_hidden_field_costs_what_an_unknown_one_costs(
 async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
     bench: Bench, first: Target
 ) -> None:
-    """In one queue, a hidden field stays unknown and a tag covers visible cells only."""
+    """In one queue, a hidden field stays unknown to whom it is hidden from."""
     second = SEEN if first is TARGET else TARGET
     targets = [first, second, first, second]
     ends = await asyncio.gather(
@@ -109,7 +109,7 @@ async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
 
 
 async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Bench) -> None:
-    """A row of a key that sees some columns has none in the others, nor its tag."""
+    """A row of a key that sees some columns has none in the others; each tag is its reader's."""
     fields: Sequence[tuple[Target, Mapping[str, Stored]]] = [
         (TARGET, {"name": "a", "population": 1}),
         (SEEN, {"name": "b", "population": 2}),
@@ -126,12 +126,10 @@ async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Benc
 
     assert [type(end) for end in ends] == [Settled, InvalidBody, Settled, Settled]
     assert sorted(rows) == ["a", "c", "d"]
-    tags = [end.results[0].tag for end in ends if isinstance(end, Settled)]
-    assert tags == [
-        row_tag(["name", "state", "population"], ["a", "", "1"]),
-        row_tag(["name", "state"], ["c"]),
-        row_tag(["name", "state", "population"], ["d"]),
-    ]
+    for end, (target, _) in zip(ends, fields, strict=True):
+        if isinstance(end, Settled):
+            (written,) = end.results
+            assert written.tag == (await bench.read(written.row, target=target)).tag
 
 
 @pytest.mark.parametrize(
@@ -157,19 +155,87 @@ async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Create |
     assert bench.sheets.cost().reads == 0
 
 
-async def test_a_condition_is_on_what_is_seen(bench: Bench) -> None:
-    """A change of hidden cells does not stand in the way, one of seen cells does."""
+async def test_a_condition_is_on_the_whole_row(bench: Bench) -> None:
+    """A change of hidden cells stands in the way: another record may show the same seen cells."""
     seen = await bench.read(2, target=SEEN)
     await bench.updated(2, {"population": 5})
-    condition = IfMatch(tags=frozenset({seen.tag}))
-    settled = await bench.service.update_row(
-        SEEN, Update(row=2, fields={"name": "New"}, condition=condition)
+    old, new = (
+        Update(row=2, fields={"name": "New"}, condition=IfMatch(tags=frozenset({tag})))
+        for tag in (seen.tag, (await bench.read(2, target=SEEN)).tag)
     )
-    (written,) = settled.results
+    with pytest.raises(PreconditionFailed) as failed:
+        await bench.service.update_row(SEEN, old)
+    (written,) = (await bench.service.update_row(SEEN, new)).results
 
+    assert failed.value.existing == seen.record
+    assert new.condition == IfMatch(tags=frozenset({failed.value.tag}))
     assert written == Written(
         row=2,
         record={"rowIndex": 2, "name": "New"},
-        tag=row_tag(["name", "state"], ["New", "MA"]),
+        tag=(await bench.read(2, target=SEEN)).tag,
         ignored=(),
     )
+
+
+async def test_equal_rows_of_two_worksheets_have_different_tags(make_bench: MakeBench) -> None:
+    """What a hidden cell holds cannot be tried in a worksheet of one's own."""
+    bench = make_bench()
+    bench.fake.add("Own", bench.cities.lines())
+    own = replace(SEEN, worksheet=replace(WORKSHEET, title="Own"))
+    tags = [(await bench.read(2, target=target)).tag for target in (SEEN, own)]
+    whole = [(await bench.read(2, target=Target(each.worksheet))).tag for each in (SEEN, own)]
+
+    assert len({*tags}) == 2
+    assert len({*whole}) == 1
+
+
+def test_row_tags_have_a_key_for_each_worksheet() -> None:
+    """Rows of another spreadsheet, which may be the caller's own, have another one, too."""
+    places = [WORKSHEET, replace(WORKSHEET, title="Own"), replace(WORKSHEET, spreadsheet="own")]
+
+    assert len({SEEN.access.to(place).columns.tag_key for place in places}) == 3
+    assert SEEN.access.to(WORKSHEET) == SEEN.access
+    assert TARGET.access.to(WORKSHEET) is TARGET.access
+
+
+async def check_kept_tags(bench: Bench, target: Target) -> None:
+    """The tags of rows in the cache are those of a look, with which a condition is compared."""
+    bench.sheets.cost()
+    tags = [(await bench.read(row, target=target)).tag for row in (2, 3)]
+    cost = bench.sheets.cost()
+    fresh = [(await bench.read(row, target=target, no_cache=True)).tag for row in (2, 3)]
+
+    assert cost == Cost(0, 0)
+    assert tags == fresh
+    for row, tag in zip((2, 3), tags, strict=True):
+        condition = IfMatch(tags=frozenset({tag}))
+        update = Update(row=row, fields={"name": "x"}, condition=condition)
+        await bench.service.update_row(target, update)
+
+
+@pytest.mark.parametrize("target", [SEEN, TARGET], ids=["some", "all"])
+async def test_rows_that_moved_in_a_snapshot_have_the_tags_of_a_look(
+    kept: Bench, target: Target
+) -> None:
+    """An update that empties the end of a row, and a delete above it."""
+    await kept.page()
+    await kept.updated(3, {"population": None, "state": "New"})
+    await kept.service.write(TARGET, Delete(row=2))
+
+    await check_kept_tags(kept, target)
+
+
+@pytest.mark.parametrize("target", [SEEN, TARGET], ids=["some", "all"])
+async def test_rows_that_changed_in_a_window_have_the_tags_of_a_look(
+    make_bench: MakeBench, target: Target
+) -> None:
+    """An update of a hidden cell and of a seen one."""
+    bench = make_bench(cache={**KEPT, "window_above_cells": 1})
+    await bench.page()
+    bench.clock.advance(10.0)
+    for row in (2, 3):
+        await bench.read(row)
+    await bench.updated(2, {"population": 5})
+    await bench.updated(3, {"state": "New"})
+
+    await check_kept_tags(bench, target)

@@ -15,7 +15,6 @@ from gateway.errors import (
 from gateway.google.sheets import Fence
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.table.tag import row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.fences import BURNT
@@ -25,7 +24,7 @@ from gateway.worksheets.writes import Delete, Update
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.storage.by_hand import take_fences
-from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
+from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET, PlainEncoder
 from tests.worksheets.recovery.conftest import (
     BERN,
     CHANGE,
@@ -65,18 +64,20 @@ async def test_rows_are_found_where_they_were_sent(
 async def test_a_retry_is_answered_with_what_its_key_sees(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """The row that is found has no more in its answer and its tag than a row just written."""
-    target = Target(WORKSHEET, Access(columns=ColumnGrant(frozenset({"name"}))))
+    """The row that is found has no more in its answer than a row just written, and its tag."""
+    grant = ColumnGrant(frozenset({"name"}), tag_key=b"key")
+    target = Target(WORKSHEET, Access(columns=grant))
     sent = create({"name": "Bern"})
     sheets.after("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await service.create_rows(target, sent)
     settled = await service.create_rows(target, sent)
     (written,) = settled.results
+    read = await service.read_row(target, 5, None, PlainEncoder())
 
     assert settled.is_replayed
     assert written.record == {"rowIndex": 5, "name": "Bern"}
-    assert written.tag == row_tag(["name"], ["Bern"])
+    assert written.tag == read.encoded.tag
 
 
 async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(

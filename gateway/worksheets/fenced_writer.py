@@ -364,11 +364,8 @@ class FencedWriter:
     ) -> Plan:
         """Plan writes by filter and upserts on all rows, as they are now."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        sheet_id = worksheet.header.fresh_sheet()
-        if sheet_id is None:
-            sheet_id = await worksheet.look_at_header()
         has_types = any(needs_types(each) for each in writes.values())
-        snapshot = await worksheet.read_in_turn(TYPED if has_types else DISPLAYED)
+        sheet_id, snapshot = await worksheet.read_in_turn(TYPED if has_types else DISPLAYED)
         looked_at = worksheet.header.now()
         planned, outcomes = await self._matching.plan(worksheet, snapshot, writes)
         return Plan(

@@ -429,6 +429,7 @@ class FencedWriter:
             worksheet.header.forget()
             return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
         sent = SentBatch(
+            sheet_id=plan.sheet_id,
             header=plan.header,
             after_row=plan.after_row,
             asked=asked,

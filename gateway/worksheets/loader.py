@@ -1,8 +1,8 @@
 """Worksheet loader: all rows or a window for reads, header and end for appends.
 
 Rules: each read updates the header cache. A window is read with its header in one call. If its last
-rows are blank, one more call checks whether anything follows them: lists end with the last row that
-is not blank.
+rows are blank, one more call reads it with all that follows: lists end with the last row that is
+not blank.
 
 All rows for a write are read by sheet id, so that they are of the tab that is written to.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.call_context import recording_sent_at
-from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView
+from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.patch import Column
@@ -155,7 +155,7 @@ class Loader:
         return extent, view
 
     async def window(self, span: RowSpan) -> Window:
-        """Some rows, and whether there are more. 1 read, 2 at the end, 3 past it."""
+        """Some rows, and whether there are more. 1 read, 2 at the end or past it."""
         moment, started = self._header_cache.moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
@@ -166,44 +166,37 @@ class Loader:
         try:
             with recording_sent_at() as sent_at:
                 top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
+            filled = _filled(found)
+            has_next = filled > span.row_count
+            if not has_next and own_area(self._id, found.range).last_row == last_row:
+                # Read alone, what follows could be that of another tab.
+                ranges[1] = a1.rows_from(self._id.title, span.first_row)
+                try:
+                    top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
+                    filled = _filled(found)
+                    has_next = filled > span.row_count
+                except SheetTooLarge:
+                    has_next = True
         except UpstreamRefusal as refusal:
             error = await explain(self._sheets, self._id, refusal, row=span.first_row)
             if not isinstance(error, RowNotFound):
                 raise error from refusal
         else:
             header = parse_header(top.cells[0] if top.cells else ())
-            area = own_area(self._id, found.range)
+            own_area(self._id, found.range)
             self._header_cache.compare(header, as_of=moment)
             check_names(header)
-            rows = [[text_at(line, column) for column in range(len(line))] for line in found.cells]
-            filled = 1 + max((at for at, texts in enumerate(rows) if any(texts)), default=-1)
-            has_next = filled > span.row_count
-            if not has_next and area.last_row == last_row:
-                has_next = await self._goes_on(last_row + 1)
+            lines = found.cells[: span.row_count]
+            rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
             blank: list[list[str]] = [[] for _ in range(span.row_count - len(rows))]
             rows = [*rows, *blank] if has_next else rows[:filled]
         return Window(
             span=span,
             header=header,
-            rows=rows[: span.row_count],
+            rows=rows,
             has_next=has_next,
             read_seconds=sent_at.at_seconds or started,
         )
-
-    async def _goes_on(self, row: int) -> bool:
-        """True if a row from this one on is not blank. 1 read, 2 past the end of the grid."""
-        try:
-            (below,) = await self._sheets.read_ranges(
-                self._id.spreadsheet, [a1.rows_from(self._id.title, row)]
-            )
-        except SheetTooLarge:
-            return True
-        except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, self._id, refusal, row=row)
-            if isinstance(error, RowNotFound):
-                return False
-            raise error from refusal
-        return any(map(any, below.cells))
 
     def _snapshot(self, rendering: Rendering, started: float) -> Snapshot:
         area = own_area(self._id, rendering.range)
@@ -277,6 +270,11 @@ def check_names(header: Header) -> None:
         raise NoHeaderRow(
             "Row 1 of the worksheet names no field. Put the field names into its first row."
         )
+
+
+def _filled(values: Values) -> int:
+    """Number of rows up to the last one that is not blank."""
+    return 1 + max((at for at, line in enumerate(values.cells) if any(line)), default=-1)
 
 
 def _origin(rendering: Rendering, began_seconds: float) -> Origin:

@@ -23,6 +23,7 @@ from gateway.google.sheets import (
     RemovedRows,
     Render,
     Rendering,
+    SheetArea,
     SheetView,
     Value,
     Values,
@@ -135,7 +136,12 @@ class FakeSheets:
         return await _turn(lambda: self._read(spreadsheet, range_, render))
 
     async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
     ) -> Rendering | None:
         rendering = await _turn(lambda: self._read_rendering(spreadsheet, range_, render))
         return None if rendering.digest == known else rendering
@@ -230,8 +236,13 @@ class FakeSheets:
         cells = _trimmed(worksheet.block(box, render))
         return Values(range=echo(worksheet.title, box), cells=cells)
 
-    def _read_rendering(self, spreadsheet: str, range_: str, render: Render) -> Rendering:
-        worksheet, box = self._find(spreadsheet, range_)
+    def _read_rendering(
+        self, spreadsheet: str, range_: str | SheetArea, render: Render
+    ) -> Rendering:
+        if isinstance(range_, SheetArea):
+            worksheet, box = self._find_area(spreadsheet, range_)
+        else:
+            worksheet, box = self._find(spreadsheet, range_)
         columns = _trimmed(list(zip(*worksheet.block(box, render), strict=True)))
         range_ = echo(worksheet.title, box)
         content = repr((range_, columns)).encode()
@@ -261,6 +272,16 @@ class FakeSheets:
                 f"Max rows: {worksheet.rows}, max columns: {worksheet.columns}"
             )
         return worksheet, box
+
+    def _find_area(self, spreadsheet: str, area: SheetArea) -> tuple[FakeWorksheet, Box]:
+        """The worksheet with an id, and the cells of an area of it; both refusals are assumed."""
+        _check_spreadsheet(spreadsheet)
+        found = [each for each in self.worksheets if each.sheet_id == area.sheet_id]
+        if not found:
+            raise UpstreamRefusal(f"No grid with id: {area.sheet_id}")
+        if area.first_row > found[0].rows:
+            raise UpstreamRefusal(f"range.startRowIndex[{area.first_row - 1}] is after last row")
+        return found[0], Box(area.first_row, 1, found[0].rows, found[0].columns)
 
 
 def _check_change(

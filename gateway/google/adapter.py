@@ -23,7 +23,7 @@ from google.oauth2.service_account import Credentials
 from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
-from gateway.errors import InvalidSpreadsheetId, LookOutdated
+from gateway.errors import InvalidSpreadsheetId, LookOutdated, UpstreamRefusal
 from gateway.google.batch_requests import PIECE_STEPS, creation, deletion, requests_of
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
@@ -33,6 +33,7 @@ from gateway.google.operations import (
     LIST_WORKSHEETS,
     PIECE_BYTES,
     READ_COLUMNS,
+    READ_MATCHED,
     READ_RANGES,
     READ_SEVERAL,
     READ_SHEET,
@@ -50,6 +51,7 @@ from gateway.google.sheets import (
     KnownRange,
     Render,
     Rendering,
+    SheetArea,
     SheetView,
     Values,
     WorksheetProperties,
@@ -181,17 +183,47 @@ class GoogleSheets:
         )
 
     async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
     ) -> Rendering | None:
         params = _reading(render, "COLUMNS")
         with self._translating(is_write=False):
-            answer = await self._answer(
-                READ_COLUMNS,
-                spreadsheet,
-                lambda gspread: gspread.values_get(spreadsheet, range_, params),
-            )
+            if isinstance(range_, SheetArea):
+                answer = await self._matched(spreadsheet, range_, params)
+            else:
+                answer = await self._answer(
+                    READ_COLUMNS,
+                    spreadsheet,
+                    lambda gspread: gspread.values_get(spreadsheet, range_, params),
+                )
             max_bytes = self._max_rendering_bytes
             return await _in_turns(read_rendering(answer, known=known, max_bytes=max_bytes))
+
+    async def _matched(
+        self, spreadsheet: str, area: SheetArea, params: Mapping[str, Any]
+    ) -> Answer:
+        """The values of an area, as if they were the whole answer; gspread has no verb for it.
+
+        Google's answer for an id that no worksheet has is not documented: it may have no values.
+        """
+        url = f"{SPREADSHEETS_API_V4_BASE_URL}/{spreadsheet}/values:batchGetByDataFilter"
+        start = {"startRowIndex": area.first_row - 1} if area.first_row > 1 else {}
+        grid_range = {"sheetId": area.sheet_id, **start}
+        options = {name: value for name, value in params.items() if value is not None}
+        body = {"dataFilters": [{"gridRange": grid_range}], **options}
+        answer = await self._answer(
+            READ_MATCHED,
+            spreadsheet,
+            lambda gspread: gspread.request("post", url, json=body).json(),
+        )
+        found = await _in_turns(READ_MATCHED.decode(answer, self._settings.max_answer_bytes))
+        if found is None:
+            raise UpstreamRefusal(f"No values of the worksheet with id {area.sheet_id}")
+        return await _in_turns(answer_of(found))
 
     async def read_several(
         self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
@@ -206,12 +238,12 @@ class GoogleSheets:
                 ),
             )
             found = await _in_turns(READ_SEVERAL.decode(answer, self._settings.max_answer_bytes))
-            return [
-                await _in_turns(read_rendering(part, known=each.known, max_bytes=max_bytes))
-                for each, part in zip(
-                    ranges, map(answer_of, checked_parts(found, len(ranges))), strict=True
-                )
-            ]
+            renderings: list[Rendering | None] = []
+            for each, raw in zip(ranges, checked_parts(found, len(ranges)), strict=True):
+                part = await _in_turns(answer_of(raw))
+                reading = read_rendering(part, known=each.known, max_bytes=max_bytes)
+                renderings.append(await _in_turns(reading))
+            return renderings
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         params = _reading(Render.DISPLAYED, "ROWS")

@@ -10,6 +10,7 @@ from gateway.google.sheets import (
     KnownRange,
     Render,
     Rendering,
+    SheetArea,
     Sheets,
     SheetView,
     Values,
@@ -33,7 +34,12 @@ class ForwardingSheets:
         )
 
     async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
     ) -> Rendering | None:
         return await self.forward(
             spreadsheet,

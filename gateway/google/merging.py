@@ -2,8 +2,9 @@
 
 Rules
 - Reads of all cells of worksheets of one spreadsheet in one rendering are one call, if they begin
-  together or while the first of them waits for the quota. Worksheets that were not read before are
-  read alone: what is wrong with one of them, such as its title, must not concern the others.
+  together or while the first of them waits for the quota. Worksheets that were not read before, or
+  are read by their ids, are read alone: what is wrong with one of them, such as its title, must not
+  concern the others.
 - If Google refuses such a call, or its answer is too large, each worksheet is read alone, and those
   of this spreadsheet stay apart for `APART_SECONDS`.
 """
@@ -18,7 +19,7 @@ from urllib.parse import quote
 from gateway.errors import SheetTooLarge, UpstreamRefusal
 from gateway.google.call_context import Beneficiaries, current_call_context, record_sent_at
 from gateway.google.forwarding import Call, ForwardingSheets
-from gateway.google.sheets import KnownRange, Render, Rendering, Sheets
+from gateway.google.sheets import KnownRange, Render, Rendering, SheetArea, Sheets
 
 T = TypeVar("T")
 
@@ -56,9 +57,15 @@ class MergingSheets(ForwardingSheets):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
     ) -> Rendering | None:
-        if known is None or self._apart_until.get(spreadsheet, 0.0) > self._clock():
+        is_apart = self._apart_until.get(spreadsheet, 0.0) > self._clock()
+        if known is None or is_apart or isinstance(range_, SheetArea):
             return await self._inner.read_columns(spreadsheet, range_, render=render, known=known)
         part = _Part(
             wanted=KnownRange(range_, known), answer=asyncio.get_running_loop().create_future()

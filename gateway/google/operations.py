@@ -49,6 +49,14 @@ class RawParts(msgspec.Struct, rename="camel"):
     value_ranges: tuple[msgspec.Raw, ...]
 
 
+class MatchedRange(msgspec.Struct, rename="camel"):
+    value_range: msgspec.Raw
+
+
+class MatchedRanges(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[MatchedRange] | None = None
+
+
 class Grid(msgspec.Struct, rename="camel"):
     row_count: int
     column_count: int
@@ -149,6 +157,16 @@ def _at_once(shape: type[S], read: Callable[[S], T]) -> Callable[[Answer, int], 
         return read(decoder.decode(answer.body))
 
     return decode
+
+
+_matched_ranges = msgspec.json.Decoder(MatchedRanges)
+
+
+def _matched_range(answer: Answer, _max_bytes: int) -> Work[msgspec.Raw | None]:
+    """The only range that matches; None if there is none."""
+    yield len(answer.body)
+    found = _matched_ranges.decode(answer.body).value_ranges
+    return None if found is None else found[0].value_range
 
 
 def check_growth(body: bytes, max_bytes: int) -> Work[None]:
@@ -305,6 +323,10 @@ READ_COLUMNS = ApiCall(
     # Decoded in parts by gateway.google.rendering.
     decode=_at_once(msgspec.Raw, lambda answer: answer),
 )
+READ_MATCHED = ApiCall(
+    is_write=False, fields="valueRanges.valueRange(range,values)", decode=_matched_range
+)
+"""The range is like an answer to `READ_COLUMNS`."""
 READ_SEVERAL = ApiCall(
     is_write=False,
     fields="valueRanges(range,values)",

@@ -52,7 +52,7 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """A whole worksheet in one rendering: columns from A1, without trailing blank cells.
+    """A worksheet in one rendering: columns from the first cell, without trailing blank cells.
 
     `range` is the range as Google returns it. `digest` is a digest of Google's answer: equal
     digests mean equal renderings. `byte_count` estimates the memory used.
@@ -62,6 +62,16 @@ class Rendering:
     columns: tuple[Column, ...]
     digest: bytes
     byte_count: int
+
+
+class SheetArea(NamedTuple):
+    """Everything from `first_row` down to the end of the grid, in the worksheet with this id.
+
+    People may give its title to another worksheet, but not its id.
+    """
+
+    sheet_id: int
+    first_row: int = 1
 
 
 class KnownRange(NamedTuple):
@@ -188,11 +198,17 @@ class Sheets(Protocol):
         ...
 
     async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
     ) -> Rendering | None:
         """Read all cells of a range by column; None if the answer has the digest `known`.
 
-        Cost: 1 read. Also raises `SheetTooLarge` if the cells exceed the memory limit.
+        Both kinds of ranges have the same digest of the same cells and title. Cost: 1 read. Also
+        raises `SheetTooLarge` if the cells exceed the memory limit.
         """
         ...
 

@@ -66,10 +66,11 @@ PATCH_STEPS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SentBatch:
-    """A batch as it was sent: the header it was planned by, the row that its new rows come after,
-    the cells that its answer shows of changed rows and beside removed ones, and when it was sent,
-    as a moment and in monotonic seconds."""
+    """A batch as it was sent: the tab, the header it was planned by, the row that its new rows come
+    after, the cells that its answer shows of changed rows and beside removed ones, and when it was
+    sent, as a moment and in monotonic seconds."""
 
+    sheet_id: int
     header: Header
     after_row: int
     asked: Sequence[Asked]
@@ -117,6 +118,7 @@ class AppliedReader:
                 answer_ranges(worksheet.id, sent.after_row, sent.asked, has_new_rows=False)
             )
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
+            _check_tab(seen, sent.sheet_id)
             header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
         elif view is not None:
             end = 1 + len(sent.asked)
@@ -127,7 +129,9 @@ class AppliedReader:
                 placed = await self.scheduler.build(work)
         is_found = not is_lost and None not in placed
         if creates and not is_found:
-            header, placed = await self._located(worksheet, creates, sent.after_row)
+            header, placed = await self._located(
+                worksheet, creates, sent.after_row, sheet_id=sent.sheet_id
+            )
         outcomes, patches = await self.scheduler.build(
             _outcomes_and_patches(writes, sent, header, (blocks, beside), placed, is_lost=is_lost)
         )
@@ -153,13 +157,23 @@ class AppliedReader:
         return outcomes
 
     async def _located(
-        self, worksheet: Worksheet, creates: Sequence[Rows], after_row: int
+        self,
+        worksheet: Worksheet,
+        creates: Sequence[Rows],
+        after_row: int,
+        *,
+        sheet_id: int | None = None,
     ) -> tuple[Header, Sequence[_Placed | None]]:
-        """The rows of applied creates, by their content. 1 read; 2 more if they moved up."""
+        """The rows of applied creates, by their content. 1 read; 2 more if they moved up.
+
+        Each answer has their header with them. `sheet_id` is the tab that they were written to, if
+        it is known.
+        """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         with suppress(UpstreamRefusal):  # the grid ends above
             ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, after_row)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
+            _check_tab(view, sheet_id)
             placed = await self.scheduler.build(_placed(view.blocks[1], creates, searched))
             if None not in placed or after_row < FIRST_DATA_ROW:
                 _saw(worksheet, view, placed)
@@ -180,6 +194,7 @@ class AppliedReader:
                 id_,
                 await self.sheets.read_sheet(spreadsheet, [a1.header_range(id_.title), *found]),
             )
+            _check_tab(view, sheet_id)
         blocks = iter(view.blocks[1:])
         moved: list[_Placed | None] = []
         for at, rows in zip(firsts, creates, strict=True):
@@ -285,6 +300,12 @@ class AppliedReader:
             updated = [*await self._recorded_updates(worksheet, rows, upsert.access, part)]
         found = dict(zip([*new, *old], [*created, *updated], strict=True))
         return tuple(told_if_new(found[at], is_new=row is None) for at, row in enumerate(numbers))
+
+
+def _check_tab(view: SheetView, sheet_id: int | None) -> None:
+    """Raise RowNumberUnknown if a view is of another tab than the one that was written to."""
+    if sheet_id is not None and view.sheet_id != sheet_id:
+        raise number_unknown()
 
 
 def _seen(asked: Sequence[Asked], blocks: Sequence[Block]) -> Work[Seen]:

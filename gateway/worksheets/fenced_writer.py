@@ -393,13 +393,10 @@ class FencedWriter:
     ) -> Plan:
         """Plan writes by filter and upserts on all rows, as they are now."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        sheet_id = worksheet.header.fresh_sheet()
-        is_cached = sheet_id is not None
-        if sheet_id is None:
-            sheet_id = await worksheet.look_at_header()
+        is_cached = worksheet.header.fresh_sheet() is not None  # and so the frozen rows
         has_types = any(needs_types(each) for each in writes.values())
         part = TYPED if has_types else DISPLAYED
-        snapshot = await worksheet.read_in_turn(part)
+        sheet_id, snapshot = await worksheet.read_in_turn(part)
         planned, outcomes = await self._matching.plan(worksheet, snapshot, writes)
         return Plan(
             outcomes=outcomes,
@@ -467,6 +464,7 @@ class FencedWriter:
             worksheet.header.forget()
             return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
         sent = SentBatch(
+            sheet_id=plan.sheet_id,
             header=plan.header,
             after_row=plan.after_row,
             asked=request.asked,

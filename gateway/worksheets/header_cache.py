@@ -137,7 +137,8 @@ class HeaderCache:
     def compare(self, header: Header, *, as_of: int) -> None:
         """Take in the header of a read that began at `as_of`.
 
-        Forget an extent with another header, unless it is from a later read.
+        Forget an extent with another header, unless it is from a later read; and the sheet id: the
+        header may be that of another tab, which has the title now.
         """
         if self._seen is not None and as_of < self._seen.as_of:
             return
@@ -145,3 +146,4 @@ class HeaderCache:
         last = self.last()
         if last is not None and last.header.cells != header.cells:
             self._kept = _Forgotten(as_of=max(as_of, last.as_of))
+            self._sheet = None

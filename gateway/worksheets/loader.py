@@ -1,22 +1,25 @@
 """Worksheet loader: all rows or a window for reads, header and end for appends.
 
 Rules: each read updates the header cache. A window is read with its header in one call. If its last
-rows are blank, one more call checks whether anything follows them: lists end with the last row that
-is not blank.
+rows are blank, one more call reads it with all that follows: lists end with the last row that is
+not blank.
+
+All rows for a write are read by sheet id, so that they are of the tab that is written to.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.errors import NoHeaderRow, RowNotFound, SheetTooLarge, UpstreamRefusal
+from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.call_context import recording_sent_at
-from gateway.google.sheets import Render, Rendering, Sheets, SheetView
+from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.patch import Column
 from gateway.table.record import text_at
 from gateway.table.table import make_table
-from gateway.telemetry.events import header_trouble
+from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
@@ -25,6 +28,10 @@ from gateway.worksheets.sharing import SharedState, Sharing
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
+
+
+class OtherTab(Exception):
+    """The title is not, or no more, that of the tab with this sheet id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +64,18 @@ class Loader:
         self._scheduler = scheduler
         self._clock = clock
 
-    async def displayed(self, known: Snapshot | None = None) -> tuple[Snapshot, SheetExtent]:
+    async def displayed(
+        self, known: Snapshot | None = None, *, sheet_id: int | None = None
+    ) -> tuple[Snapshot, SheetExtent]:
         """The displayed worksheet, and its extent for appends. 1 read.
 
-        If `known` has not changed it is returned, with its typed rendering if it has one.
+        If `known` has not changed it is returned, with its typed rendering if it has one. With a
+        `sheet_id` it is read by that; raises `OtherTab`.
         """
         started, moment = self._clock(), self._header_cache.moment()
         digest = None if known is None else known.displayed.digest
         with recording_sent_at() as sent_at:
-            rendering = await self._rendering(Render.DISPLAYED, digest)
+            rendering = await self._rendering(Render.DISPLAYED, digest, sheet_id)
         began = sent_at.at_seconds or started
         if rendering is None and known is not None:
             origin = replace(known.displayed, began_seconds=began)
@@ -84,13 +94,15 @@ class Loader:
         self._header_cache.keep(extent)
         return snapshot, extent
 
-    async def typed(self, known: Snapshot | None = None) -> TypedRead:
-        """The typed rendering. 1 read."""
+    async def typed(
+        self, known: Snapshot | None = None, *, sheet_id: int | None = None
+    ) -> TypedRead:
+        """The typed rendering. 1 read. With a `sheet_id` it is read by that; raises `OtherTab`."""
         started = self._clock()
         origin = None if known is None else known.typed
         with recording_sent_at() as sent_at:
             rendering = await self._rendering(
-                Render.TYPED, None if origin is None else origin.digest
+                Render.TYPED, None if origin is None else origin.digest, sheet_id
             )
         return TypedRead(rendering=rendering, began_seconds=sent_at.at_seconds or started)
 
@@ -143,7 +155,7 @@ class Loader:
         return extent, view
 
     async def window(self, span: RowSpan) -> Window:
-        """Some rows, and whether there are more. 1 read, 2 at the end, 3 past it."""
+        """Some rows, and whether there are more. 1 read, 2 at the end or past it."""
         moment, started = self._header_cache.moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
@@ -154,44 +166,37 @@ class Loader:
         try:
             with recording_sent_at() as sent_at:
                 top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
+            filled = _filled(found)
+            has_next = filled > span.row_count
+            if not has_next and own_area(self._id, found.range).last_row == last_row:
+                # Read alone, what follows could be that of another tab.
+                ranges[1] = a1.rows_from(self._id.title, span.first_row)
+                try:
+                    top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
+                    filled = _filled(found)
+                    has_next = filled > span.row_count
+                except SheetTooLarge:
+                    has_next = True
         except UpstreamRefusal as refusal:
             error = await explain(self._sheets, self._id, refusal, row=span.first_row)
             if not isinstance(error, RowNotFound):
                 raise error from refusal
         else:
             header = parse_header(top.cells[0] if top.cells else ())
-            area = own_area(self._id, found.range)
+            own_area(self._id, found.range)
             self._header_cache.compare(header, as_of=moment)
             check_names(header)
-            rows = [[text_at(line, column) for column in range(len(line))] for line in found.cells]
-            filled = 1 + max((at for at, texts in enumerate(rows) if any(texts)), default=-1)
-            has_next = filled > span.row_count
-            if not has_next and area.last_row == last_row:
-                has_next = await self._goes_on(last_row + 1)
+            lines = found.cells[: span.row_count]
+            rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
             blank: list[list[str]] = [[] for _ in range(span.row_count - len(rows))]
             rows = [*rows, *blank] if has_next else rows[:filled]
         return Window(
             span=span,
             header=header,
-            rows=rows[: span.row_count],
+            rows=rows,
             has_next=has_next,
             read_seconds=sent_at.at_seconds or started,
         )
-
-    async def _goes_on(self, row: int) -> bool:
-        """True if a row from this one on is not blank. 1 read, 2 past the end of the grid."""
-        try:
-            (below,) = await self._sheets.read_ranges(
-                self._id.spreadsheet, [a1.rows_from(self._id.title, row)]
-            )
-        except SheetTooLarge:
-            return True
-        except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, self._id, refusal, row=row)
-            if isinstance(error, RowNotFound):
-                return False
-            raise error from refusal
-        return any(map(any, below.cells))
 
     def _snapshot(self, rendering: Rendering, started: float) -> Snapshot:
         area = own_area(self._id, rendering.range)
@@ -202,8 +207,13 @@ class Loader:
             encodings=Encodings(rendering.byte_count),
         )
 
-    async def _rendering(self, render: Render, known: bytes | None) -> Rendering | None:
+    async def _rendering(
+        self, render: Render, known: bytes | None, sheet_id: int | None
+    ) -> Rendering | None:
         async def from_google(known: bytes | None) -> Rendering | None:
+            if sheet_id is not None:
+                area = SheetArea(sheet_id)
+                return await read_tab(self._sheets, self._id, area, render=render, known=known)
             return await self._sheets.read_columns(
                 self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
             )
@@ -212,12 +222,12 @@ class Loader:
             if self._sharing is None:
                 return await from_google(known)
             extent, newest = self._header_cache.last(), self._shared.newest_seconds
+            if extent is not None:
+                newest = max(newest, extent.header_as_of)
+            if sheet_id is not None:  # what others read by the title may be of another tab
+                newest = math.inf
             return await self._sharing.read(
-                self._shared,
-                render,
-                known=known,
-                newer_than=newest if extent is None else max(newest, extent.header_as_of),
-                from_google=from_google,
+                self._shared, render, known=known, newer_than=newest, from_google=from_google
             )
 
     def _check_header(self, header: Header) -> None:
@@ -228,12 +238,43 @@ class Loader:
             header_trouble(self._id.spreadsheet, self._id.title, header.duplicates())
 
 
+async def read_tab(
+    sheets: Sheets,
+    worksheet: WorksheetId,
+    area: SheetArea,
+    *,
+    render: Render,
+    known: bytes | None = None,
+) -> Rendering | None:
+    """Cells of the tab with a sheet id, if it has the worksheet's title; else raises `OtherTab`.
+
+    None if the answer has the digest `known`, which covers the title. 1 read.
+    """
+    try:
+        rendering = await sheets.read_columns(
+            worksheet.spreadsheet, area, render=render, known=known
+        )
+        if rendering is not None:
+            own_area(worksheet, rendering.range)
+    except UpstreamRefusal as refusal:  # the tab was deleted, or its grid ends above
+        google_refused(refusal.google_message)
+        raise OtherTab from refusal
+    except NotFound as error:
+        raise OtherTab from error
+    return rendering
+
+
 def check_names(header: Header) -> None:
     """NoHeaderRow if the header names no field."""
     if not header.columns:
         raise NoHeaderRow(
             "Row 1 of the worksheet names no field. Put the field names into its first row."
         )
+
+
+def _filled(values: Values) -> int:
+    """Number of rows up to the last one that is not blank."""
+    return 1 + max((at for at, line in enumerate(values.cells) if any(line)), default=-1)
 
 
 def _origin(rendering: Rendering, began_seconds: float) -> Origin:

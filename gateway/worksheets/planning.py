@@ -18,7 +18,7 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.google.call_context import recording_sent_at
-from gateway.google.sheets import Sheets, SheetView
+from gateway.google.sheets import Render, SheetArea, Sheets, SheetView
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.patch import RowPatch
@@ -37,8 +37,8 @@ from gateway.table.steps import Work, mapped
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.tag import IfMatch
 from gateway.table.view import View
-from gateway.worksheets.loader import check_names
-from gateway.worksheets.refusal import explain, explaining, row_not_found
+from gateway.worksheets.loader import OtherTab, check_names, read_tab
+from gateway.worksheets.refusal import explain, row_not_found, tabs_changing
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
@@ -339,21 +339,24 @@ def told_if_new(written: Written, *, is_new: bool) -> Written:
 async def look_at_rows(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, has_around: bool = False
 ) -> RowLook:
-    """Look at the header and some rows. 1 read; 1 more if one of them is blank, 2 if that is slow.
+    """Look at the header and some rows. 1 read; 1 more if one of them is blank.
 
     A row past the grid costs 1 read more, 3 if it is not alone. `has_around`: the rows above and
-    below them are read too.
+    below them are read too. If the title goes to another tab in between, all is looked at again.
     """
-    look = await _look(sheets, worksheet, rows, has_around=has_around)
-    last = _last_filled(look)
-    doubtful = [row for row in look.rows if row > last]
-    if doubtful:  # a blank row exists only if a row that is not blank comes after it
-        last = max(last, await _last_row(sheets, worksheet.id, min(doubtful)))
-        if worksheet.header.now() - look.sent_at > FRESH_LOOK_SECONDS:
-            look = await _look(sheets, worksheet, rows, has_around=has_around)
-            last = max(last, _last_filled(look))
-    existing = {row: texts for row, texts in look.rows.items() if row <= last}
-    return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
+    for _ in range(MAX_LOOKS):
+        look = await _look(sheets, worksheet, rows, has_around=has_around)
+        last = _last_filled(look)
+        doubtful = [row for row in look.rows if row > last]
+        if doubtful:  # a blank row exists only if a row that is not blank comes after it
+            area = SheetArea(look.sheet_id, min(doubtful))
+            try:
+                last = max(last, await _last_row(sheets, worksheet.id, area))
+            except OtherTab:
+                continue
+        existing = {row: texts for row, texts in look.rows.items() if row <= last}
+        return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
+    raise tabs_changing()
 
 
 async def _look(
@@ -362,27 +365,31 @@ async def _look(
     """The header and the rows in the grid, blank ones too."""
     moment, began = worksheet.header.moment(), worksheet.header.now()
     found: Sequence[int] = sorted(rows)
+    grid_of: int | None = None
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
         spans = row_spans(found, around=int(has_around))
         try:
             with recording_sent_at() as sent:
                 view = await _read_rows(sheets, worksheet.id, spans)
-            break
+            if grid_of is None or grid_of == view.sheet_id:
+                break
+            found, grid_of = sorted(rows), None  # the grid was that of another tab
+            continue
         except SheetTooLarge as too_large:
             raise (_too_many_cells() if len(rows) > 1 else _too_much_text()) from too_large
         except UpstreamRefusal as refusal:
             error = await explain(sheets, worksheet.id, refusal, row=found[-1])
             if not isinstance(error, RowNotFound):
                 raise error from refusal
-        found = await _rows_in_grid(sheets, worksheet.id, found) if len(found) > 1 else ()
+        grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
         if not found:
             return _nothing_found(worksheet, rows)
     else:
         raise LookOutdated
     header = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
     sent_at = sent.at_seconds or began
-    worksheet.header.seen_sheet(view, sent_at)
     worksheet.header.compare(header, as_of=moment)
+    worksheet.header.seen_sheet(view, sent_at)
     check_names(header)
     shown = rows_in(view, spans)
     displayed = {row: shown[row] for row in found if row in shown}
@@ -538,10 +545,15 @@ async def _read_rows(
 
 async def _rows_in_grid(
     sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
-) -> Sequence[int]:
+) -> tuple[int | None, Sequence[int]]:
+    """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row."""
+    if len(rows) == 1:  # it was refused
+        return None, ()
     worksheets = await sheets.list_worksheets(worksheet.spreadsheet)
-    heights = {sheet.title: sheet.rows for sheet in worksheets}
-    return [row for row in rows if row <= heights.get(worksheet.title, 0)]
+    for sheet in worksheets:
+        if sheet.title == worksheet.title:
+            return sheet.sheet_id, [row for row in rows if row <= sheet.rows]
+    return None, ()
 
 
 def _nothing_found(worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
@@ -560,14 +572,8 @@ def _last_filled(look: RowLook) -> int:
     return max((row for row, texts in seen if any(texts)), default=0)
 
 
-async def _last_row(sheets: Sheets, worksheet: WorksheetId, row: int) -> int:
-    """The last row from this one on that is not blank; 0 if all are, or are gone. 1 read."""
-    try:
-        async with explaining(sheets, worksheet, row=row):
-            (below,) = await sheets.read_ranges(
-                worksheet.spreadsheet, [a1.rows_from(worksheet.title, row)]
-            )
-    except RowNotFound:
-        return 0
-    filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
-    return row + filled[-1] if filled else 0
+async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea) -> int:
+    """The last row of an area that is not blank; 0 if all are. 1 read. Raises `OtherTab`."""
+    below = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
+    columns = () if below is None else below.columns
+    return area.first_row + max(map(len, columns)) - 1 if columns else 0

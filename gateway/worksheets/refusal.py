@@ -96,6 +96,15 @@ def undecided() -> UpstreamError:
     )
 
 
+def tabs_changing() -> UpstreamError:
+    """The error of a write whose worksheet had another tab at each look."""
+    return UpstreamError(
+        "Somebody renames or replaces the worksheet at the same time. Nothing was written; send it "
+        "again.",
+        outcome="not_applied",
+    )
+
+
 def other_tab() -> UpstreamError:
     """The error of a write after which its worksheet had another name."""
     return UpstreamError(

@@ -167,8 +167,8 @@ class Sharing(Protocol):
     ) -> Rendering | None:
         """A rendering that a process read for all, or reads now; None if it is the known one.
 
-        It was sent later than `newer_than`, and at most `max_age_seconds` of the call context ago;
-        `record_sent_at` tells when.
+        It was sent later than `newer_than` (infinity: it is read now), and at most
+        `max_age_seconds` of the call context ago; `record_sent_at` tells when.
         """
         ...
 

@@ -13,7 +13,7 @@ Rules
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from gateway.errors import (
@@ -35,7 +35,8 @@ from gateway.table.steps import Work, finish
 from gateway.worksheets.demand import Demand
 from gateway.worksheets.effects import Effects
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
-from gateway.worksheets.loader import Loader
+from gateway.worksheets.loader import Loader, OtherTab
+from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.reports import Reports
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Missed, Seen, SharedState, Sharing, WriteLock, Written
@@ -60,6 +61,9 @@ ABANDONED_SECONDS = 8.0
 FREE_TRIES = 2
 LAST_TRIES = 3
 """Attempts of one read: first beside others, then alone."""
+
+TAB_TRIES = 3
+"""Attempts to read a tab by its sheet id: with a kept one, then with one that was just seen."""
 
 MAX_WINDOWS = 500
 """Maximum number of windows of one worksheet: each read is compared with all of them."""
@@ -176,31 +180,42 @@ class Worksheet:
         """The header, a row at the end or above it, and the sheet id. 1 read.
 
         1 read more if the end is unknown and the grid has more than `small_rows`, or more than
-        `small_cells` in the columns of the header. To be awaited in the write queue.
+        `small_cells` in the columns of the header; both once more if the title goes to another tab
+        in between. To be awaited in the write queue.
         """
-        extent, view = await self._loader.look_at_header()
-        is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
-        if extent.last_row == 1 and not is_small:
-            with self._effects.kept() as began:
-                snapshot, extent = await self._loader.displayed()
+        for _ in range(TAB_TRIES):
+            extent, view = await self._loader.look_at_header()
+            is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
+            if extent.last_row > 1 or is_small:
+                return extent, view.sheet_id
+            with suppress(OtherTab), self._effects.kept() as began:
+                snapshot, extent = await self._loader.displayed(sheet_id=view.sheet_id)
                 await self._land(began, snapshot)
-        return extent, view.sheet_id
+                return extent, view.sheet_id
+            self.header.forget()
+        raise tabs_changing()
 
-    async def look_at_header(self) -> int:
-        """The sheet id, seen with the header. 1 read. To be awaited in the write queue."""
-        _, view = await self._loader.look_at_header()
-        return view.sheet_id
+    async def read_in_turn(self, part: Whole) -> tuple[int, Snapshot]:
+        """The sheet id, and all rows of this tab as they are now.
 
-    async def read_in_turn(self, part: Whole) -> Snapshot:
-        """All rows as they are now. 1 read, 2 with types; more if the worksheet changes meanwhile.
-
-        To be awaited in the write queue.
+        1 read, 2 with types, 1 more if the sheet id is not known; more if the worksheet changes
+        meanwhile, or the title went to another tab. To be awaited in the write queue.
         """
         with self._dropping_lost():
-            rows = await self._read_alone(part)
-        if not isinstance(rows, Snapshot):
-            raise TypeError("all rows are a snapshot")
-        return rows
+            for _ in range(TAB_TRIES):
+                sheet_id = self.header.fresh_sheet()
+                if sheet_id is None:
+                    _, view = await self._loader.look_at_header()
+                    sheet_id = view.sheet_id
+                try:
+                    rows = await self._read_alone(part, sheet_id)
+                except OtherTab:
+                    self.header.forget()
+                    continue
+                if not isinstance(rows, Snapshot):
+                    raise TypeError("all rows are a snapshot")
+                return sheet_id, rows
+        raise tabs_changing()
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
         """Take in rows read for a write, which a client may see in an answer."""
@@ -348,25 +363,34 @@ class Worksheet:
             self.drop_rows()
             raise
 
-    async def _read_alone(self, part: Part) -> Rows:
-        """Read a part; only reads that are already running can contradict it."""
+    async def _read_alone(self, part: Part, sheet_id: int | None = None) -> Rows:
+        """Read a part; only reads that are already running can contradict it.
+
+        With a `sheet_id` all rows are read by that; raises `OtherTab`.
+        """
         async with self._alone:
             for _ in range(LAST_TRIES):
-                landed = await self._attempt(part, None, is_alone=True)
+                landed = await self._attempt(part, None, is_alone=True, sheet_id=sheet_id)
                 if landed is not None:
                     return landed
         raise UpstreamError(TOO_FAST)
 
     async def _attempt(
-        self, part: Part, base: Snapshot | None, *, is_alone: bool = False
+        self,
+        part: Part,
+        base: Snapshot | None,
+        *,
+        is_alone: bool = False,
+        sheet_id: int | None = None,
     ) -> Rows | None:
         """The rows, if they can be cached. Alone it joins no other read: that would wait for it."""
         with self._effects.kept() as began:
             if isinstance(part, RowSpan):
                 return self._keep_window(await self._loader.window(part), began)
             if part is DISPLAYED:
-                return await self._land(began, await self._displayed())
-            return await self._land(began, await self._both(base, began, is_alone=is_alone))
+                return await self._land(began, await self._displayed(sheet_id))
+            both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
+            return await self._land(began, both)
 
     async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
         """Cache the result of a read; None if it must be repeated."""
@@ -381,10 +405,12 @@ class Worksheet:
             return None
         return self.keep(landed, began) if has_types(landed) == has_types(snapshot) else None
 
-    async def _displayed(self) -> Snapshot:
-        return (await self._loader.displayed(self._latest))[0]
+    async def _displayed(self, sheet_id: int | None) -> Snapshot:
+        return (await self._loader.displayed(self._latest, sheet_id=sheet_id))[0]
 
-    async def _both(self, base: Snapshot | None, began: int, *, is_alone: bool) -> Snapshot:
+    async def _both(
+        self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
+    ) -> Snapshot:
         """Both renderings, read concurrently unless one is available.
 
         1 more read if the types seem older than the rows, 2 more if both are of different states.
@@ -393,15 +419,16 @@ class Worksheet:
         if base is not None and base is self._latest:
             displayed, typed = base, await self._loader.typed(known)
         else:
-            displaying = self._displayed() if is_alone else self._joined()
-            displayed, typed = await asyncio.gather(displaying, self._loader.typed(known))
+            displaying = self._displayed(sheet_id) if is_alone else self._joined()
+            typing = self._loader.typed(known, sheet_id=sheet_id)
+            displayed, typed = await asyncio.gather(displaying, typing)
         paired = await self._loader.paired(displayed, typed, known)
         if paired is None:
-            displayed, _ = await self._loader.displayed()
+            displayed, _ = await self._loader.displayed(sheet_id=sheet_id)
         elif not self._may_lag(paired, began):
             return paired
         # Types that are read after the rows are not older.
-        return await self._loader.joined(displayed, await self._loader.typed())
+        return await self._loader.joined(displayed, await self._loader.typed(sheet_id=sheet_id))
 
     def _may_lag(self, snapshot: Snapshot, began: int) -> bool:
         """True if the types of a snapshot may be older than answered rows.

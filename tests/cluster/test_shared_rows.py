@@ -11,11 +11,13 @@ from gateway.cluster.row_scripts import MAX_NEWS
 from gateway.cluster.shared_rows import WAIT_SECONDS
 from gateway.cluster.stored_values import MAX_SHARED_BYTES
 from gateway.errors import RowNotFound
+from gateway.google.call_context import CallContext, in_call_context
 from gateway.query.query import Query
 from gateway.query.where import parse_where
+from gateway.worksheets.snapshot import DISPLAYED
 from gateway.worksheets.writes import UpdateWhere
-from tests.cluster.peers import Office, Peer, until
-from tests.worksheets.conftest import TARGET
+from tests.cluster.peers import KEPT_SECONDS, Office, Peer, until
+from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
 from tests.worksheets.scripted_sheets import Cost
 
 NONE = Cost(0, 0)
@@ -183,6 +185,35 @@ async def test_a_write_waits_for_no_reader_of_another_process(office: Office) ->
     gate.set()
 
     assert await reading == ["Boston", "Bern", "Austin"]
+
+
+async def test_a_write_by_filter_reads_its_own_tab(office: Office) -> None:
+    """What another process read by the title may be of another tab than the kept sheet id."""
+    writer, other, _ = office.peers
+    await writer.update(2, name="Bern")
+    office.cities.title = "Archive"
+    new = office.fake.add("Cities", [CITIES[0], *CITIES[2:]], rows=100)
+    await other.listed(no_cache=True)
+    write = UpdateWhere(where=parse_where({"name": "Austin"}), fields={"name": "Waco"}, max_rows=9)
+    await writer.service.write(TARGET, write)
+
+    assert office.held_names() == ["Bern", "Denver", "Austin"]
+    assert [line[0] for line in new.lines()[1:]] == ["Denver", "Waco"]
+    assert [await peer.names() for peer in office.peers] == [["Denver", "Waco"]] * 3
+
+
+async def test_rows_by_sheet_id_are_read_anew(office: Office) -> None:
+    """However young the rows are that another process read by the title."""
+    reader, other, _ = office.peers
+    await reader.update(2, name="Bern")
+    office.cities.title = "Archive"
+    new = office.fake.add("Cities", CITIES[:2], rows=100)
+    await other.listed(no_cache=True)
+    with in_call_context(CallContext(max_age_seconds=KEPT_SECONDS)):
+        sheet_id, rows = await reader.service._pool[WORKSHEET].read_in_turn(DISPLAYED)
+
+    assert sheet_id == new.sheet_id
+    assert rows.table.last_row == 2
 
 
 async def test_a_flight_ends_with_both_renderings(office: Office) -> None:

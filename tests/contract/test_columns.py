@@ -3,12 +3,23 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.sheets import AppendedRows, EmptiedRow, Render, Rendering, WrittenCells
-from tests.contract.subject import Subject, Typed, apply, at
+from gateway.google.sheets import (
+    AppendedRows,
+    EmptiedRow,
+    Render,
+    Rendering,
+    SheetArea,
+    WrittenCells,
+)
+from tests.contract.subject import Subject, Typed, apply, at, properties
 
 
 async def read(
-    subject: Subject, range_: str, *, render: Render = Render.DISPLAYED, known: bytes | None = None
+    subject: Subject,
+    range_: str | SheetArea,
+    *,
+    render: Render = Render.DISPLAYED,
+    known: bytes | None = None,
 ) -> Rendering | None:
     return await subject.sheets.read_columns(
         subject.spreadsheet, range_, render=render, known=known
@@ -16,7 +27,7 @@ async def read(
 
 
 async def rendering(
-    subject: Subject, range_: str, *, render: Render = Render.DISPLAYED
+    subject: Subject, range_: str | SheetArea, *, render: Render = Render.DISPLAYED
 ) -> Rendering:
     """A read without a known digest."""
     found = await read(subject, range_, render=render)
@@ -125,3 +136,52 @@ async def test_a_worksheet_that_is_not_there_is_refused(subject: Subject) -> Non
         await read(subject, at("No such worksheet", "A1:ZZZ"), known=b"digest")
 
     assert refused.value.google_message.startswith("Unable to parse range: ")
+
+
+@pytest.mark.parametrize("render", Render)
+async def test_a_worksheet_is_read_by_its_id(subject: Subject, render: Render) -> None:
+    """The answer has the same cells, range and digest as one by the title."""
+    date = Typed("2020-01-01", 43831, "2020-01-01")
+    title = await subject.worksheet([["n", "", date], [2, True, 0.5, ""]], rows=5)
+    by_title = await rendering(subject, at(title, "A1:ZZZ"), render=render)
+    area = SheetArea((await properties(subject, title)).sheet_id)
+
+    assert await rendering(subject, area, render=render) == by_title
+    assert await read(subject, area, render=render, known=by_title.digest) is None
+
+
+async def test_a_blank_worksheet_is_read_by_its_id(subject: Subject) -> None:
+    title = await subject.worksheet([], rows=4)
+
+    found = await rendering(subject, SheetArea((await properties(subject, title)).sheet_id))
+
+    assert (found.range, found.columns) == (f"{title}!A1:A4", ())
+
+
+async def test_rows_from_one_on_are_read_by_id(subject: Subject) -> None:
+    title = await subject.worksheet([["a", "b"], ["1", "2"], ["", "4"]], rows=5)
+
+    found = await rendering(subject, SheetArea((await properties(subject, title)).sheet_id, 3))
+
+    assert (found.range, found.columns) == (f"{title}!A3:B5", ((), ("4",)))
+
+
+async def test_the_digest_covers_the_title(subject: Subject) -> None:
+    """A worksheet with the same cells and another title has another digest."""
+    titles = [await subject.worksheet([["a"], ["1"]]) for _ in range(2)]
+    areas = [SheetArea((await properties(subject, title)).sheet_id) for title in titles]
+
+    first, second = [await rendering(subject, area) for area in areas]
+
+    assert first.columns == second.columns
+    assert first.digest != second.digest
+
+
+async def test_an_area_that_is_not_there_is_refused(subject: Subject) -> None:
+    """No worksheet has the id, or its grid ends above."""
+    title = await subject.worksheet([["a"]], rows=3)
+    sheet_id = (await properties(subject, title)).sheet_id
+
+    for area in (SheetArea(1_999_999_999), SheetArea(sheet_id, 4)):
+        with pytest.raises(UpstreamRefusal):
+            await read(subject, area, known=b"digest")

@@ -25,7 +25,12 @@ FAULTY_SHARE = 10
 FAULTS = st.one_of(
     st.builds(
         Fault,
-        call=st.sampled_from(["*", "spreadsheets.batchUpdate", "spreadsheets.get", "values.get"]),
+        call=st.sampled_from(
+            [
+                *("*", "spreadsheets.batchUpdate", "spreadsheets.get"),
+                *("values.get", "values.batchGetByDataFilter"),
+            ]
+        ),
         apply=st.booleans(),
         status=st.sampled_from([400, 403, 404, 429, 500, 503]),
         times=st.integers(1, 3),

@@ -1,13 +1,14 @@
 """Requests and results of reads by column."""
 
+import json
 from functools import partial
 from urllib.parse import parse_qsl
 
 import pytest
 
-from gateway.errors import SheetTooLarge, UpstreamError
+from gateway.errors import SheetTooLarge, UpstreamError, UpstreamRefusal
 from gateway.google.adapter import open_google
-from gateway.google.sheets import KnownRange, Render
+from gateway.google.sheets import KnownRange, Render, SheetArea
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import SPREADSHEET, FakeGoogle
 
@@ -76,3 +77,55 @@ async def test_columns_are_bounded_in_memory(settings: GoogleSettings, google: F
     async with open_google(settings, max_rendering_bytes=60_000) as sheets:
         with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):
             await sheets.read_columns(SPREADSHEET, "'T'!A1:ZZZ", render=Render.DISPLAYED)
+
+
+async def test_a_worksheet_is_asked_for_by_its_id(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """The id goes in a data filter; the part has the digest of an answer by the title."""
+    part = {"range": "T!A1:B9", "values": [["a", 1], []]}
+    google.sheets.respond(json=part)
+    async with open_google(settings) as sheets:
+        by_title = await sheets.read_columns(SPREADSHEET, "'T'!A1:ZZZ", render=Render.TYPED)
+        google.sheets.respond(json={"valueRanges": [{"valueRange": part}]})
+        by_id = await sheets.read_columns(SPREADSHEET, SheetArea(7, 3), render=Render.TYPED)
+        await sheets.read_columns(SPREADSHEET, SheetArea(7), render=Render.DISPLAYED)
+    sent, last = [call.request for call in google.sheets.calls][1:]
+
+    assert by_id == by_title
+    assert sent.method == "POST"
+    assert sent.url.path.endswith(f"/{SPREADSHEET}/values:batchGetByDataFilter")
+    assert ("fields", "valueRanges.valueRange(range,values)") in parse_qsl(sent.url.query.decode())
+    assert json.loads(sent.content) == {
+        "dataFilters": [{"gridRange": {"sheetId": 7, "startRowIndex": 2}}],
+        "valueRenderOption": "UNFORMATTED_VALUE",
+        "dateTimeRenderOption": "SERIAL_NUMBER",
+        "majorDimension": "COLUMNS",
+    }
+    assert json.loads(last.content) == {
+        "dataFilters": [{"gridRange": {"sheetId": 7}}],
+        "valueRenderOption": "FORMATTED_VALUE",
+        "majorDimension": "COLUMNS",
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ({}, UpstreamRefusal),
+        ({"valueRanges": [{}]}, UpstreamError),
+        ({"valueRanges": [{"valueRange": {"range": "T!A1"}}] * 2}, UpstreamError),
+    ],
+    ids=["no values", "no range", "two ranges"],
+)
+async def test_an_id_that_does_not_match_one_worksheet(
+    settings: GoogleSettings, google: FakeGoogle, answer: object, error: type[UpstreamError]
+) -> None:
+    """An answer without values is a refusal: Google does not document what it says then."""
+    google.sheets.respond(json=answer)
+
+    async with open_google(settings) as sheets:
+        with pytest.raises(error) as caught:
+            await sheets.read_columns(SPREADSHEET, SheetArea(7), render=Render.DISPLAYED)
+
+    assert type(caught.value) is error

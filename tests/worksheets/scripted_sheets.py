@@ -15,6 +15,7 @@ from gateway.google.sheets import (
     KnownRange,
     Render,
     Rendering,
+    SheetArea,
     Sheets,
     SheetView,
     Value,
@@ -116,12 +117,17 @@ class ScriptedSheets:
         )
 
     async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
     ) -> Rendering | None:
         call = self._inner.read_columns
         return await self._play(
             "read_columns",
-            range_,
+            "" if isinstance(range_, SheetArea) else range_,
             lambda: call(spreadsheet, range_, render=render, known=known),
         )
 

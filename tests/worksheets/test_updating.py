@@ -206,7 +206,7 @@ async def test_rows_below_a_blank_one_that_take_long(make_bench: MakeBench) -> N
     """If the rows below a blank one are read slowly, the row is looked at again, and written."""
     bench = make_bench([["name"], ["Boston"], [], ["Austin"]])
     for nth in range(1, 6):
-        bench.sheets.before("read_ranges", lambda: bench.clock.advance(2), nth=nth)
+        bench.sheets.before("read_columns", lambda: bench.clock.advance(2), nth=nth)
 
     written = await bench.updated(3, {"name": "Reno"})
 
@@ -217,7 +217,7 @@ async def test_rows_below_a_blank_one_that_take_long(make_bench: MakeBench) -> N
 async def test_row_deleted_below_a_blank_one(make_bench: MakeBench) -> None:
     """A grid that ends above the row by the second look has no such row."""
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)
-    bench.sheets.before("read_ranges", lambda: bench.cities.delete_rows(3, 3))
+    bench.sheets.before("read_columns", lambda: bench.cities.delete_rows(3, 3))
 
     with pytest.raises(RowNotFound):
         await bench.updated(4, {"name": "X"})
@@ -241,7 +241,7 @@ async def test_rows_deleted_between_looks_concern_their_own_update(make_bench: M
 async def test_blank_rows_deleted_between_looks(make_bench: MakeBench) -> None:
     """Nothing is below them any more: they do not exist, and the other row is updated."""
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)
-    bench.sheets.before("read_ranges", lambda: bench.cities.delete_rows(3, 3))
+    bench.sheets.before("read_columns", lambda: bench.cities.delete_rows(3, 3))
 
     ends = await bench.together(*(Update(row=row, fields={"name": "X"}) for row in (2, 4)))
 

@@ -16,7 +16,10 @@ Fault = Mapping[str, Any]
 PAGE = "<!DOCTYPE html><title>Sorry...</title>"
 BATCH = "spreadsheets.batchUpdate"
 FENCE = "createDeveloperMetadata"
-READS = ("values.get", "values.batchGet", "spreadsheets.get", "developerMetadata.search")
+READS = (
+    *("values.get", "values.batchGet", "values.batchGetByDataFilter"),
+    *("spreadsheets.get", "developerMetadata.search"),
+)
 FEWEST_BETWEEN = 3
 """Reads between two that go wrong: looking twice is to help."""
 

@@ -74,10 +74,10 @@ def keeping_numbers_of_records() -> Defect:
 
 def matching_old_rows() -> Defect:
     """Every second time filters and keys are looked for in the rows of the time before."""
-    kept: dict[object, Snapshot] = {}
+    kept: dict[object, tuple[int, Snapshot]] = {}
     read_in_turn = Worksheet.read_in_turn
 
-    async def read_before(worksheet: Worksheet, part: Whole) -> Snapshot:
+    async def read_before(worksheet: Worksheet, part: Whole) -> tuple[int, Snapshot]:
         place = (worksheet.id, part)
         if place in kept:
             return kept.pop(place)

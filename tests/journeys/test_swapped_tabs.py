@@ -1,0 +1,181 @@
+"""A person archives a tab and gives its name to another one: a write meets the tab of that name.
+
+The archive keeps its sheet id, which the gateway knows from the write before. The other tab has the
+same rows one row higher, so a row of one tab has the number of another row in the other.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.access.issue import KeyRequest
+from tests.journeys.conftest import (
+    Api,
+    EmulatorControl,
+    OpenGateway,
+    make_keys,
+    running_gateways,
+)
+from tests.journeys.failure import refused
+
+NEW_ID = 77
+TEXAS = '{"state":"Texas"}'
+LARGE = '{"population":{"$gt":2000000}}'
+"""A filter that needs both renderings."""
+SETTINGS = {"plans.paid.deletes": True, "plans.paid.max_affected": 50}
+MARKED = {"country": "seen"}
+UPSERTED = {"name": "Chicago", "country": "seen"}
+
+Options = Mapping[str, Any]
+WRITES: Mapping[str, tuple[str, Options, list[str], int]] = {
+    "delete": (
+        "DELETE",
+        {"params": {"where": TEXAS}},
+        ["Los Angeles", "Chicago", "Phoenix", "Philadelphia", "San Diego", "San Jose"],
+        2,
+    ),
+    "update": (
+        "PATCH",
+        {"params": {"where": TEXAS}, "json": MARKED},
+        ["Houston", "San Antonio", "Dallas"],
+        2,
+    ),
+    "update by numbers": (
+        "PATCH",
+        {"params": {"where": LARGE}, "json": MARKED},
+        ["Los Angeles", "Chicago", "Houston"],
+        2,
+    ),
+    "upsert": ("POST", {"params": {"on_conflict": "name"}, "json": UPSERTED}, ["Chicago"], 1),
+}
+"""Method, what is sent, the names that are left or were marked, and the reads of rows."""
+
+
+@pytest.fixture
+def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
+    """Starts gateways for a key that may delete."""
+    request = KeyRequest(name="paid", spreadsheets=frozenset({"demo"}), may_delete=True)
+    with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
+        yield start
+
+
+@pytest.fixture
+def api(start: OpenGateway) -> Api:
+    """A gateway that knows header and sheet id of `Cities` from a write."""
+    api = start(SETTINGS)
+    assert upsert(api, "New York").status_code == 200
+    return api
+
+
+def upsert(api: Api, name: str) -> httpx2.Response:
+    answer: httpx2.Response = api.post(
+        "Cities", params={"on_conflict": "name"}, json={"name": name, "state": "New York"}
+    )
+    return answer
+
+
+def archive(api: Api, title: str = "Cities") -> dict[str, Any]:
+    """The tab becomes `Archive`; its copy without the first row has its title now."""
+    old = list(api.emulator.everything()).index(title)
+    renamed = {"properties": {"sheetId": old, "title": "Archive"}, "fields": "title"}
+    copy = {"sourceSheetId": old, "newSheetId": NEW_ID, "newSheetName": title}
+    first = {"sheetId": NEW_ID, "dimension": "ROWS", "startIndex": 1, "endIndex": 2}
+    return {
+        "requests": [
+            {"updateSheetProperties": renamed},
+            {"duplicateSheet": copy},
+            {"deleteDimension": {"range": first}},
+        ]
+    }
+
+
+def swap(api: Api, *, skip: int = 0, title: str = "Cities") -> list[list[str]]:
+    """Swap the tabs before the next call but so many; gives the rows that the archive has."""
+    api.emulator.faults({"call": "*", "skip": skip, "edit": archive(api, title)})
+    return api.emulator.texts(title)
+
+
+def names(api: Api, *, marked: bool) -> list[str]:
+    rows = api.emulator.texts("Cities")[1:]
+    return [row[0] for row in rows if not marked or row[2] == "seen"]
+
+
+@pytest.mark.parametrize("kind", WRITES)
+def test_a_write_after_the_swap(api: Api, kind: str) -> None:
+    """The kept sheet id is of the archive: it is dropped, and the new tab is written to."""
+    method, options, expected, reads = WRITES[kind]
+    kept = swap(api)
+    before = api.emulator.calls()
+    answer = api.send(method, "Cities", **options)
+    after = api.emulator.calls()
+
+    assert answer.status_code == 200, answer.text
+    assert api.emulator.texts("Archive") == kept
+    assert names(api, marked=method != "DELETE") == expected
+    # Of the archive, the header with the new id, and of the new tab.
+    assert (after[0] - before[0], after[1] - before[1]) == (2 * reads + 1, 1)
+
+
+@pytest.mark.parametrize("kind", [name for name, (*_, reads) in WRITES.items() if reads == 2])
+def test_a_swap_between_both_renderings(api: Api, kind: str) -> None:
+    """One is of the archive, the other is refused or of the archive, too: all is read again."""
+    method, options, expected, _ = WRITES[kind]
+    kept = swap(api, skip=1)
+    answer = api.send(method, "Cities", **options)
+
+    assert answer.status_code == 200, answer.text
+    assert api.emulator.texts("Archive") == kept
+    assert names(api, marked=method != "DELETE") == expected
+
+
+@pytest.mark.parametrize("kind", WRITES)
+def test_a_swap_between_the_header_and_the_rows(start: OpenGateway, kind: str) -> None:
+    """The look at the header gives a sheet id that is of the archive a moment later."""
+    api = start(SETTINGS)
+    method, options, expected, reads = WRITES[kind]
+    kept = swap(api, skip=1)
+    answer = api.send(method, "Cities", **options)
+
+    assert answer.status_code == 200, answer.text
+    assert api.emulator.texts("Archive") == kept
+    assert names(api, marked=method != "DELETE") == expected
+    assert api.emulator.calls() == (2 * (1 + reads), 1)
+
+
+def test_a_swap_between_a_blank_row_and_the_rows_below(start: OpenGateway) -> None:
+    """A row is blank in one tab, and what is below it is looked at in the same tab."""
+    api = start(SETTINGS)
+    kept = swap(api, skip=1, title="BlankRow")
+    answer = api.send("PATCH", "BlankRow/3", json={"name": "c"})
+
+    assert answer.json() == {"rowIndex": 3, "name": "c"}
+    assert api.emulator.texts("Archive") == kept
+    assert api.emulator.texts("BlankRow")[1:] == [[], ["c", "2"]]
+
+
+def test_a_deleted_tab(api: Api) -> None:
+    """Google has no tab with the kept sheet id any more: the one with the title is written to."""
+    edit = archive(api)
+    edit["requests"].append({"deleteSheet": {"sheetId": 0}})
+    api.emulator.faults({"call": "*", "edit": edit})
+    before = api.emulator.calls()
+    answer = upsert(api, "Chicago")
+    after = api.emulator.calls()
+
+    assert answer.status_code == 200
+    assert api.emulator.texts("Cities")[2][:2] == ["Chicago", "New York"]
+    assert (after[0] - before[0], after[1] - before[1]) == (3, 1)
+
+
+def test_a_renamed_tab_without_a_successor(api: Api) -> None:
+    """Nothing has the title any more: 404, and the tab that had it is left alone."""
+    edit = archive(api)
+    api.emulator.faults({"call": "*", "edit": {"requests": edit["requests"][:1]}})
+    kept = api.emulator.texts("Cities")
+    answer = upsert(api, "Chicago")
+
+    assert refused(answer) == (404, 105)
+    assert api.emulator.texts("Archive") == kept

@@ -18,7 +18,7 @@ from gateway.table.steps import Work, mapped
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import DeleteWhere, Update, UpdateWhere
+from gateway.worksheets.writes import Delete, DeleteWhere, Update, UpdateWhere
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
 """Size of the answer to one write, without the cells that a body lists row by row."""
@@ -147,21 +147,35 @@ def requests_of(
     return requests
 
 
+def removed_rows(planned: Planned) -> Sequence[int]:
+    """The rows that a write removes, or empties in their place."""
+    if isinstance(planned.write, Delete | DeleteWhere):
+        return [*planned.removed, *(change.row for change in planned.changes)]
+    return ()
+
+
 def sending_of(planned: Planned, after_row: int) -> Sending:
-    """The record of a write. Rows that it appends have no number yet: 0."""
+    """What is noted of a write: its rows, and with an identity the cells that it writes.
+
+    Rows that it appends have no number yet: 0.
+    """
     rows: list[Sequence[Stored]] = []
     numbers: list[int] = []
-    gone = [*planned.removed, *(change.row for change in planned.changes)]
-    for slot in planned.slots:
+    changed = [change.row for change in planned.changes]
+    for slot in planned.slots if planned.identity is not None else ():
         if isinstance(slot, int):
             rows.append(planned.created.rows[slot] if planned.created else [])
             numbers.append(0)
         else:
             rows.append(slot.cells if isinstance(slot, RowChange) else [])
             numbers.append(slot.row)
+    removed = removed_rows(planned)
     return Sending(
         planned.identity,
         first_row=after_row + 1,
         rows=rows,
-        numbers=numbers if any(numbers) else gone,
+        numbers=numbers if any(numbers) else [*planned.removed, *changed],
+        updated=() if removed else changed,
+        removed=removed,
+        is_exclusive=planned.is_exclusive,
     )

@@ -45,7 +45,7 @@ APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
 
-SCHEMA = "0004"
+SCHEMA = "0005"
 """The last migration that this version knows; those of later versions have higher numbers."""
 
 STORE_ERRORS = (SQLAlchemyError, OSError)

@@ -48,7 +48,7 @@ from gateway.storage.database import (
     open_database,
     upsert,
 )
-from gateway.storage.removals import OPEN_REMOVALS
+from gateway.storage.sent_batches import OPEN_BATCHES
 from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import OPEN
@@ -260,7 +260,7 @@ class KeyStore:
         """Read all that a start of the gateway reads. Raises SQLAlchemyError."""
         async with self._engine.connect() as connection:
             columns = select(*_RECORD_COLUMNS).limit(1)
-            for query in (columns, select(func.count(keys.c.may_refresh)), OPEN, OPEN_REMOVALS):
+            for query in (columns, select(func.count(keys.c.may_refresh)), OPEN, OPEN_BATCHES):
                 (await connection.execute(query)).all()
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:

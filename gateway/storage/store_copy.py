@@ -18,14 +18,14 @@ from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.storage.database import STORE_ERRORS, open_database, reason_of
 from gateway.storage.key_store import keys, pepper_marks
-from gateway.storage.removals import removals
+from gateway.storage.sent_batches import sent_batches
 from gateway.storage.worksheet_rows import worksheets
 from gateway.storage.write_records import records
 
-COPIED: tuple[Table, ...] = (pepper_marks, keys, records, removals, worksheets)
+COPIED: tuple[Table, ...] = (pepper_marks, keys, records, sent_batches, worksheets)
 
 _PAGE_SIZE = 500
-# Records follow the removals after the last one that they know, which may be deleted already.
+# Records count the batches after the last one that they know, which may be deleted already.
 _CONTINUE_NUMBERS = text(
     "SELECT setval(pg_get_serial_sequence('row_removals', 'id'), 1 + greatest("
     "(SELECT coalesce(max(id), 0) FROM row_removals), "

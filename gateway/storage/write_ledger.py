@@ -1,4 +1,4 @@
-"""Write ledger: records of writes with an Idempotency-Key, in the key store's database.
+"""Write ledger: sent batches, and records of writes with an Idempotency-Key, in the key store.
 
 Rules:
 - Data that must not be lost is committed before the method returns. Changes are sequential.
@@ -7,15 +7,25 @@ Rules:
 - Records of finished writes expire after 24 h, or sooner if they exceed the quota
   (`gateway.storage.storage_quota`). Each group of new records deletes more expired ones than it
   adds. Open records with a fence do not expire: the fence tells the outcome at any time.
+- Of a batch that may change or move rows a note is committed before it is sent, together with the
+  records of its writes. It is deleted with a later commit, or when the ledger is closed.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
   worksheet wait until the fence tells.
 """
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import RowMapping, delete, select, union_all
@@ -33,13 +43,17 @@ from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import STORE_ERRORS, is_server
-from gateway.storage.removals import (
-    OPEN_REMOVALS,
-    followed,
+from gateway.storage.sent_batches import (
+    ADD,
+    APPLIED,
+    FORGET,
+    OPEN_BATCHES,
+    BatchRows,
+    is_noted,
     later_removals,
-    open_removal,
-    removals,
-    settle_removal,
+    note_of,
+    rows_of,
+    sent_batches,
 )
 from gateway.storage.storage_quota import RecordQuota
 from gateway.storage.write_records import (
@@ -78,6 +92,8 @@ _UNREAD = "The record of this Idempotency-Key cannot be read."
 _rows = msgspec.json.Decoder(list[list[Any]])
 _numbers = msgspec.json.Decoder(tuple[int, ...])
 
+T = TypeVar("T")
+
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 """A statement and its parameter sets; None: execute once without parameters."""
 
@@ -96,18 +112,21 @@ class SqlLedger:
         self._row = ROW[engine.dialect.name]
         self._is_server = is_server(engine)
         self._clock = clock
+        self._loaded_at = clock()
         self._lock = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._quota = RecordQuota(max_bytes)
         self._answered: set[str] = set()
         self._sent_at: dict[str, float] = {}
-        """When open writes were last sent."""
+        """When open writes were last sent, by the scope of the record."""
         self._fences: dict[str, int] = {}
-        """Fences of open records by their scope, and of open removals by their token."""
+        """Fences of open records by their scope, and of noted batches by their token."""
         self._seen: dict[str, str | None] = {}
         """The token of each open record that this process found or noted, by its scope."""
-        self._settled: dict[Fence, bool] = {}
-        """Whether removals were applied whose outcome is not stored yet."""
+        self._removes_none: set[str] = set()
+        """Tokens of noted batches whose outcome no record needs."""
+        self._settled: dict[str, bool] = {}
+        """Whether noted batches were applied, by token, until that is stored."""
         self.open_writes: list[OpenWrite] = []
         """The open writes of an earlier process that have a fence."""
 
@@ -117,29 +136,37 @@ class SqlLedger:
         When they were sent is not stored: the wall clock may have been set since. They count as
         sent now.
         """
-        now = self._clock()
+        now = self._loaded_at = self._clock()
         self.open_writes = []
         async with self._engine.begin() as connection:
             await connection.execute(purge_removals())
             for row in (await connection.execute(OPEN)).mappings().all():
-                await self._load(connection, row, now)
-            moves = (await connection.execute(OPEN_REMOVALS)).mappings().all()
+                self._load(row, now)
+            batches = (await connection.execute(OPEN_BATCHES)).mappings().all()
             await self._measure(connection)
-        for row in moves:
-            try:
-                removal = open_write(removals, row, now, is_exclusive=True)
-            except DamagedRow as error:
-                damaged_row(error.table, error.row, error.problem)
-                continue
-            if removal is not None:
-                self.open_writes.append(removal)
-                self._fences[removal.fence.token] = removal.fence.id
+        for row in batches:
+            self._load_batch(row, now)
 
-    async def _load(self, connection: AsyncConnection, row: RowMapping, now: float) -> None:
+    def _load_batch(self, row: RowMapping, now: float) -> None:
+        """Load an open batch; all writes wait for a damaged one, if its fence can be read."""
+        batch: OpenWrite | None = None
+        try:
+            batch = open_write(sent_batches, row, now, is_exclusive=True)
+            if batch is not None:
+                batch = _of_rows(batch, rows_of(row))
+        except DamagedRow as error:
+            damaged_row(error.table, error.row, error.problem)
+        if batch is not None:
+            self.open_writes.append(batch)
+            self._fences[batch.fence.token] = batch.fence.id
+            if not batch.is_removal:
+                self._removes_none.add(batch.fence.token)
+
+    def _load(self, row: RowMapping, now: float) -> None:
         """Load an open record; of a damaged one its fence, if that can be read."""
         scope, found, is_damaged, numbers = row["scope"], None, False, tuple[int, ...]()
         try:
-            numbers = tuple((await self._followed(connection, row, Restorer(()))).numbers)
+            numbers = tuple(self._entry(row, Restorer(())).numbers)
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
             is_damaged = True
@@ -169,7 +196,8 @@ class SqlLedger:
                     self._seen[scope] = row["token"]
                 if row is None:
                     return None
-                return await self._followed(connection, row, Restorer(texts))
+                entry = self._entry(row, Restorer(texts))
+                return entry if row["removes_rows"] else await self._placed(connection, row, entry)
         except STORE_ERRORS as error:
             raise self._failure(_UNREAD, None) from error
         except DamagedRow as error:
@@ -183,33 +211,75 @@ class SqlLedger:
         self._quota.close_older(self._clock() - KEPT_SECONDS)
         self._quota.check(identity.key_id)
 
-    async def sending(self, sendings: Sequence[Sending], fence: Fence) -> Collection[WriteIdentity]:
+    async def sending(
+        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+    ) -> Collection[WriteIdentity]:
         now = self._clock()
-        noted: list[Mapping[str, object]] = []
-        identities = [each.identity for each in sendings if each.identity is not None]
+        opened: list[Mapping[str, object]] = []
         for sending in sendings:
             identity = sending.identity
             if identity is not None:
                 record = open_record(sending, now, fence)
-                noted.append(record)
+                opened.append(record)
                 self._answered.discard(identity.scope)
                 self._fences[identity.scope] = fence.id
                 self._quota.opened(identity.scope, identity.key_id, size_of(record), math.inf)
                 self._sent_at[identity.scope] = now
-        if not noted:
+        has_note = any(map(is_noted, sendings))
+        if not opened and not has_note:
             return ()
+        if has_note:
+            self._fences[fence.token] = fence.id
         try:
-            if self._is_server:
-                taken = await self._put_unless_taken(noted, fence, now)
-                return [each for each in identities if each.scope in taken]
-            await self._commit([(PUT, noted), (purge(now, len(noted)), None)])
-            self._seen |= dict.fromkeys([each.scope for each in identities], fence.token)
+            taken = await self._finished(self._note(worksheet, sendings, opened, fence, now))
         except STORE_ERRORS as error:
+            if has_note:
+                self._settled[fence.token] = False  # it may have been committed all the same
             raise self._failure(
-                "The write could not be noted under its Idempotency-Key, and was not sent.",
-                "not_applied",
+                "The write could not be noted, and was not sent.", "not_applied"
             ) from error
-        return ()
+        return [
+            each.identity
+            for each in sendings
+            if each.identity is not None and each.identity.scope in taken
+        ]
+
+    async def _note(
+        self,
+        worksheet: WorksheetId,
+        sendings: Sequence[Sending],
+        opened: Sequence[Mapping[str, object]],
+        fence: Fence,
+        now: float,
+    ) -> Collection[str]:
+        """Note a batch, without the writes that another process has noted; their scopes."""
+        taken: Collection[str] = ()
+        scopes = [str(each["scope"]) for each in opened]
+        async with self._transaction() as connection:
+            if opened and self._is_server:
+                taken = await self._put_unless_taken(connection, opened, fence, now)
+            elif opened:
+                await connection.execute(PUT, opened)
+            if opened:
+                await connection.execute(purge(now, len(opened)))
+            sent = [
+                each
+                for each in sendings
+                if each.identity is None or each.identity.scope not in taken
+            ]
+            note = note_of(place_of(worksheet), fence, sent, now)
+            if note is not None:
+                await connection.execute(ADD, note)
+        if note is None:
+            self._fences.pop(fence.token, None)
+        elif note["removed"] == "[]":
+            self._removes_none.add(fence.token)
+        for scope in scopes:
+            if scope in taken:
+                self._closed(scope)
+            else:
+                self._seen[scope] = fence.token
+        return taken
 
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
         is_theirs = records.c.scope.in_([each.scope for each in identities])
@@ -225,26 +295,10 @@ class SqlLedger:
             if each.scope in noted and noted[each.scope] != self._seen.get(each.scope, "")
         ]
 
-    async def moving(
-        self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
-    ) -> None:
-        removal = open_removal(place_of(worksheet), fence, removed, self._clock())
-        self._fences[fence.token] = fence.id
-        try:
-            await self._commit([*self._settling(), (removal, None)])
-        except STORE_ERRORS as error:
-            del self._fences[fence.token]
-            raise self._failure(
-                "The rows to remove could not be noted, and the write was not sent.", "not_applied"
-            ) from error
-
-    async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        self._settled[fence] = is_applied
-        settled = [*self._settled]
-        if await self._try_commit([*self._settling(), (purge_removals(place_of(worksheet)), None)]):
-            for each in settled:
-                self._settled.pop(each, None)
-                self._fences.pop(each.token, None)
+    async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        self._settled[fence.token] = is_applied
+        if fence.token not in self._removes_none:
+            await self._try_commit([(purge_removals(place_of(worksheet)), None)])
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):
@@ -267,15 +321,17 @@ class SqlLedger:
         await self._try_commit([(delete(records).where(is_it), None)])
 
     async def aclose(self) -> None:
-        """Wait for running transactions."""
+        """Store what is settled, and wait for running transactions."""
+        if self._settled:
+            await self._try_commit(())
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
-        """Those of the fences that open records and removals need; all if that is unknown."""
+        """Those of the fences that open records and batches need; all if that is unknown."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
-            for table, is_open in ((records, IS_OPEN), (removals, ~removals.c.is_applied))
+            for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
         ]
         try:
             async with self._engine.connect() as connection:
@@ -291,25 +347,21 @@ class SqlLedger:
         self._quota.closed(scope)
 
     async def _put_unless_taken(
-        self, noted: Sequence[Mapping[str, object]], fence: Fence, now: float
+        self,
+        connection: AsyncConnection,
+        opened: Sequence[Mapping[str, object]],
+        fence: Fence,
+        now: float,
     ) -> Collection[str]:
         """Note writes, except those that another process has noted meanwhile; their scopes."""
-        scopes = [str(each["scope"]) for each in noted]
+        scopes = [str(each["scope"]) for each in opened]
         seen = {"valid_from": now - KEPT_SECONDS}
         wanted = [
-            {**each, **seen, "seen": self._seen.get(str(each["scope"]), "")} for each in noted
+            {**each, **seen, "seen": self._seen.get(str(each["scope"]), "")} for each in opened
         ]
         of_others = records.c.scope.in_(scopes) & records.c.token.is_distinct_from(fence.token)
-        async with self._lock, self._engine.begin() as connection:
-            await connection.execute(PUT_UNLESS_TAKEN, wanted)
-            taken = set(await connection.scalars(select(records.c.scope).where(of_others)))
-            await connection.execute(purge(now, len(noted)))
-        for scope in scopes:
-            if scope in taken:
-                self._closed(scope)
-            else:
-                self._seen[scope] = fence.token
-        return taken
+        await connection.execute(PUT_UNLESS_TAKEN, wanted)
+        return set(await connection.scalars(select(records.c.scope).where(of_others)))
 
     def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
         """503 for a server, which comes back; a file that fails is a fault of ours.
@@ -325,22 +377,18 @@ class SqlLedger:
             retry_after_seconds=RETRY_SECONDS,
         )
 
-    def _settling(self) -> list[Step]:
-        """Store the outcomes of removals, also of those that could not be stored before.
-
-        They precede the next removal: of one worksheet no two are open, since records know only
-        the older one.
-        """
-        return [(step, None) for each in self._settled.items() for step in settle_removal(*each)]
-
-    async def _followed(
-        self, connection: AsyncConnection, row: RowMapping, restored: Restorer
-    ) -> Entry:
-        """The entry of a record, with its numbers as of now; a removal's stay those of before."""
-        entry = self._entry(row, restored)
-        if row["removes_rows"]:
-            return entry
-        return followed(entry, row, (await connection.execute(later_removals(row))).mappings())
+    async def _placed(self, connection: AsyncConnection, row: RowMapping, entry: Entry) -> Entry:
+        """An entry that knows whether later removals moved its rows. Raises DamagedRow."""
+        for later in (await connection.execute(later_removals(row))).mappings():
+            is_later = rows_of(later).moves(entry)
+            outcome = self._settled.get(later["token"], later["is_applied"] or None)
+            if outcome is False or not is_later:
+                continue
+            if outcome is not None:
+                return replace(entry, is_moved=True)
+            sent_at = max(later["sent_at"], self._loaded_at)
+            entry = replace(entry, open_removal=open_write(sent_batches, later, sent_at))
+        return entry
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
         stored, fence = checked(records, row, StoredRecord), fence_of(records, row)
@@ -399,18 +447,55 @@ class SqlLedger:
         return True
 
     async def _commit(self, steps: Sequence[Step]) -> None:
-        """Execute steps in one transaction, even if the caller is cancelled."""
-        needed = [(statement, values) for statement, values in steps if values != []]
-        if needed:
-            task = asyncio.create_task(self._transaction(needed))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            await asyncio.shield(task)
+        """Execute steps in one transaction."""
+        await self._finished(self._executed(steps))
 
-    async def _transaction(self, steps: Sequence[Step]) -> None:
-        async with self._lock, self._engine.begin() as connection:
+    async def _executed(self, steps: Sequence[Step]) -> None:
+        async with self._transaction() as connection:
             for statement, values in steps:
                 await connection.execute(statement, values)
+
+    async def _finished(self, work: Coroutine[Any, Any, T]) -> T:
+        """Finish a transaction even if the caller is cancelled."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction, one after the other, that stores what is settled first.
+
+        So no two removals of a worksheet are open: records know only the older one.
+        """
+        async with self._lock:
+            outcomes = dict(self._settled)
+            async with self._engine.begin() as connection:
+                forgotten = [
+                    token
+                    for token, is_applied in outcomes.items()
+                    if not is_applied or token in self._removes_none
+                ]
+                if forgotten:
+                    await connection.execute(FORGET, {"tokens": forgotten})
+                applied = [*outcomes.keys() - forgotten]
+                for statement in APPLIED if applied else ():
+                    await connection.execute(statement, {"tokens": applied})
+                yield connection
+            for token in outcomes:
+                self._removes_none.discard(token)
+                self._settled.pop(token, None)
+                self._fences.pop(token, None)
+
+
+def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:
+    """An open batch with its rows."""
+    return replace(
+        batch,
+        updated_rows=frozenset({*rows.updated, *(() if rows.is_exclusive else rows.removed)}),
+        is_exclusive=rows.is_exclusive,
+        is_removal=bool(rows.removed),
+    )
 
 
 @asynccontextmanager

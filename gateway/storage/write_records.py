@@ -30,7 +30,7 @@ from sqlalchemy.sql import Delete, Executable
 from gateway.google.sheets import MAX_FENCE_ID, Fence
 from gateway.storage.damaged_rows import AsStoredFlag, DamagedRow, Flag, Row, checked
 from gateway.storage.database import BIG, metadata, upsert
-from gateway.storage.removals import LAST_REMOVAL, removals
+from gateway.storage.sent_batches import LAST_REMOVAL, sent_batches
 from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -169,7 +169,7 @@ def open_write(
     numbers: Iterable[int] = (),
     is_exclusive: bool = False,
 ) -> OpenWrite | None:
-    """An open write of an earlier process, by its record or its removal; None without a fence.
+    """An open write of an earlier process, by its record or its note; None without a fence.
 
     Raises DamagedRow.
     """
@@ -226,11 +226,11 @@ def purge(now: float, added: int) -> Executable:
 
 
 def purge_removals(place: str | None = None) -> Delete:
-    """Delete the applied removals, of one worksheet or of all, that no record has to follow."""
-    is_before = records.c.last_removal < removals.c.id
-    has_records = exists().where((records.c.worksheet == removals.c.worksheet) & is_before)
-    query = delete(removals).where(removals.c.is_applied & ~has_records)
-    return query if place is None else query.where(removals.c.worksheet == place)
+    """Delete the applied removals, of one worksheet or of all, that are later than no record."""
+    is_before = records.c.last_removal < sent_batches.c.id
+    has_records = exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)
+    query = delete(sent_batches).where(sent_batches.c.is_applied & ~has_records)
+    return query if place is None else query.where(sent_batches.c.worksheet == place)
 
 
 def forget_oldest(key_id: str, kept_bytes: int, row: ColumnElement[Any]) -> Executable:

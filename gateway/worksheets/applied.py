@@ -24,7 +24,7 @@ from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.access import Access
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.header_cache import SheetExtent
-from gateway.worksheets.idempotency import Entry, Rows
+from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.moved_rows import met_others, shown_row
 from gateway.worksheets.planning import (
@@ -38,7 +38,6 @@ from gateway.worksheets.planning import (
 )
 from gateway.worksheets.position import at_the_end, holds, searched
 from gateway.worksheets.refusal import explaining
-from gateway.worksheets.row_numbers import GONE, number_unknown
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
@@ -208,7 +207,7 @@ class AppliedReader:
 
     async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
         """The results of an applied write by its record. 0 to 4 reads."""
-        if GONE in entry.numbers:
+        if entry.is_moved:
             raise number_unknown()
         match write:
             case Delete():

@@ -22,7 +22,7 @@ from gateway.table.table import FIRST_DATA_ROW, Table
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange, row_spans
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import DeleteWhere, UpdateWhere
+from gateway.worksheets.writes import Delete, DeleteWhere, UpdateWhere
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
 """Size of the answer to one write, without the cells that a body lists row by row."""
@@ -150,8 +150,7 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 
 def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
     """The rows above and below those that writes remove or empty."""
-    gone = {row for each in writes for row in each.removed}
-    gone |= {change.row for each in writes for change in each.changes if change.is_emptied}
+    gone = {row for each in writes for row in removed_rows(each)}
     ends = {row for span in row_spans(sorted(gone), around=0) for row in (span[0] - 1, span[1] + 1)}
     rows = sorted(row for row in ends if FIRST_DATA_ROW <= row <= table.last_row)
     around: dict[int, Sequence[str]] = {}
@@ -167,15 +166,15 @@ def edges_of(
 ) -> Work[Sequence[Edge]]:
     """What the answer shows beside removed or emptied rows; `around` are the rows next to them."""
     removed = {row for each in writes for row in each.removed}
-    cleared = {change.row for each in writes for change in each.changes if change.is_emptied}
+    gone = {row for each in writes for row in removed_rows(each)}
     if emptied:
         return []  # no other row is left
     edges: list[Edge] = []
     left_bytes, removed_above = MAX_ASKED_BYTES, 0
-    for first, last in row_spans(sorted(removed | cleared), around=0):
+    for first, last in row_spans(sorted(gone), around=0):
         yield REQUEST_STEPS + last - first
-        row, gone = first - 1 - removed_above, sum(row in removed for row in range(first, last + 1))
-        removed_above += gone
+        row = first - 1 - removed_above
+        removed_above += sum(row in removed for row in range(first, last + 1))
         edge = Edge(
             first=first,
             last=last,
@@ -243,21 +242,35 @@ def requests_of(
     return requests
 
 
+def removed_rows(planned: Planned) -> Sequence[int]:
+    """The rows that a write removes, or empties in their place."""
+    if isinstance(planned.write, Delete | DeleteWhere):
+        return [*planned.removed, *(change.row for change in planned.changes)]
+    return ()
+
+
 def sending_of(planned: Planned, after_row: int) -> Sending:
-    """The record of a write. Rows that it appends have no number yet: 0."""
+    """What is noted of a write: its rows, and with an identity the cells that it writes.
+
+    Rows that it appends have no number yet: 0.
+    """
     rows: list[Sequence[Stored]] = []
     numbers: list[int] = []
-    gone = [*planned.removed, *(change.row for change in planned.changes)]
-    for slot in planned.slots:
+    changed = [change.row for change in planned.changes]
+    for slot in planned.slots if planned.identity is not None else ():
         if isinstance(slot, int):
             rows.append(planned.created.rows[slot] if planned.created else [])
             numbers.append(0)
         else:
             rows.append(slot.cells if isinstance(slot, RowChange) else [])
             numbers.append(slot.row)
+    removed = removed_rows(planned)
     return Sending(
         planned.identity,
         first_row=after_row + 1,
         rows=rows,
-        numbers=numbers if any(numbers) else gone,
+        numbers=numbers if any(numbers) else [*planned.removed, *changed],
+        updated=() if removed else changed,
+        removed=removed,
+        is_exclusive=planned.is_exclusive,
     )

@@ -11,13 +11,13 @@ Rules
 - Writes that are too large together go one by one: the error is only of those that are too large
   by themselves.
 - An update waits until an earlier open update of its row is settled, or can land no more: a late
-  copy would overwrite it.
+  copy would overwrite it. So a batch that changes rows is noted in the store before it is sent.
 """
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -62,6 +62,7 @@ from gateway.worksheets.batch import (
     asked_cells,
     edges_of,
     emptied_rows,
+    removed_rows,
     requests_of,
     rows_around,
     sending_of,
@@ -75,6 +76,7 @@ from gateway.worksheets.idempotency import (
     OpenWrite,
     in_progress,
     no_fence,
+    number_unknown,
 )
 from gateway.worksheets.matching import Matching, needs_types
 from gateway.worksheets.open_writes import OpenWrites
@@ -94,7 +96,6 @@ from gateway.worksheets.refusal import (
     row_not_removable,
     undecided,
 )
-from gateway.worksheets.row_numbers import number_unknown
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import WriteLock
@@ -226,18 +227,29 @@ class FencedWriter:
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """The rows of a write that was left open; None if it was not applied, and never will be.
 
-        1 to 4 reads and at most 1 write. Raises `WriteOutcomeUnknown`. To be awaited in the write
-        queue.
+        1 to 4 reads and at most 1 write. If an open removal may have moved its rows, that one is
+        settled, too: 1 read, or at most 2 reads and 1 write more. Raises `WriteOutcomeUnknown`, or
+        QueueFull, `applied`, while the removal is open. To be awaited in the write queue.
         """
-        if entry.fence is None:
-            raise no_fence()
-        fence, spreadsheet = entry.fence, worksheet.id.spreadsheet
-        was_applied = await self._fences.is_applied(spreadsheet, fence, entry.sent_at)
-        await self._open_writes.settled(worksheet, fence, is_applied=was_applied)
-        if not was_applied:
-            return None
-        worksheet.forget()
-        worksheet.header.forget()
+        if entry.answer is None:
+            if entry.fence is None:
+                raise no_fence()
+            fence, spreadsheet = entry.fence, worksheet.id.spreadsheet
+            was_applied = await self._fences.is_applied(spreadsheet, fence, entry.sent_at)
+            await self._open_writes.settled(worksheet, fence, is_applied=was_applied)
+            if not was_applied:
+                return None
+            worksheet.forget()
+            worksheet.header.forget()
+        if entry.open_removal is not None:
+            is_moved = await self._open_writes.settle(worksheet, entry.open_removal)
+            entry = replace(entry, is_moved=is_moved, open_removal=None)
+        if entry.is_moved:
+            return AppliedRows(results=(), error=number_unknown())
+        if isinstance(entry.answer, GatewayError):
+            return AppliedRows(results=(), error=entry.answer)
+        if entry.answer is not None:
+            return AppliedRows(results=entry.answer)
         try:
             async with explaining(self._sheets, worksheet.id):
                 results = await self._applied.recorded(worksheet, write, entry)
@@ -419,15 +431,19 @@ class FencedWriter:
         """Send what was planned; the outcomes of the writes that are settled."""
         fence = self._fences.new()
         await self._lock.opening(worksheet.id, fence)
-        writes, unnoted = await self._noted(plan, fence)
+        writes, unnoted = await self._noted(worksheet.id, plan, fence)
         if not writes:
             return unnoted
-        request = await self._scheduler.build(_request(worksheet.id, plan, writes))
-        # From here on nothing is waited for but Google: a look grows old.
-        left_seconds = plan.looked_at + plan.fresh_seconds - worksheet.header.now()
-        if left_seconds < 0:
-            await self._look_again(worksheet, plan, writes)
-            left_seconds = FRESH_LOOK_SECONDS
+        try:
+            request = await self._scheduler.build(_request(worksheet.id, plan, writes))
+            # From here on nothing is waited for but Google: a look grows old.
+            left_seconds = plan.looked_at + plan.fresh_seconds - worksheet.header.now()
+            if left_seconds < 0:
+                await self._look_again(worksheet, plan, writes)
+                left_seconds = FRESH_LOOK_SECONDS
+        except BaseException:
+            await self._settled(worksheet.id, writes, fence, is_applied=False)
+            raise
         sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
         batch = Batch(
             sheet_id=plan.sheet_id,
@@ -508,19 +524,37 @@ class FencedWriter:
         worksheet.may_be_written()
 
     async def _noted(
-        self, plan: Plan, fence: Fence
+        self, worksheet: WorksheetId, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
-        """Record the writes with an Idempotency-Key; those that cannot be must not be sent."""
-        with_identity = (each for each in plan.writes if each.identity is not None)
-        sendings = [sending_of(each, plan.after_row) for each in with_identity]
+        """Note the writes that change rows or have an Idempotency-Key; without it none is sent."""
+        noted = [each for each in plan.writes if each.identity is not None or self._has_note(each)]
+        sendings = [sending_of(each, plan.after_row) for each in noted]
+        if self._lock.is_shared:  # of other changes it has the fence
+            sendings = [
+                each if each.removed else each._replace(updated=(), is_exclusive=False)
+                for each in sendings
+            ]
         refused: dict[int, Outcome] = {}
         try:
-            twins = await self._ledger.sending(sendings, fence)
+            twins = await self._ledger.sending(worksheet, sendings, fence)
         except (InternalError, RecordsUnavailable) as error:
-            refused = {each.index: error for each in plan.writes if each.identity is not None}
+            refused = {each.index: error for each in noted}
         else:
-            refused = {each.index: in_progress() for each in plan.writes if each.identity in twins}
+            refused = {each.index: in_progress() for each in noted if each.identity in twins}
         return [each for each in plan.writes if each.index not in refused], refused
+
+    def _has_note(self, planned: Planned) -> bool:
+        """True if a write changes rows. A lock that is shared has the fences of all but removals,
+        which replays need."""
+        is_change = bool(planned.changes) or planned.is_exclusive
+        return bool(removed_rows(planned)) or (is_change and not self._lock.is_shared)
+
+    async def _settled(
+        self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence, *, is_applied: bool
+    ) -> None:
+        """Note how a batch ended."""
+        if any(map(self._has_note, writes)):
+            await self._ledger.settled(worksheet, fence, is_applied=is_applied)
 
     async def _committed(
         self,
@@ -530,21 +564,16 @@ class FencedWriter:
         *,
         resend_until: float,
     ) -> SheetView | None:
-        """Apply a batch; note the rows that it removes, since all later numbers depend on them."""
-        is_exclusive = any(each.is_exclusive for each in writes)
-        if is_exclusive:
-            removed = sorted(row for each in writes for row in each.removed)
-            await self._ledger.moving(worksheet, batch.fence, removed)
+        """Apply a batch, and note its outcome if that is known."""
         try:
             view = await self._fences.commit(
                 worksheet.spreadsheet, batch, resend_until=resend_until
             )
         except (GatewayError, NeverApplied) as error:
-            if is_exclusive and not isinstance(error, WriteOutcomeUnknown):
-                await self._ledger.moved(worksheet, batch.fence, is_applied=False)
+            if not isinstance(error, WriteOutcomeUnknown):
+                await self._settled(worksheet, writes, batch.fence, is_applied=False)
             raise
-        if is_exclusive:
-            await self._ledger.moved(worksheet, batch.fence, is_applied=True)
+        await self._settled(worksheet, writes, batch.fence, is_applied=True)
         return view
 
     async def _refused(

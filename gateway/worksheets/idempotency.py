@@ -5,21 +5,25 @@ Rules
   was not applied leaves none.
 - A write whose record is open is resumed in the queue of its worksheet: its fence proves whether
   it was applied. It is sent anew only if it was not, and never will be.
+- An answer is given again unchanged, as long as no later write moved or emptied its rows. While
+  that depends on a write whose outcome is open, that one is settled first.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.errors import (
     UNKNOWN_RETRY_SECONDS,
     GatewayError,
+    HeaderChanged,
     IdempotencyInProgress,
     IdempotencyKeyReused,
     QueueFull,
     RecordsUnavailable,
+    RowNumberUnknown,
     ShuttingDown,
     WriteOutcomeUnknown,
     write_outcome,
@@ -37,12 +41,35 @@ Answer = Results | GatewayError
 
 
 class Sending(NamedTuple):
-    """A write about to be sent, with its first row or one above; no identity, no record."""
+    """A write about to be sent, with its first row or one above; no identity, no record.
+
+    `updated` and `removed` are the rows that it changes, and removes or empties, by their numbers
+    of before. `is_exclusive`: no other write of the worksheet may be sent while its outcome is
+    open, because it moves rows or adds them by key. None of the three: it only appends rows.
+    """
 
     identity: WriteIdentity | None
     first_row: int
     rows: Rows
     numbers: Sequence[int] = ()
+    updated: Sequence[int] = ()
+    removed: Sequence[int] = ()
+    is_exclusive: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenWrite:
+    """A batch with a fence whose outcome is open, and the rows that it changes.
+
+    `is_removal`: it removes or empties rows, so its outcome decides where rows of records are.
+    """
+
+    worksheet: WorksheetId
+    fence: Fence
+    sent_at: float
+    updated_rows: frozenset[int]
+    is_exclusive: bool = False
+    is_removal: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +77,9 @@ class Entry:
     """The record of a write. Without an answer it is open: it may have been applied or not.
 
     `sent_at` is on the ledger's clock, the latest instant at which it may have been sent. Records
-    of older versions may have no fence.
+    of older versions may have no fence. `is_moved`: a later write moved or emptied its rows, or may
+    have; `open_removal`: a write that did so if it was applied. The answer to a delete has numbers
+    of before it, which no later write changes.
     """
 
     fingerprint: str
@@ -60,22 +89,29 @@ class Entry:
     numbers: Sequence[int] = ()
     fence: Fence | None = None
     answer: Answer | None = None
+    is_moved: bool = False
+    open_removal: OpenWrite | None = None
 
+    @property
+    def row_numbers(self) -> Sequence[int]:
+        """The rows that the write changed, or its answer names."""
+        if isinstance(self.answer, HeaderChanged):
+            return [self.answer.row]
+        if isinstance(self.answer, GatewayError):
+            return ()
+        if self.answer is not None:
+            return [written.row for written in self.answer]
+        return [row for row in self.numbers if row > 0]
 
-@dataclass(frozen=True, kw_only=True)
-class OpenWrite:
-    """A write with a fence whose outcome is open, and the rows that it updates."""
-
-    worksheet: WorksheetId
-    fence: Fence
-    sent_at: float
-    updated_rows: frozenset[int]
-    is_exclusive: bool = False
+    @property
+    def is_at_end(self) -> bool:
+        """True if rows that it appends have no number yet."""
+        return self.answer is None and (not self.numbers or 0 in self.numbers)
 
 
 class Ledger(Protocol):
-    """Rules: what is noted outlives the process. Only `find`, `twins`, `sending`, `moving` and
-    `check_room` raise, RecordsUnavailable if a server is away, WriteOutcomeUnknown for a damaged
+    """Rules: what is noted outlives the process. Only `find`, `twins`, `sending` and `check_room`
+    raise, RecordsUnavailable if a server is away, WriteOutcomeUnknown for a damaged
     record, and InternalError otherwise: later a write must not fail for its record, which then
     stays open, and a retry looks.
     """
@@ -88,11 +124,14 @@ class Ledger(Protocol):
         """QueueFull, `not_applied`, if there is no room for the record of one more write."""
         ...
 
-    async def sending(self, sendings: Sequence[Sending], fence: Fence) -> Collection[WriteIdentity]:
-        """Note writes as open, as of now, in one transaction; an open or old record is replaced.
+    async def sending(
+        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+    ) -> Collection[WriteIdentity]:
+        """Note the writes of a batch as open, as of now, in one transaction.
 
-        To be awaited before each call to Google that can apply them. Free without an identity.
-        Returns those that another process has noted since they were looked for: it sends them.
+        To be awaited before each call to Google that can apply them. An open or old record is
+        replaced. Free for writes without an identity that only append rows. Returns the writes that
+        another process has noted since they were looked for: it sends them.
         """
         ...
 
@@ -103,17 +142,12 @@ class Ledger(Protocol):
         """
         ...
 
-    async def moving(
-        self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
-    ) -> None:
-        """Note a write that removes rows or adds them by key as open, as of now.
+    async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        """Note whether a batch that changes, moves or adds rows by key was applied.
 
-        To be awaited before each call to Google that can apply it.
+        A removal is stored at once, for the answers to earlier records; all else with the next
+        transaction.
         """
-        ...
-
-    async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        """Note how such a write ended. All numbers in older records follow the removed rows."""
         ...
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
@@ -146,7 +180,8 @@ class AppliedRows:
 
 
 Resume = Callable[[Entry], Awaitable[AppliedRows | None]]
-"""The rows of an open write; None if it was not applied, and never will be."""
+"""The rows of a write that is open, or whose rows an open removal may have moved; None if it was
+not applied, and never will be."""
 
 T = TypeVar("T")
 
@@ -207,9 +242,9 @@ class Idempotency:
                 self._ledger.check_room(identity)
                 return await self._perform(identity, perform)
             _check_same(identity, entry.fingerprint)
-            if entry.answer is not None:
-                return _replayed(entry.answer)
-            return await self._resume(identity, perform, resume)
+            if entry.answer is not None and entry.open_removal is None:
+                return _replayed(entry)
+            return await self._resume(identity, entry, perform, resume)
 
     @contextmanager
     def _alone(self, identity: WriteIdentity) -> Iterator[None]:
@@ -224,7 +259,9 @@ class Idempotency:
         finally:
             del self._in_flight[identity.scope]
 
-    async def _resume(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
+    async def _resume(
+        self, identity: WriteIdentity, entry: Entry, perform: Perform, resume: Resume
+    ) -> Settled:
         queue = self._queue_of(identity.worksheet)
         try:
             found = await queue.alone(
@@ -233,6 +270,10 @@ class Idempotency:
         except asyncio.CancelledError:
             raise _unknown("The gateway stops.", RETRY_SECONDS) from None
         except (QueueFull, RecordsUnavailable, ShuttingDown) as error:
+            if write_outcome(error) == "applied":
+                raise
+            if entry.answer is not None:
+                raise rows_unsettled(error.retry_after_seconds or RETRY_SECONDS) from error
             raise _unseen(error) from error
         return found or await self._perform(identity, perform)
 
@@ -241,19 +282,19 @@ class Idempotency:
         entry = await self._reread(identity)
         if entry is None:
             return None
-        if entry.answer is not None:
-            return _replayed(entry.answer)
+        if entry.answer is not None and entry.open_removal is None:
+            return _replayed(entry)
         try:
             found = await resume(entry)
-        except WriteOutcomeUnknown:
-            raise
         except GatewayError as error:
+            if isinstance(error, WriteOutcomeUnknown) or write_outcome(error) == "applied":
+                raise
             raise _unseen(error) from error
         if found is None:
             return None
         answer = found.error or found.results
         await self._noted(self._ledger.complete(identity, answer))
-        return _replayed(answer)
+        return _replayed(replace(entry, answer=answer))
 
     async def _reread(self, identity: WriteIdentity) -> Entry | None:
         try:
@@ -311,6 +352,26 @@ def no_fence() -> WriteOutcomeUnknown:
     )
 
 
+def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
+    """The error of a write that was applied, and whose rows are anywhere."""
+    error = RowNumberUnknown(
+        "The write was applied, but its rows were moved or changed since, so their numbers are "
+        "unknown. Look at the worksheet, and do not send it again."
+    )
+    error.__cause__ = cause
+    return error
+
+
+def rows_unsettled(retry_seconds: int) -> QueueFull:
+    """The error of a write that was applied, and whose rows an open write may have moved."""
+    return QueueFull(
+        "The write was applied. The outcome of a later delete is not known yet, and it may have "
+        f"moved its rows. {_LOOK}",
+        outcome="applied",
+        retry_after_seconds=retry_seconds,
+    )
+
+
 def _check_same(identity: WriteIdentity, fingerprint: str) -> None:
     if fingerprint != identity.fingerprint:
         raise IdempotencyKeyReused(
@@ -320,7 +381,8 @@ def _check_same(identity: WriteIdentity, fingerprint: str) -> None:
         )
 
 
-def _replayed(answer: Answer) -> Settled:
+def _replayed(entry: Entry) -> Settled:
+    answer = number_unknown() if entry.is_moved else entry.answer or ()
     if isinstance(answer, GatewayError):
         answer.is_replayed = True
         raise answer

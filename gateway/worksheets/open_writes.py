@@ -1,15 +1,17 @@
 """Open writes that later ones must wait for: their late effect would change or move the rows.
 
 Rules: updates and deletes of a row wait for its open updates. All writes wait for an open removal
-of rows, and for an open upsert that adds rows. Creates that are open are in nobody's way.
+of rows, and for an open upsert that adds rows. Creates that are open are in nobody's way. An answer
+to a repeated request waits for an open removal that may have moved its rows.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, WriteOutcomeUnknown
 from gateway.google.sheets import Fence
+from gateway.worksheets.batch import removed_rows
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress
+from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress, rows_unsettled
 from gateway.worksheets.planning import Planned
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
@@ -61,14 +63,17 @@ class OpenWrites:
     async def _in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
         """Which of these writes have to wait, once all that can be settled is settled.
 
-        At most 2 reads and 1 write for each open write. An update cannot land after 185 s; of a
-        removal it must be known as long as records follow it.
+        At most 2 reads and 1 write for each open write. An update cannot land after 185 s; the
+        outcome of a removal must be known for the answers to earlier writes.
         """
         if self._lock.is_shared and not await self._settled_earlier(worksheet):
             return [True] * len(writes)
         still_open: list[OpenWrite] = []
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
-        self._open = [each for each in self._open if each.is_exclusive or each.sent_at >= late_from]
+        for each in [*self._open]:
+            if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
+                self._open.remove(each)
+                await self._ledger.settled(each.worksheet, each.fence, is_applied=False)
         for each in [*self._open]:
             if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
                 continue
@@ -92,10 +97,23 @@ class OpenWrites:
         self._lock.settled(worksheet.id, fence)
         settled = [each for each in self._open if each.fence == fence]
         self._open = [each for each in self._open if each.fence != fence]
+        await self._ledger.settled(worksheet.id, fence, is_applied=is_applied)
         if any(each.is_exclusive for each in settled):
-            await self._ledger.moved(worksheet.id, fence, is_applied=is_applied)
             worksheet.forget()
             worksheet.header.forget()
+
+    async def settle(self, worksheet: Worksheet, removal: OpenWrite) -> bool:
+        """Find out whether an open removal was applied. Raises QueueFull, `applied`."""
+        try:
+            is_applied = await self._fences.is_applied(
+                worksheet.id.spreadsheet, removal.fence, removal.sent_at
+            )
+        except WriteOutcomeUnknown as unknown:
+            raise rows_unsettled(self._fences.retry_seconds) from unknown
+        await self.settled(worksheet, removal.fence, is_applied=is_applied)
+        worksheet.forget()
+        worksheet.header.forget()
+        return is_applied
 
     async def _settled_earlier(self, worksheet: Worksheet) -> bool:
         """Settle what the last holder of the lock left open; False if nobody can say."""
@@ -113,7 +131,6 @@ class OpenWrites:
         except WriteOutcomeUnknown:
             return False
         await self.settled(worksheet, earlier.fence, is_applied=is_applied)
-        await self._ledger.moved(worksheet.id, earlier.fence, is_applied=is_applied)
         worksheet.forget()
         worksheet.header.forget()
         return True
@@ -122,6 +139,7 @@ class OpenWrites:
         """Note the writes of a batch whose outcome is open."""
         rows = frozenset(change.row for each in writes for change in each.changes)
         is_exclusive = any(each.is_exclusive for each in writes)
+        is_removal = any(map(removed_rows, writes))
         if rows or is_exclusive:
             self._open.append(
                 OpenWrite(
@@ -130,6 +148,7 @@ class OpenWrites:
                     sent_at=self._clock(),
                     updated_rows=rows,
                     is_exclusive=is_exclusive,
+                    is_removal=is_removal,
                 )
             )
 

@@ -17,10 +17,12 @@ from gateway.worksheets.fences import BURNT
 from tests.cluster.peers import Office, Peer, until
 from tests.cluster.redis_server import RedisServer
 from tests.postgres import PostgresServer
+from tests.storage.by_hand import execute
 from tests.worksheets.scripted_sheets import Cost
 
 LOST = WriteOutcomeUnknown("no answer")
 ONE_WRITE = Cost(0, 1)
+COUNT = "SELECT count(*) FROM row_removals"
 
 
 async def test_creates_of_all_processes_are_rows_of_their_own(office: Office) -> None:
@@ -337,3 +339,19 @@ async def test_a_damaged_end_is_unknown(office: Office) -> None:
 
     assert row == 7
     assert office.held_names()[3:] == ["Oslo", "Oslo", "Bern"]
+
+
+async def test_only_removals_are_noted_beside_the_lock(office: Office) -> None:
+    """Of an update in flight the lock's row has the fence; answers depend on removed rows."""
+    first, *_ = office.peers
+    counts: list[int] = []
+
+    def count() -> None:
+        counts.extend(row[0] for row in execute(office.database, COUNT))
+
+    first.sheets.before("apply", count)
+    await first.update(2, name="Texas")
+    first.sheets.before("apply", count)
+    await first.delete(3)
+
+    assert counts == [0, 1]

@@ -112,6 +112,10 @@ async def test_a_damaged_mark_of_the_pepper_is_reported(file: Path, sql: str) ->
             await store.pepper_mark()
 
 
+BATCH_FENCE = Fence(id=77, key="gw", token="removal")
+REMOVAL = Sending(None, 1, [], removed=[2], is_exclusive=True)
+OTHER = Sending(OTHER_IDENTITY, 7, ROWS, [7])
+
 BAD_RECORDS: Mapping[str, Sequence[str]] = {
     "fingerprint": [NOT_UTF8, BLOB],
     "worksheet": [NOT_UTF8, BLOB],
@@ -138,8 +142,10 @@ async def open_ones(database: Database, column: str, garbage: str) -> Sequence[O
     """The open writes that a restart finds; the damaged one has an unknown outcome."""
     clock = ManualClock()
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
-        await ledger.sending([Sending(IDENTITY, 5, ROWS, [5])], FENCE)
-        await ledger.sending([Sending(OTHER_IDENTITY, 7, ROWS, [7])], replace(FENCE, id=8))
+        await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
+        await ledger.sending(
+            WORKSHEET, [Sending(OTHER_IDENTITY, 7, ROWS, [7])], replace(FENCE, id=8)
+        )
     execute(database, f"UPDATE idempotency_records SET {column} = {garbage} WHERE scope = 's1'")  # noqa: S608
     with capture_logs() as logged:
         async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
@@ -256,14 +262,14 @@ async def test_a_write_with_a_damaged_record_is_not_sent_again(file: Path, colum
         *(("is_applied", garbage) for garbage in ("'x'", "2", BLOB)),
     ],
 )
-async def test_numbers_do_not_follow_a_damaged_removal(
+async def test_an_answer_from_before_a_damaged_removal_is_unknown(
     file: Path, column: str, garbage: str
 ) -> None:
-    """An answer from before it is unknown; one from after it is replayed."""
+    """Its rows may have moved; an answer from after the removal is replayed."""
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
         await ledger.completed([(IDENTITY, results(5))])
-        await ledger.moving(WORKSHEET, Fence(id=77, key="gw", token="removal"), [2])
-        await ledger.moved(WORKSHEET, Fence(id=77, key="gw", token="removal"), is_applied=True)
+        await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
+        await ledger.settled(WORKSHEET, BATCH_FENCE, is_applied=True)
         await ledger.completed([(OTHER_IDENTITY, results(6))])
         execute(file, f"UPDATE row_removals SET {column} = {garbage}")  # noqa: S608
         if column == "removed":
@@ -281,20 +287,45 @@ async def test_numbers_do_not_follow_a_damaged_removal(
         *(("worksheet", garbage) for garbage in (BLOB, NOT_UTF8, "'x'")),
     ],
 )
-async def test_a_damaged_open_removal_keeps_no_gateway_from_starting(
+async def test_a_damaged_open_batch_keeps_no_gateway_from_starting(
     file: Path, column: str, garbage: str
 ) -> None:
     """It is logged, and other open writes are found."""
     clock = ManualClock()
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
-        await ledger.moving(WORKSHEET, Fence(id=77, key="gw", token="removal"), [2])
-        await ledger.sending([Sending(OTHER_IDENTITY, 7, ROWS, [7])], replace(FENCE, id=8))
+        await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
+        await ledger.sending(
+            WORKSHEET, [Sending(OTHER_IDENTITY, 7, ROWS, [7])], replace(FENCE, id=8)
+        )
     execute(file, f"UPDATE row_removals SET {column} = {garbage}")  # noqa: S608
     with capture_logs() as logged:
         async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
             opened = ledger.open_writes
 
     assert [each.fence.id for each in opened] == [8]
+    assert [event["table"] for event in logged] == ["row_removals"]
+
+
+@pytest.mark.parametrize(
+    ("column", "garbage"),
+    [
+        *((column, text) for column in ("updated", "removed") for text in ("'x'", "'[0]'", BLOB)),
+        ("is_exclusive", "2"),
+    ],
+)
+async def test_all_writes_wait_for_a_batch_with_damaged_rows(
+    file: Path, column: str, garbage: str
+) -> None:
+    """Its fence tells whether it was applied."""
+    clock = ManualClock()
+    async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+        await ledger.sending(WORKSHEET, [Sending(None, 1, [], updated=[2])], BATCH_FENCE)
+    execute(file, f"UPDATE row_removals SET {column} = {garbage}")  # noqa: S608
+    with capture_logs() as logged:
+        async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+            (batch,) = ledger.open_writes
+
+    assert (batch.fence, batch.is_exclusive) == (BATCH_FENCE, True)
     assert [event["table"] for event in logged] == ["row_removals"]
 
 
@@ -306,7 +337,7 @@ async def test_a_damaged_size_deletes_no_records(file: Path, size: str, is_open:
     async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
         await ledger.completed([(OTHER_IDENTITY, results(6))])
         if is_open:
-            await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+            await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
         else:
             await ledger.completed([(IDENTITY, results(5))])
     execute(file, f"UPDATE idempotency_records SET size = {size} WHERE scope = 's1'")  # noqa: S608

@@ -20,7 +20,7 @@ from gateway.worksheets.idempotency import Sending
 from tests.access.watched import PLANS, Instant
 from tests.clock import ManualClock
 from tests.postgres import PASSWORD, PostgresServer, running_server
-from tests.storage.conftest import FENCE, IDENTITY, ROWS, results
+from tests.storage.conftest import FENCE, IDENTITY, ROWS, WORKSHEET, results
 from tests.storage.test_key_store import RECORD, active
 
 PATIENCE_SECONDS = 20.0
@@ -80,7 +80,7 @@ async def test_a_store_that_is_away_fails_as_a_locked_file(
         server.stop()
         with capture_logs() as logged:
             with pytest.raises(RecordsUnavailable) as unsent:
-                await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+                await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
             with pytest.raises(RecordsUnavailable) as unread:
                 await ledger.find("s1")
             with pytest.raises(KeysUnavailable):
@@ -102,7 +102,7 @@ async def test_a_restart_of_the_server_fails_no_request(
         await asyncio.gather(*(store.ping() for _ in range(5)))
         server.stop()
         server.start()
-        await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+        await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
         found = await active(store)
         entry = await ledger.find("s1")
 

@@ -21,17 +21,21 @@ from tests.storage.conftest import (
     IDENTITY,
     OTHER_IDENTITY,
     ROWS,
+    WORKSHEET,
     Unsendable,
     found_after_restart,
     results,
 )
+
+FIRST = Sending(IDENTITY, 5, ROWS)
+SECOND = Sending(OTHER_IDENTITY, 7, [["a"]])
 
 
 async def test_an_open_record_outlives_the_process(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """When the note is made everything in it is on disk, each value of its type."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])], FENCE)
     entry = await found_after_restart(database, clock)
 
     assert entry == Entry(fingerprint="f1", sent_at=clock(), first_row=5, rows=ROWS, fence=FENCE)
@@ -49,7 +53,7 @@ async def test_all_writes_of_a_group_are_noted_at_once(
 
         with pytest.raises(unsendable[0]) as failure:
             await ledger.sending(
-                [Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 6, ROWS)], FENCE
+                WORKSHEET, [Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 6, ROWS)], FENCE
             )
     assert failure.value.outcome == "not_applied"
     assert scopes(database) == set()
@@ -64,7 +68,7 @@ async def test_an_answer_is_kept_as_it_was(
     ledger: SqlLedger, database: Database, clock: ManualClock, answer: Answer
 ) -> None:
     """A completed record has the whole answer, and no cells beside it."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     await ledger.complete(IDENTITY, answer)
     entry = await found_after_restart(database, clock)
 
@@ -88,7 +92,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
 
 async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database) -> None:
     """What was not applied may be sent as if it never had been; others stay."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [FIRST, Sending(OTHER_IDENTITY, 7, ROWS)], FENCE)
     await ledger.drop(IDENTITY)
     await ledger.drop(replace(IDENTITY, scope="unknown"))
 
@@ -98,7 +102,7 @@ async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database
 
 async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: ManualClock) -> None:
     """Only its age changes; what was never noted stays so."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     before = await ledger.find("s1")
     clock.advance(60)
     await ledger.renew(IDENTITY)
@@ -115,9 +119,9 @@ async def test_a_write_that_is_sent_again_has_one_record(
 ) -> None:
     """The later sending replaces the earlier with all that belonged to it."""
     anew = replace(FENCE, id=8, token="t2")
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(200)
-    await ledger.sending([Sending(IDENTITY, 6, ROWS)], anew)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 6, ROWS)], anew)
 
     assert await ledger.find("s1") == Entry(
         fingerprint="f1", sent_at=clock(), first_row=6, rows=ROWS, fence=anew
@@ -126,7 +130,7 @@ async def test_a_write_that_is_sent_again_has_one_record(
 
 async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
     """What Google applies as one is proved by one fence."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     entries = [await ledger.find(scope) for scope in ("s1", "s2")]
 
     assert [entry and entry.fence for entry in entries] == [FENCE, FENCE]
@@ -134,7 +138,7 @@ async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
 
 async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Database) -> None:
     """Its answer is all there is to know, and the fence may be deleted."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6))])
     await ledger.complete(OTHER_IDENTITY, UpstreamError("misplaced", outcome="applied"))
     entries = [await ledger.find(scope) for scope in ("s1", "s2")]
@@ -146,7 +150,7 @@ async def test_completed_writes_have_their_answers(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """One note completes a group; what its requests note after it changes nothing."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.sending(WORKSHEET, [FIRST, SECOND], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6)), (OTHER_IDENTITY, results(8))])
     first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
     spoil(database)
@@ -165,7 +169,7 @@ async def test_writes_without_a_key_touch_no_database(
     """They pay nothing."""
     spoil(database)
     with capture_logs() as logged:
-        await ledger.sending([Sending(None, 5, [["a"]])], FENCE)
+        await ledger.sending(WORKSHEET, [Sending(None, 5, [["a"]])], FENCE)
         await ledger.completed([])
 
     assert logged == []
@@ -197,7 +201,7 @@ async def test_old_records_are_cleared_away_bit_by_bit(
     left = []
     for number in range(3):
         new = replace(IDENTITY, scope=f"new{number}")
-        await ledger.sending([Sending(new, 5, [["a"]])], FENCE)
+        await ledger.sending(WORKSHEET, [Sending(new, 5, [["a"]])], FENCE)
         left.append(len(scopes(database)) - number - 1)
 
     assert left == [PURGED_AT_LEAST + 5, 5, 0]
@@ -208,8 +212,8 @@ async def test_an_open_record_with_a_fence_never_ends(
 ) -> None:
     """Its fence tells at any time what became of it; without one a day is all it has."""
     proved = [replace(IDENTITY, scope=f"proved{number}") for number in range(3)]
-    await ledger.sending([Sending(identity, 5, ROWS) for identity in proved], FENCE)
-    await ledger.sending([Sending(OTHER_IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(identity, 5, ROWS) for identity in proved], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(OTHER_IDENTITY, 5, ROWS)], FENCE)
     take_fences(database, OTHER_IDENTITY.scope)
     clock.advance(10 * KEPT_SECONDS)
     await ledger.complete(IDENTITY, results(9))
@@ -236,7 +240,7 @@ async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
     spoil(database)
 
     with pytest.raises(kind) as unsent:
-        await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+        await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     with pytest.raises(kind) as unread:
         await ledger.find("s1")
     assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", unread_outcome)

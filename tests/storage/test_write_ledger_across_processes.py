@@ -20,13 +20,13 @@ async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock, seconds: float
 ) -> None:
     """When its call really left is not on disk, and the wall clock may have been set since."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(seconds)
     started_at = clock()
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
         clock.advance(20)
         entry = await later.find(IDENTITY.scope)
-        await later.sending([Sending(replace(IDENTITY, scope="s3"), 5, ROWS)], FENCE)
+        await later.sending(WORKSHEET, [Sending(replace(IDENTITY, scope="s3"), 5, ROWS)], FENCE)
         new = await later.find("s3")
 
     assert entry is not None
@@ -42,10 +42,12 @@ async def test_what_a_dead_process_left_open_is_known_at_the_start(
     odd = WorksheetId(spreadsheet="book", title="Q1/Q2 'x'")
     change = replace(IDENTITY, scope="change", worksheet=odd)
     other = replace(FENCE, id=8, token="t2")
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
-    await ledger.sending([Sending(change, 9, [[None, "b"]], [9])], other)
+    await ledger.sending(
+        WORKSHEET, [Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE
+    )
+    await ledger.sending(WORKSHEET, [Sending(change, 9, [[None, "b"]], [9])], other)
     await ledger.completed([(OTHER_IDENTITY, results(7))])
-    await ledger.sending([Sending(replace(IDENTITY, scope="earlier"), 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(replace(IDENTITY, scope="earlier"), 5, ROWS)], FENCE)
     take_fences(database, "earlier")
     clock.advance(10)
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
@@ -62,7 +64,7 @@ async def test_an_open_write_is_known_after_any_time(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """However long the gateway was down, its fence is there and tells the truth."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(30 * KEPT_SECONDS)
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
         entry = await later.find(IDENTITY.scope)
@@ -78,7 +80,7 @@ async def test_what_another_process_ended_is_open_no_more(
     ledger: SqlLedger, store: KeyStore, clock: ManualClock, *, is_dropped: bool
 ) -> None:
     """Its fence may be deleted, and its room is free."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     async with store.open_ledger(clock) as other:
         await other.find(IDENTITY.scope)
         if is_dropped:

@@ -14,7 +14,7 @@ from gateway.storage.write_records import BYTES_BESIDE
 from gateway.worksheets.idempotency import Sending
 from tests.clock import ManualClock
 from tests.storage.by_hand import allow, execute, refuse
-from tests.storage.conftest import FENCE, IDENTITY
+from tests.storage.conftest import FENCE, IDENTITY, WORKSHEET
 
 OLD_SCHEMA = """
 CREATE TABLE idempotency_records (
@@ -99,7 +99,9 @@ async def test_a_table_that_was_taken_over_takes_new_records(
     """No column of before is in their way, and a record of before is replaced as any other."""
     async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
         await ledger.sending(
-            [Sending(IDENTITY, 5, [["b"]]), Sending(replace(IDENTITY, scope="s3"), 6, [[1]])], FENCE
+            WORKSHEET,
+            [Sending(IDENTITY, 5, [["b"]]), Sending(replace(IDENTITY, scope="s3"), 6, [[1]])],
+            FENCE,
         )
         entries = [await ledger.find(scope) for scope in ("s1", "s3")]
 

@@ -16,7 +16,7 @@ from gateway.worksheets.idempotency import Entry, Rows, Sending
 from gateway.worksheets.writes import Results, WriteIdentity
 from tests.clock import ManualClock
 from tests.storage.by_hand import allow, execute, refuse, take_fences
-from tests.storage.conftest import FENCE, IDENTITY, results
+from tests.storage.conftest import FENCE, IDENTITY, WORKSHEET, results
 
 PER_KEY = 100_000
 TEXT = "x" * 2000
@@ -74,7 +74,7 @@ async def test_open_records_stay(small: SqlLedger, database: Database, clock: Ma
     """An open write may be there: of it nothing is forgotten, however little room is left. Of the
     others the newest stays."""
     opened = identity("open")
-    await small.sending([Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
+    await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
     await fill(small, clock, "k", 3)
     kept = set(stored(database))
     with pytest.raises(QueueFull) as refusal:
@@ -101,7 +101,7 @@ async def test_open_records_without_a_fence_end_with_their_day(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """Then there is room again for those of an earlier version, though nothing asked for them."""
-    await small.sending([Sending(identity("open"), 5, [["y" * PER_KEY]])], FENCE)
+    await small.sending(WORKSHEET, [Sending(identity("open"), 5, [["y" * PER_KEY]])], FENCE)
     take_fences(database, "open")
     clock.advance(KEPT_SECONDS - 1)
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
@@ -118,7 +118,7 @@ async def test_open_records_with_a_fence_take_room_until_they_are_settled(
 ) -> None:
     """They stay in the table, so they count there, also after a restart."""
     opened = identity("open")
-    await small.sending([Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
+    await small.sending(WORKSHEET, [Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
     clock.advance(KEPT_SECONDS)
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
         clock.advance(KEPT_SECONDS)
@@ -133,7 +133,7 @@ async def test_what_the_process_before_left_counts(
     small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """Open and completed records take the same room after a restart."""
-    await small.sending([Sending(identity("open", "a"), 5, [["y" * PER_KEY]])], FENCE)
+    await small.sending(WORKSHEET, [Sending(identity("open", "a"), 5, [["y" * PER_KEY]])], FENCE)
     await fill(small, clock, "b", 40)
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
         with pytest.raises(QueueFull):
@@ -167,7 +167,7 @@ async def test_long_texts_are_kept_as_digests(
     long = [letter * 50_000 for letter in "ab🏙"]
     own = identity("s", "k", *long)
     rows: Rows = [[long[0], "short", None, 1.5, long[1]], [TEXT, long[2]]]
-    await ledger.sending([Sending(own, 5, rows)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(own, 5, rows)], FENCE)
     open_size = stored(database)["s"]
     opened = await ledger.find("s", own.texts)
     shown = answer(long[2]) + answer(TEXT)
@@ -183,7 +183,7 @@ async def test_long_texts_are_kept_as_digests(
 async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
     """It is told apart by its fingerprint, and has none of the texts."""
     own = identity("s", "k", "a" * 5000)
-    await ledger.sending([Sending(own, 5, [["a" * 5000]])], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(own, 5, [["a" * 5000]])], FENCE)
     entry = await ledger.find("s", ["b" * 5000])
 
     assert entry is not None
@@ -195,7 +195,9 @@ async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
 ) -> None:
     """What could not be noted for the group is noted by the request that is answered."""
     first, second = identity("s1"), identity("s2")
-    await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["b"]])], FENCE)
+    await ledger.sending(
+        WORKSHEET, [Sending(first, 5, [["a"]]), Sending(second, 6, [["b"]])], FENCE
+    )
     refuse(database, "UPDATE")
     with capture_logs() as logged:
         await ledger.completed([(first, results(5)), (second, results(6))])

@@ -14,8 +14,8 @@ class FakeLedger:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.entries: dict[str, Entry] = {}
         self.calls: list[str] = []
-        self.moves: dict[Fence, tuple[Sequence[int], bool | None]] = {}
-        """The removed rows of each write that moves rows, and whether it was applied."""
+        self.batches: dict[Fence, tuple[Sequence[Sending], bool | None]] = {}
+        """What was noted of each batch, and whether it was applied."""
         self.trouble: Exception | None = None
         """Raised instead of noting anything."""
         self.cannot_read: Exception | None = None
@@ -32,10 +32,16 @@ class FakeLedger:
         if self.lack_of_room is not None:
             raise self.lack_of_room
 
-    async def sending(self, sendings: Sequence[Sending], fence: Fence) -> Collection[WriteIdentity]:
-        if self.trouble is not None and any(sending.identity for sending in sendings):
+    async def sending(
+        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+    ) -> Collection[WriteIdentity]:
+        if self.trouble is not None and sendings:
             raise self.trouble
-        for identity, first_row, rows, numbers in sendings:
+        noted = [each for each in sendings if each.updated or each.removed or each.is_exclusive]
+        if noted:
+            self.calls.append("noting")
+            self.batches[fence] = (noted, None)
+        for identity, first_row, rows, numbers, *_ in sendings:
             if identity is not None:
                 self.calls.append("sending")
                 self.entries[identity.scope] = Entry(
@@ -51,16 +57,9 @@ class FakeLedger:
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
         return ()
 
-    async def moving(
-        self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
-    ) -> None:
-        if self.trouble is not None:
-            raise self.trouble
-        self.calls.append("moving")
-        self.moves[fence] = (removed, None)
-
-    async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        self.moves[fence] = (self.moves[fence][0], is_applied)
+    async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        noted, _ = self.batches.get(fence, ((), None))
+        self.batches[fence] = (noted, is_applied)
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         for identity, answer in results:

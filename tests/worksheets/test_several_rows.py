@@ -315,7 +315,7 @@ async def test_deletes_by_filter_share_a_write(bench: Bench) -> None:
 
 
 async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench) -> None:
-    """Then the numbers of its record follow the rows."""
+    """Then its record is from before the removal."""
     await bench.look()
     identity = WriteIdentity(scope="s", fingerprint="f", worksheet=TARGET.worksheet, key_id="")
     rows = ({"name": "Denver"},)
@@ -325,7 +325,7 @@ async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench
     )
 
     assert [numbers_of(end) for end in ends] == [[3], [2]]
-    assert bench.ledger.calls[:3] == ["find", "completed", "moving"]
+    assert bench.ledger.calls[:3] == ["find", "completed", "noting"]
 
 
 async def test_kinds_do_not_mix(bench: Bench) -> None:
@@ -380,7 +380,7 @@ async def test_a_delete_without_an_answer_is_settled(bench: Bench, was_applied: 
 
     assert await carried_out(bench, Delete(row=3)) == []
     assert data(bench) == [BOSTON, AUSTIN]
-    assert [each[1] for each in bench.ledger.moves.values()] == [True]
+    assert [each[1] for each in bench.ledger.batches.values()] == [True]
 
 
 async def test_a_delete_that_broke_off_is_settled_first(bench: Bench) -> None:
@@ -390,7 +390,7 @@ async def test_a_delete_that_broke_off_is_settled_first(bench: Bench) -> None:
     await bench.create(name="Reno")
 
     assert isinstance(end, RuntimeError)
-    assert [each[1] for each in bench.ledger.moves.values()] == [True]
+    assert [each[1] for each in bench.ledger.batches.values()] == [True]
 
 
 async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) -> None:

@@ -99,9 +99,9 @@ async def ask(
             found = read(answer)
             asked = Asked(read=found, is_cut=asked.is_cut, asks=asked.asks + 1)
             pause_seconds = float(answer.headers.get("Retry-After", "1"))
-            may_repeat = (found.outcome == "unknown" and is_keyed) or (
-                found.outcome == "not_applied" and "Retry-After" in answer.headers
-            )
+            has_wait = "Retry-After" in answer.headers  # with `applied`: where its rows are
+            may_repeat = has_wait and (is_keyed or found.outcome == "not_applied")
+            may_repeat = may_repeat or (is_keyed and found.outcome == "unknown")
         if not may_repeat:
             break
         await asyncio.sleep(min(pause_seconds, patience.longest_pause_seconds))

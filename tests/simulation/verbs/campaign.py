@@ -34,9 +34,10 @@ from tests.simulation.fire.person import Person
 from tests.simulation.fire.stage import SETTINGS, WRITE_TIMEOUT_SECONDS, google, make_key
 from tests.simulation.fire.witness import Witness
 from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables, gateway_process
+from tests.simulation.verbs.answers import NUMBER_UNKNOWN
 from tests.simulation.verbs.clients import Clerk, work_all
 from tests.simulation.verbs.defects import Defect, Gateway, gateway_with
-from tests.simulation.verbs.entries import Entry, ListRead
+from tests.simulation.verbs.entries import ListRead, Repeat
 from tests.simulation.verbs.history import History
 from tests.simulation.verbs.operations import Draw, Mixture, seed_texts, titles
 from tests.simulation.verbs.verdict import judge
@@ -291,7 +292,7 @@ def _report(scene: Scene, clerks: Sequence[Clerk], seconds: float) -> Report:
                 "asked again": sum(entry.asks > 1 for entry in entries),
                 "cut off": sum(entry.is_cut for entry in entries),
                 "replays": sum(repeat.answer.is_replayed for repeat in repeats),
-                "replays with other numbers": _moved(entries),
+                "replays of rows that moved": _moved(repeats),
                 "lists": len(reads),
                 "lists judged": verdict.judged_lists,
                 "stale lists": sum(clerk.stale_reads for clerk in clerks),
@@ -302,8 +303,5 @@ def _report(scene: Scene, clerks: Sequence[Clerk], seconds: float) -> Report:
     )
 
 
-def _moved(entries: Sequence[Entry]) -> int:
-    return sum(
-        entry.repeat is not None and [*entry.repeat.answer.rows] != [*entry.answer.rows]
-        for entry in entries
-    )
+def _moved(repeats: Sequence[Repeat]) -> int:
+    return sum(repeat.answer.code == NUMBER_UNKNOWN for repeat in repeats)

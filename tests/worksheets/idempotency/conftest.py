@@ -41,7 +41,7 @@ class Google:
 
     async def perform(self) -> Results:
         self.sent += 1
-        await self._ledger.sending([Sending(TICKET, 5, [["Bern"]])], FENCE)
+        await self._ledger.sending(WORKSHEET, [Sending(TICKET, 5, [["Bern"]])], FENCE)
         await self.gate.wait()
         if self.write_error is not None:
             raise self.write_error

@@ -60,8 +60,7 @@ class WatchedLedger:
         self.is_found = asyncio.Event()
         self.sending = ledger.sending
         self.twins = ledger.twins
-        self.moving = ledger.moving
-        self.moved = ledger.moved
+        self.settled = ledger.settled
         self.completed = ledger.completed
         self.complete = ledger.complete
         self.renew = ledger.renew
@@ -83,8 +82,7 @@ class DyingLedger:
         self.check_room = ledger.check_room
         self.sending = ledger.sending
         self.twins = ledger.twins
-        self.moving = ledger.moving
-        self.moved = ledger.moved
+        self.settled = ledger.settled
         self.complete = ledger.complete
         self.renew = ledger.renew
         self.drop = ledger.drop
@@ -101,8 +99,7 @@ class ForgetfulLedger:
         self.check_room = ledger.check_room
         self.sending = ledger.sending
         self.twins = ledger.twins
-        self.moving = ledger.moving
-        self.moved = ledger.moved
+        self.settled = ledger.settled
         self.renew = ledger.renew
         self.drop = ledger.drop
 
@@ -120,6 +117,7 @@ def restarted(
     *,
     open_writes: Sequence[OpenWrite] = (),
     recorded: Callable[[], Collection[int]] = tuple,
+    writes: WriteSettings | None = None,
 ) -> RowService:
     """A service that has seen nothing yet, but for the open writes of an earlier process."""
 
@@ -129,7 +127,7 @@ def restarted(
     return RowService(
         sheets,
         cache=CacheSettings(),
-        writes=WriteSettings(),
+        writes=writes or WriteSettings(),
         api=ApiSettings(),
         clock=clock,
         ledger=ledger,

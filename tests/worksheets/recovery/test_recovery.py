@@ -373,7 +373,7 @@ async def test_an_open_write_without_a_fence_stays_unknown(
     repeat: Callable[[RowService], Awaitable[Settled]],
 ) -> None:
     """Nothing proves what became of a write of an earlier version: it is never sent again."""
-    await ledger.sending([Sending(TICKET, 5, [["Bern"]], [2])], Fence.random("gw"))
+    await ledger.sending(WORKSHEET, [Sending(TICKET, 5, [["Bern"]], [2])], Fence.random("gw"))
     take_fences(tmp_path / "keys.db", TICKET.scope)
     async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as later:
         service = restarted(sheets, later, clock, open_writes=later.open_writes)

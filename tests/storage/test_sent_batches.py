@@ -1,0 +1,489 @@
+"""Notes of sent batches: what a restart settles, and whose rows a removal moved or emptied."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from sqlalchemy import event, func, select
+
+from gateway.errors import HeaderChanged, UpstreamError
+from gateway.google.sheets import Fence
+from gateway.settings.database import Database
+from gateway.storage.key_store import KeyStore
+from gateway.storage.sent_batches import sent_batches
+from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_records import purge_removals
+from gateway.worksheets.idempotency import OpenWrite, Sending
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import number_only
+from tests.clock import ManualClock
+from tests.postgres import PostgresServer
+from tests.storage.by_hand import allow, execute, refuse
+from tests.storage.conftest import (
+    FENCE,
+    IDENTITY,
+    OTHER_IDENTITY,
+    ROWS,
+    WORKSHEET,
+    Unsendable,
+    results,
+)
+
+REMOVAL = Fence(id=77, key="gw", token="removal")
+SECOND = Fence(id=78, key="gw", token="second")
+OTHERS = WorksheetId(WORKSHEET.spreadsheet, "Others")
+
+
+def removal(*rows: int) -> Sequence[Sending]:
+    return [Sending(None, 1, [], removed=rows, is_exclusive=True)]
+
+
+def clearing(*rows: int) -> Sequence[Sending]:
+    return [Sending(None, 1, [], removed=rows)]
+
+
+def update(*rows: int) -> Sequence[Sending]:
+    return [Sending(None, 1, [], updated=rows)]
+
+
+async def remove(ledger: SqlLedger, *rows: int, fence: Fence = REMOVAL) -> None:
+    await ledger.sending(WORKSHEET, removal(*rows), fence)
+    await ledger.settled(WORKSHEET, fence, is_applied=True)
+
+
+async def clear(ledger: SqlLedger, *rows: int) -> None:
+    await ledger.sending(WORKSHEET, clearing(*rows), REMOVAL)
+    await ledger.settled(WORKSHEET, REMOVAL, is_applied=True)
+
+
+async def state(ledger: SqlLedger, scope: str = IDENTITY.scope) -> str:
+    """What later removals did to the rows of a record."""
+    entry = await ledger.find(scope)
+    assert entry is not None
+    if entry.open_removal is not None:
+        assert entry.open_removal.worksheet == WORKSHEET
+        return f"open {entry.open_removal.fence.id}"
+    return "moved" if entry.is_moved else "kept"
+
+
+async def tokens(ledger: SqlLedger) -> set[str]:
+    """The notes in the store."""
+    async with ledger._engine.connect() as connection:
+        return set(await connection.scalars(select(sent_batches.c.token)))
+
+
+async def count(ledger: SqlLedger) -> int:
+    async with ledger._engine.connect() as connection:
+        found = await connection.execute(select(func.count()).select_from(sent_batches))
+        return int(found.scalar_one())
+
+
+@contextmanager
+def commits(ledger: SqlLedger) -> Iterator[list[str]]:
+    """The transactions that change the store meanwhile."""
+    found: list[str] = []
+    engine, changes = ledger._engine.sync_engine, list[str]()
+
+    def executed(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        changes.append(statement.split()[0])
+
+    def committed(_: Any) -> None:
+        if not {*changes} <= {"SELECT"}:
+            found.append(" ".join(changes))
+        changes.clear()
+
+    event.listen(engine, "before_cursor_execute", executed)
+    event.listen(engine, "commit", committed)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", executed)
+        event.remove(engine, "commit", committed)
+
+
+@pytest.mark.parametrize("has_key", [False, True], ids=["without a key", "with a key"])
+async def test_a_batch_is_noted_in_one_commit(ledger: SqlLedger, *, has_key: bool) -> None:
+    """With the records of its writes, and with what became of the batch before it."""
+    identity = IDENTITY if has_key else None
+    await ledger.sending(WORKSHEET, update(2), FENCE)
+    with commits(ledger) as found:
+        await ledger.settled(WORKSHEET, FENCE, is_applied=True)
+        assert found == []
+        sendings = [Sending(identity, 5, ROWS, [5], updated=[5]), *update(9)]
+        await ledger.sending(WORKSHEET, sendings, SECOND)
+
+    assert len(found) == 1
+    assert await tokens(ledger) == {SECOND.token}
+    assert (await ledger.find(IDENTITY.scope) is not None) is has_key
+
+
+async def test_writes_that_only_append_have_no_note(ledger: SqlLedger) -> None:
+    """Without a key they cost nothing."""
+    with commits(ledger) as found:
+        await ledger.sending(WORKSHEET, [Sending(None, 5, ROWS)], FENCE)
+
+    assert found == []
+
+
+async def test_open_batches_outlive_the_process(
+    ledger: SqlLedger, database: Database, clock: ManualClock
+) -> None:
+    """A restart finds the rows of all that are open, and of no other batch."""
+    batches: Sequence[tuple[Sequence[Sending], OpenWrite]] = [
+        (update(7, 3), opened(clock, 1, rows={3, 7})),
+        (removal(2, 4), opened(clock, 2, is_exclusive=True, is_removal=True)),
+        (clearing(5, 8), opened(clock, 3, rows={5, 8}, is_removal=True)),
+        ([Sending(None, 1, [], is_exclusive=True)], opened(clock, 4, is_exclusive=True)),
+        ([*update(6), *update(9)], opened(clock, 5, rows={6, 9})),
+    ]
+    for sendings, batch in batches:
+        await ledger.sending(WORKSHEET, sendings, batch.fence)
+    for fence, is_applied in ((REMOVAL, True), (SECOND, False)):
+        await ledger.sending(WORKSHEET, update(10), fence)
+        await ledger.settled(WORKSHEET, fence, is_applied=is_applied)
+    await ledger.aclose()
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
+        found = later.open_writes
+        assert sorted(later.open_fences()) == [1, 2, 3, 4, 5]
+
+    assert found == [batch for _, batch in batches]
+
+
+def opened(
+    clock: ManualClock,
+    number: int,
+    *,
+    rows: set[int] | None = None,
+    is_exclusive: bool = False,
+    is_removal: bool = False,
+) -> OpenWrite:
+    return OpenWrite(
+        worksheet=WORKSHEET,
+        fence=Fence(id=number, key="gw", token=f"t{number}"),
+        sent_at=clock(),
+        updated_rows=frozenset(rows or ()),
+        is_exclusive=is_exclusive,
+        is_removal=is_removal,
+    )
+
+
+async def test_a_clean_stop_leaves_no_settled_note(
+    store: KeyStore, database: Database, clock: ManualClock
+) -> None:
+    """The next process has nothing to settle."""
+    async with store.open_ledger(clock) as ledger:
+        await ledger.sending(WORKSHEET, update(2), FENCE)
+        await ledger.settled(WORKSHEET, FENCE, is_applied=True)
+        assert await count(ledger) == 1
+
+    assert execute(database, "SELECT token FROM row_removals") == []
+
+
+async def test_the_fence_of_a_note_stays_as_long_as_the_note(
+    ledger: SqlLedger, clock: ManualClock
+) -> None:
+    """A process that is killed before the note is deleted must find it."""
+    await ledger.sending(WORKSHEET, update(2), FENCE)
+    await ledger.settled(WORKSHEET, FENCE, is_applied=True)
+    kept = await ledger.kept_fences([FENCE.id, SECOND.id])
+    assert [*ledger.open_fences()] == [FENCE.id]
+    await ledger.sending(WORKSHEET, update(3), SECOND)
+
+    assert [*ledger.open_fences()] == [SECOND.id]
+    assert kept == {FENCE.id}
+    assert await ledger.kept_fences([FENCE.id, SECOND.id]) == {SECOND.id}
+
+
+async def test_writes_that_another_process_sends_have_no_note(
+    postgres: PostgresServer, clock: ManualClock
+) -> None:
+    """Only a server is used by several; the rest of the batch is noted."""
+    twin = Sending(IDENTITY, 1, [], [4], removed=[4], is_exclusive=True)
+    async with (
+        KeyStore.open(postgres.new_database()) as store,
+        store.open_ledger(clock) as ledger,
+        store.open_ledger(clock) as other,
+    ):
+        await other.sending(WORKSHEET, [twin], SECOND)
+        await ledger.sending(WORKSHEET, [twin], FENCE)
+        alone = await tokens(ledger)
+        taken = await ledger.sending(WORKSHEET, [twin, *update(7)], REMOVAL)
+        (row,) = await noted(ledger, REMOVAL)
+
+    assert [*taken] == [IDENTITY]
+    assert alone == {SECOND.token}
+    assert row == ("[7]", "[]", False)
+
+
+async def noted(ledger: SqlLedger, fence: Fence) -> Sequence[tuple[Any, ...]]:
+    columns = (sent_batches.c.updated, sent_batches.c.removed, sent_batches.c.is_exclusive)
+    query = select(*columns).where(sent_batches.c.token == fence.token)
+    async with ledger._engine.connect() as connection:
+        return [tuple(row) for row in await connection.execute(query)]
+
+
+@pytest.mark.parametrize(
+    ("removed", "expected"),
+    [((7,), "moved"), ((8,), "kept"), ((2,), "moved"), ((6, 9), "moved"), ((9, 12), "kept")],
+)
+async def test_a_removal_at_or_above_a_row_moves_it(
+    ledger: SqlLedger, removed: Sequence[int], expected: str
+) -> None:
+    """One below leaves it where it is."""
+    await ledger.completed([(IDENTITY, results(3, 7))])
+    await remove(ledger, *removed)
+
+    entry = await ledger.find(IDENTITY.scope)
+    assert entry is not None
+    assert entry.answer == results(3, 7)
+    assert await state(ledger) == expected
+
+
+@pytest.mark.parametrize(("emptied", "expected"), [((7,), "moved"), ((2, 8), "kept")])
+async def test_a_clearing_concerns_its_rows_alone(
+    ledger: SqlLedger, emptied: Sequence[int], expected: str
+) -> None:
+    """All others keep their numbers."""
+    await ledger.completed([(IDENTITY, results(3, 7))])
+    await clear(ledger, *emptied)
+
+    assert await state(ledger) == expected
+
+
+async def test_any_of_several_removals_counts(ledger: SqlLedger) -> None:
+    """The last one may be below the row."""
+    await ledger.completed([(IDENTITY, results(7))])
+    await remove(ledger, 5)
+    await remove(ledger, 9, fence=SECOND)
+
+    assert await state(ledger) == "moved"
+
+
+async def test_an_update_is_no_removal(ledger: SqlLedger) -> None:
+    """It leaves rows where they are, open or applied."""
+    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending(WORKSHEET, update(7), FENCE)
+    assert await state(ledger) == "kept"
+    await ledger.settled(WORKSHEET, FENCE, is_applied=True)
+    await ledger.complete(OTHER_IDENTITY, results(3))
+
+    assert await state(ledger) == "kept"
+
+
+async def test_an_answer_waits_for_an_open_removal(ledger: SqlLedger) -> None:
+    """If it is not applied, the rows never moved."""
+    await ledger.completed([(IDENTITY, results(7)), (OTHER_IDENTITY, results(3))])
+    await ledger.sending(WORKSHEET, removal(5), REMOVAL)
+
+    assert await state(ledger) == f"open {REMOVAL.id}"
+    assert await state(ledger, OTHER_IDENTITY.scope) == "kept"
+    await ledger.settled(WORKSHEET, REMOVAL, is_applied=False)
+    assert await state(ledger) == "kept"
+
+
+@pytest.mark.parametrize("numbers", [(), (0, 0), (3, 0)], ids=["create", "zeros", "upsert"])
+async def test_rows_that_an_open_write_appends_may_be_anywhere_after_a_removal(
+    ledger: SqlLedger, numbers: Sequence[int]
+) -> None:
+    """No record says where it is."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], numbers)], FENCE)
+    await remove(ledger, 12)
+
+    assert await state(ledger) == "moved"
+
+
+async def test_open_updates_are_told_of_removals(ledger: SqlLedger) -> None:
+    """Like answers, by their numbers."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 9, [[], []], [7, 5])], FENCE)
+    await remove(ledger, 8)
+    before = await state(ledger)
+    await remove(ledger, 6, fence=SECOND)
+
+    assert (before, await state(ledger)) == ("kept", "moved")
+
+
+async def test_records_after_a_removal_know_of_it(ledger: SqlLedger) -> None:
+    """Of several that are kept for other records, too."""
+    await ledger.completed([(OTHER_IDENTITY, results(9))])
+    await remove(ledger, 2)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
+    assert await state(ledger) == "kept"
+    await remove(ledger, 3, fence=SECOND)
+    assert await state(ledger) == "moved"
+    await ledger.completed([(IDENTITY, results(6))])
+
+    assert await state(ledger) == "kept"
+    assert await state(ledger, OTHER_IDENTITY.scope) == "moved"
+
+
+async def test_other_worksheets_stay(ledger: SqlLedger) -> None:
+    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending(OTHERS, removal(2), REMOVAL)
+    opened = await state(ledger)
+    await ledger.settled(OTHERS, REMOVAL, is_applied=True)
+
+    assert [opened, await state(ledger)] == ["kept", "kept"]
+
+
+async def test_deletes_answer_with_numbers_of_before(ledger: SqlLedger) -> None:
+    """No later removal changes them, open or not."""
+    identity = replace(IDENTITY, removes_rows=True)
+    sending = Sending(identity, 1, [], [4, 7], removed=[4, 7], is_exclusive=True)
+    await ledger.sending(WORKSHEET, [sending], REMOVAL)
+    assert await state(ledger) == "kept"
+    await ledger.settled(WORKSHEET, REMOVAL, is_applied=True)
+    answer = (number_only(4), number_only(7))
+    await ledger.completed([(identity, answer)])
+    await remove(ledger, 2, fence=SECOND)
+    entry = await ledger.find(identity.scope)
+
+    assert entry is not None
+    assert (entry.answer, entry.is_moved) == (answer, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (HeaderChanged("It is in row 7.", row=7), "moved"),
+        (UpstreamError("misplaced", outcome="applied"), "kept"),
+        ((), "kept"),
+    ],
+    ids=["with a row", "without", "no rows"],
+)
+async def test_answers_without_a_row_stay(
+    ledger: SqlLedger, answer: HeaderChanged | UpstreamError | tuple[()], expected: str
+) -> None:
+    """Nothing in them can have moved."""
+    await ledger.complete(IDENTITY, answer)
+    await remove(ledger, 2)
+
+    assert await state(ledger) == expected
+
+
+async def test_removals_go_with_the_records_before_them(ledger: SqlLedger) -> None:
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
+    await remove(ledger, 2)
+    await remove(ledger, 3, fence=SECOND)
+    assert await count(ledger) == 2
+    await ledger.drop(IDENTITY)
+    await remove(ledger, 4, fence=FENCE)
+    assert await count(ledger) == 0
+
+
+async def test_a_batch_that_cannot_be_noted_is_refused(
+    ledger: SqlLedger, database: Database, unsendable: Unsendable
+) -> None:
+    """It may be in the store all the same: then it is deleted with the next commit."""
+    refuse(database, "INSERT", table="row_removals")
+    with pytest.raises(unsendable[0]) as failure:
+        await ledger.sending(WORKSHEET, update(2), REMOVAL)
+    allow(database, table="row_removals")
+    await ledger.complete(IDENTITY, results(7))
+
+    assert failure.value.outcome == "not_applied"
+    assert not ledger.open_fences()
+
+
+@pytest.mark.parametrize("is_applied", [True, False])
+async def test_rows_of_an_answer_made_while_a_removal_was_open_are_unknown_after_it(
+    ledger: SqlLedger, is_applied: bool
+) -> None:
+    """Nobody knows whether the rows had gone when it was looked for."""
+    await ledger.sending(WORKSHEET, removal(5), REMOVAL)
+    await ledger.complete(IDENTITY, results(7))
+    await ledger.complete(OTHER_IDENTITY, results(3))
+    await ledger.settled(WORKSHEET, REMOVAL, is_applied=is_applied)
+
+    assert await state(ledger) == ("moved" if is_applied else "kept")
+    assert await state(ledger, OTHER_IDENTITY.scope) == "kept"
+
+
+async def test_records_elsewhere_keep_no_removals(ledger: SqlLedger) -> None:
+    await ledger.complete(replace(IDENTITY, worksheet=OTHERS), results(7))
+    await remove(ledger, 2)
+    assert await count(ledger) == 0
+
+
+async def test_removals_are_purged_at_the_start(
+    ledger: SqlLedger, database: Database, clock: ManualClock
+) -> None:
+    """A worksheet of which no row is removed any more keeps none."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
+    await remove(ledger, 2)
+    await ledger.drop(IDENTITY)
+    assert await count(ledger) == 1
+    async with KeyStore.open(database) as store, store.open_ledger(clock):
+        pass
+    assert await count(ledger) == 0
+
+
+async def test_purges_walk_no_records(ledger: SqlLedger) -> None:
+    """They look them up in an index, as they come with every removal."""
+    query = purge_removals("book/Cities").compile(
+        dialect=ledger._engine.dialect, compile_kwargs={"literal_binds": True}
+    )
+    is_file = ledger._engine.dialect.name == "sqlite"
+    async with ledger._engine.connect() as connection:
+        if not is_file:  # it prefers to walk tables that are as short as these
+            await connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        explain = "EXPLAIN QUERY PLAN" if is_file else "EXPLAIN"
+        plan = (await connection.exec_driver_sql(f"{explain} {query}")).all()
+    steps = str(plan)
+    assert re.search("(?i)index[^,]* idempotency_records_by_removal", steps)
+    assert not is_file or "SCAN" not in steps
+
+
+async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
+    ledger: SqlLedger, database: Database, unsendable: Unsendable
+) -> None:
+    """This process knows it at once; no other removal is noted before it is stored."""
+    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending(WORKSHEET, removal(2), REMOVAL)
+    refuse(database, "UPDATE", table="row_removals")
+    await ledger.settled(WORKSHEET, REMOVAL, is_applied=True)
+    assert await state(ledger) == "moved"
+    assert [*ledger.open_fences()] == [REMOVAL.id]
+    with pytest.raises(unsendable[0]):  # records know one that is open
+        await ledger.sending(WORKSHEET, removal(3), SECOND)
+
+    allow(database, table="row_removals")
+    await remove(ledger, 9, fence=replace(SECOND, token="third"))
+    assert await state(ledger) == "moved"
+    assert not ledger.open_fences()
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_any_series_of_removals_leaves_true_answers(ledger: SqlLedger, seed: int) -> None:
+    """A record whose rows did not stay where they were is never taken for one whose rows did."""
+    random = Random(seed)  # noqa: S311
+    sheet = [f"row {number}" for number in range(40)]
+    noted: dict[str, tuple[str, int]] = {}
+    removals = 0
+    for step in range(25):
+        identity = replace(IDENTITY, scope=f"s{step}")
+        row = random.choice(sheet)
+        number = sheet.index(row) + 2
+        noted[identity.scope] = (row, number)
+        if random.random() < 0.5:
+            await ledger.complete(identity, results(number))
+        else:
+            sending = Sending(identity, number, [["a"]], [number])
+            await ledger.sending(WORKSHEET, [sending], FENCE)
+        gone = sorted(random.sample(range(len(sheet)), random.randint(0, 2)))
+        if not gone:
+            continue
+        fence = replace(REMOVAL, token=f"removal {step}")
+        await ledger.sending(WORKSHEET, removal(*(number + 2 for number in gone)), fence)
+        is_applied = random.random() < 0.3
+        await ledger.settled(WORKSHEET, fence, is_applied=is_applied)
+        if is_applied:
+            removals += 1
+            sheet = [each for number, each in enumerate(sheet) if number not in gone]
+        for scope, (text, told) in noted.items():
+            is_there = text in sheet and sheet.index(text) + 2 == told
+            assert await state(ledger, scope) == ("kept" if is_there else "moved")
+    assert removals

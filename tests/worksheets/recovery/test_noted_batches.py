@@ -1,0 +1,262 @@
+"""Batches without an Idempotency-Key that a killed process left: late copies overwrite nothing."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from gateway.errors import GatewayError, QueueFull, UpstreamAuth, UpstreamRefusal
+from gateway.google.sheets import Batch
+from gateway.query.where import parse_where
+from gateway.settings.model import WriteSettings
+from gateway.storage.key_store import KeyStore
+from gateway.storage.write_ledger import SqlLedger
+from gateway.table.tag import IfMatch, row_tag
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Write,
+)
+from tests.clock import ManualClock
+from tests.fakes import FakeSheets, FakeWorksheet
+from tests.worksheets.conftest import CITIES, TARGET
+from tests.worksheets.recovery.conftest import create, restarted
+from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
+
+LATE: Mapping[str, Any] = {"state": "late"}
+IS_DENVER = parse_where({"name": "Denver"})
+CHANGES: Mapping[str, Write] = {
+    "update": Update(row=3, fields=LATE),
+    "list": UpdateRows(rows=((3, LATE), (4, {"population": 5}))),
+    "filter": UpdateWhere(where=IS_DENVER, fields=LATE, max_rows=9),
+    "upsert": Upsert(keys=("name",), rows=({"name": "Denver", **LATE},)),
+    "upsert that adds": Upsert(
+        keys=("name",), rows=({"name": "Denver", **LATE}, {"name": "Reno", "state": "NV"})
+    ),
+}
+CLEARINGS: Mapping[str, Write] = {
+    "delete": Delete(row=3),
+    "delete by filter": DeleteWhere(where=IS_DENVER, max_rows=9),
+}
+DENVER = row_tag([str(name) for name in CITIES[0]], ["Denver", "CO", "715522"])
+MINE = Update(row=3, fields={"state": "mine"}, condition=IfMatch(frozenset({DENVER})))
+OTHER_ROW = Update(row=2, fields={"state": "other"})
+
+
+async def carried_out(service: RowService, write: Write) -> object:
+    if isinstance(write, Update):
+        return await service.update_row(TARGET, write)
+    assert not isinstance(write, Create)
+    return await service.write(TARGET, write)
+
+
+async def left(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, write: Write, *, clears: bool
+) -> Batch:
+    """The batch of a process that was killed just before Google applied it."""
+    sheets.before("apply", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await carried_out(restarted(sheets, ledger, clock, writes=settings(clears)), write)
+    (batch,) = sheets.batches
+    sheets.cost()
+    return batch
+
+
+def settings(clears: bool) -> WriteSettings:
+    return WriteSettings(delete="clear" if clears else "shift")
+
+
+Restart = Callable[[], Any]
+
+
+@pytest.fixture
+def restart(tmp_path: Path, sheets: ScriptedSheets, clock: ManualClock) -> Restart:
+    """Opens the next process's service, on the same store."""
+
+    @asynccontextmanager
+    async def opened(*, clears: bool = False) -> AsyncIterator[RowService]:
+        async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as later:
+            yield restarted(
+                sheets,
+                later,
+                clock,
+                open_writes=later.open_writes,
+                recorded=later.open_fences,
+                writes=settings(clears),
+            )
+
+    return opened
+
+
+def land_late(fake: FakeSheets, batch: Batch) -> None:
+    """Google applies the call of the killed process, unless its fence is used."""
+    with suppress(UpstreamRefusal):
+        fake.land(batch)
+
+
+@pytest.mark.parametrize(
+    ("write", "clears"),
+    [
+        *(pytest.param(write, False, id=name) for name, write in CHANGES.items()),
+        *(pytest.param(write, True, id=f"clearing {name}") for name, write in CLEARINGS.items()),
+        *(pytest.param(write, False, id=name) for name, write in CLEARINGS.items()),
+    ],
+)
+async def test_a_late_copy_overwrites_no_later_update(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+    restart: Restart,
+    write: Write,
+    *,
+    clears: bool,
+) -> None:
+    """An acknowledged conditional update stays, whenever the batch of the killed process lands."""
+    late = await left(sheets, ledger, clock, write, clears=clears)
+    async with restart() as service:
+        await service.update_row(TARGET, MINE)
+        land_late(fake, late)
+
+    assert [line[:2] for line in cities.lines()[1:]] == [
+        ["Boston", "MA"],
+        ["Denver", "mine"],
+        ["Austin", "TX"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["update", "list", "filter", "upsert"])
+async def test_only_the_noted_rows_wait(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, restart: Restart, name: str
+) -> None:
+    """Others and creates go on while Google cannot be asked, and settle nothing."""
+    await left(sheets, ledger, clock, CHANGES[name], clears=False)
+    async with restart() as service:
+        sheets.before("fence_tokens", UpstreamAuth("no token"))
+        with pytest.raises(QueueFull) as caught:
+            await service.update_row(TARGET, MINE)
+        await service.update_row(TARGET, OTHER_ROW)
+        created = await service.create_rows(TARGET, create(identity=None))
+        before = sheets.count("fence_tokens")
+        await service.update_row(TARGET, MINE)
+
+    assert (caught.value.outcome, before) == ("not_applied", 1)
+    assert created.results[0].row == 5
+
+
+async def test_a_note_holds_up_its_rows_for_the_longest_call_only(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    restart: Restart,
+) -> None:
+    """After that no copy can land, and the note is deleted."""
+    await left(sheets, ledger, clock, CHANGES["update"], clears=False)
+    async with restart() as service:
+        clock.advance(186)
+        await service.update_row(TARGET, MINE)
+        settled = sheets.count("fence_tokens")
+    async with restart() as service:
+        await service.update_row(TARGET, Update(row=3, fields={"state": "again"}))
+
+    assert (settled, sheets.count("fence_tokens")) == (0, 0)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_settled_note_costs_a_restart_one_read(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, restart: Restart, name: str
+) -> None:
+    """It is deleted with the next commit, which a kill may precede."""
+    await carried_out(restarted(sheets, ledger, clock), CHANGES[name])
+    sheets.cost()
+    async with restart() as service:
+        await service.update_row(TARGET, Update(row=3, fields={"state": "mine"}))
+        first = sheets.cost()
+        await service.update_row(TARGET, Update(row=3, fields={"state": "again"}))
+
+    assert (first, sheets.cost()) == (Cost(2, 1), Cost(1, 1))
+
+
+async def test_a_clean_stop_leaves_nothing_to_settle(
+    sheets: ScriptedSheets, clock: ManualClock, restart: Restart
+) -> None:
+    """The next process waits for no write."""
+    async with restart() as service:
+        await service.update_row(TARGET, Update(row=3, fields=LATE))
+    sheets.cost()
+    async with restart() as service:
+        await service.update_row(TARGET, Update(row=3, fields={"state": "mine"}))
+
+    assert sheets.cost() == Cost(1, 1)
+
+
+@contextmanager
+def commits_before(ledger: SqlLedger, sheets: ScriptedSheets) -> Iterator[list[int]]:
+    """The number of commits before each batch is sent."""
+    counts: list[int] = []
+    found: list[str] = []
+
+    def committed(_: object) -> None:
+        found.append("commit")
+
+    async def counted(apply: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        counts.append(len(found))
+        try:
+            return await apply(*arguments)
+        finally:
+            found.clear()
+
+    apply, engine = sheets.apply, ledger._engine.sync_engine
+    sheets.apply = lambda *arguments: counted(apply, *arguments)  # type: ignore[method-assign]
+    event.listen(engine, "commit", committed)
+    try:
+        yield counts
+    finally:
+        event.remove(engine, "commit", committed)
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        *([write] * 2 for write in CHANGES.values()),
+        [Update(row=3, fields=LATE), Update(row=3, fields={"state": "later"})],
+        [Delete(row=3), Delete(row=3)],
+    ],
+    ids=[*CHANGES, "updates", "deletes"],
+)
+async def test_a_batch_takes_one_commit(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, writes: Sequence[Write]
+) -> None:
+    """Before it is sent; the outcome of the one before it is stored with it, but for a removal."""
+    service = restarted(sheets, ledger, clock)
+    with commits_before(ledger, sheets) as counts:
+        for write in writes:
+            await carried_out(service, write)
+
+    # The outcome of a removal is stored at once; a batch that writes nothing is not sent.
+    expected = [1, 2] if isinstance(writes[0], Delete) else [1] * len(counts)
+    assert counts
+    assert counts == expected
+
+
+async def test_a_write_that_cannot_be_noted_is_not_sent(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
+) -> None:
+    """Without a note its late copy could overwrite a later update."""
+    async with ledger._engine.begin() as connection:
+        await connection.exec_driver_sql("DROP TABLE row_removals")
+    with pytest.raises(GatewayError) as failure:
+        await restarted(sheets, ledger, clock).update_row(TARGET, Update(row=3, fields=LATE))
+
+    assert failure.value.outcome == "not_applied"
+    assert not sheets.batches

@@ -7,6 +7,7 @@ moved or changed before they were seen have no number (`RowNumberUnknown`); none
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gateway.errors import (
     GatewayError,
@@ -36,7 +37,7 @@ from gateway.worksheets.planning import (
     create_results,
     told_if_new,
 )
-from gateway.worksheets.position import at_the_end, holds, searched
+from gateway.worksheets.position import at_the_end, holds, located
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
@@ -129,7 +130,7 @@ class AppliedReader:
         is_found = not is_lost and None not in placed
         if creates and not is_found:
             header, placed = await self._located(
-                worksheet, creates, sent.after_row, sheet_id=sent.sheet_id
+                worksheet, creates, sent.after_row + 1, sheet_id=sent.sheet_id
             )
         outcomes, patches = await self.scheduler.build(
             _outcomes_and_patches(writes, sent, header, (blocks, beside), placed, is_lost=is_lost)
@@ -159,22 +160,27 @@ class AppliedReader:
         self,
         worksheet: Worksheet,
         creates: Sequence[Rows],
-        after_row: int,
+        first_row: int,
         *,
+        below: int = 0,
         sheet_id: int | None = None,
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """The rows of applied creates, by their content. 1 read; 2 more if they moved up.
 
-        Each answer has their header with them. `sheet_id` is the tab that they were written to, if
-        it is known.
+        They come one after another from `first_row` on if nobody wrote meanwhile; `below` others
+        were appended below them. Each answer has their header with them. `sheet_id` is the tab that
+        they were written to, if it is known.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
+        start = max(FIRST_DATA_ROW, first_row - 1)
         with suppress(UpstreamRefusal):  # the grid ends above
-            ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, after_row)]
+            ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
-            placed = await self.scheduler.build(_placed(view.blocks[1], creates, searched))
-            if None not in placed or after_row < FIRST_DATA_ROW:
+            find = partial(located, expected=first_row - start, below=below)
+            placed = await self.scheduler.build(_placed(view.blocks[1], creates, find))
+            is_end_seen = sum(map(any, view.blocks[1].texts)) >= below + sum(map(len, creates))
+            if None not in placed or is_end_seen:
                 _saw(worksheet, view, placed)
                 return _header(view), placed
         async with explaining(self.sheets, id_):
@@ -182,7 +188,7 @@ class AppliedReader:
                 spreadsheet, a1.rows_from(id_.title, FIRST_DATA_ROW), render=Render.TYPED
             )
             own_area(id_, values.range)
-            firsts = await self.scheduler.build(searched(values.cells, creates))
+            firsts = await self.scheduler.build(at_the_end(values.cells, creates, below=below))
             found = [
                 a1.rows_between(id_.title, first, first + len(rows) - 1)
                 for at, rows in zip(firsts, creates, strict=True)
@@ -200,7 +206,7 @@ class AppliedReader:
             if at is None:
                 moved.append(None)
             else:
-                moved += await self.scheduler.build(_placed(next(blocks), [rows], searched))
+                moved += await self.scheduler.build(_placed(next(blocks), [rows], at_the_end))
         placed = moved
         _saw(worksheet, view, placed)
         return _header(view), placed
@@ -227,8 +233,8 @@ class AppliedReader:
 
     async def _recorded_create(self, worksheet: Worksheet, create: Create, entry: Entry) -> Results:
         """The rows of an applied create. 1 to 3 reads."""
-        after_row = max(entry.first_row - 1, 1)
-        header, (at,) = await self._located(worksheet, [entry.rows], after_row)
+        below = max(0, -max(entry.numbers, default=-1) - 1)
+        header, (at,) = await self._located(worksheet, [entry.rows], entry.first_row, below=below)
         if at is None:
             raise number_unknown()
         try:
@@ -280,13 +286,17 @@ class AppliedReader:
 
     async def _recorded_upsert(self, worksheet: Worksheet, upsert: Upsert, entry: Entry) -> Results:
         """The rows of an applied upsert: those that it found, and those that it added."""
-        numbers = [row or None for row in entry.numbers] or [None] * len(upsert.rows)
+        numbers = [row if row > 0 else None for row in entry.numbers or [0] * len(upsert.rows)]
         new = [at for at, row in enumerate(numbers) if row is None]
         old = [at for at, row in enumerate(numbers) if row is not None]
         created: list[Written] = []
         updated: list[Written] = []
         if new:
-            part = replace(entry, numbers=(), rows=[entry.rows[at] for at in new])
+            part = replace(
+                entry,
+                numbers=[entry.numbers[at] for at in new] if entry.numbers else (),
+                rows=[entry.rows[at] for at in new],
+            )
             create = Create(rows=tuple(upsert.rows[at] for at in new), access=upsert.access)
             created = [*await self._recorded_create(worksheet, create, part)]
         if old:

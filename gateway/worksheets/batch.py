@@ -249,28 +249,35 @@ def removed_rows(planned: Planned) -> Sequence[int]:
     return ()
 
 
-def sending_of(planned: Planned, after_row: int) -> Sending:
-    """What is noted of a write: its rows, and with an identity the cells that it writes.
+def sendings_of(writes: Sequence[Planned], after_row: int) -> Sequence[Sending]:
+    """What is noted of the writes of a batch: rows, and with an identity the cells.
 
-    Rows that it appends have no number yet: 0.
+    Rows that it appends have no number yet. They are counted from the end: the last one is -1.
     """
-    rows: list[Sequence[Stored]] = []
-    numbers: list[int] = []
-    changed = [change.row for change in planned.changes]
-    for slot in planned.slots if planned.identity is not None else ():
-        if isinstance(slot, int):
-            rows.append(planned.created.rows[slot] if planned.created else [])
-            numbers.append(0)
-        else:
-            rows.append(slot.cells if isinstance(slot, RowChange) else [])
-            numbers.append(slot.row)
-    removed = removed_rows(planned)
-    return Sending(
-        planned.identity,
-        first_row=after_row + 1,
-        rows=rows,
-        numbers=numbers if any(numbers) else [*planned.removed, *changed],
-        updated=() if removed else changed,
-        removed=removed,
-        is_exclusive=planned.is_exclusive,
-    )
+    sendings: list[Sending] = []
+    first_row, left = after_row + 1, sum(len(each.created.rows) for each in writes if each.created)
+    for planned in writes:
+        rows: list[Sequence[Stored]] = []
+        numbers: list[int] = []
+        new = planned.created.rows if planned.created else ()
+        for slot in planned.slots if planned.identity is not None else ():
+            if isinstance(slot, int):
+                rows.append(new[slot])
+                numbers.append(slot - left)
+            else:
+                rows.append(slot.cells if isinstance(slot, RowChange) else [])
+                numbers.append(slot.row)
+        changed = [change.row for change in planned.changes]
+        removed = removed_rows(planned)
+        sending = Sending(
+            planned.identity,
+            first_row=first_row,
+            rows=rows,
+            numbers=numbers or [*planned.removed, *changed],
+            updated=() if removed else changed,
+            removed=removed,
+            is_exclusive=planned.is_exclusive,
+        )
+        sendings.append(sending)
+        first_row, left = first_row + len(new), left - len(new)
+    return sendings

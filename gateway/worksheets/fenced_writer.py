@@ -65,7 +65,7 @@ from gateway.worksheets.batch import (
     removed_rows,
     requests_of,
     rows_around,
-    sending_of,
+    sendings_of,
 )
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.header_cache import SheetExtent
@@ -527,8 +527,14 @@ class FencedWriter:
         self, worksheet: WorksheetId, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Note the writes that change rows or have an Idempotency-Key; without it none is sent."""
-        noted = [each for each in plan.writes if each.identity is not None or self._has_note(each)]
-        sendings = [sending_of(each, plan.after_row) for each in noted]
+        pairs = [
+            (each, sending)
+            for each, sending in zip(
+                plan.writes, sendings_of(plan.writes, plan.after_row), strict=True
+            )
+            if each.identity is not None or self._has_note(each)
+        ]
+        noted, sendings = [each for each, _ in pairs], [sending for _, sending in pairs]
         if self._lock.is_shared:  # of other changes it has the fence
             sendings = [
                 each if each.removed else each._replace(updated=(), is_exclusive=False)

@@ -43,6 +43,7 @@ Answer = Results | GatewayError
 class Sending(NamedTuple):
     """A write about to be sent, with its first row or one above; no identity, no record.
 
+    Negative `numbers` are of rows that it appends, from the end of the sheet: -1 is the last one.
     `updated` and `removed` are the rows that it changes, and removes or empties, by their numbers
     of before. `is_exclusive`: no other write of the worksheet may be sent while its outcome is
     open, because it moves rows or adds them by key. None of the three: it only appends rows.
@@ -106,7 +107,7 @@ class Entry:
     @property
     def is_at_end(self) -> bool:
         """True if rows that it appends have no number yet."""
-        return self.answer is None and (not self.numbers or 0 in self.numbers)
+        return self.answer is None and min(self.numbers, default=0) <= 0
 
 
 class Ledger(Protocol):

@@ -1,7 +1,8 @@
 """Position of created rows that are known to be applied, by their cells.
 
 Rules: content is compared only here, and only for rows of which a fence proved that they were
-written. An ambiguous position is unknown; it is never guessed.
+written. They are where they had to land, or at the end of the sheet; anywhere else equal rows prove
+nothing, and the position is unknown.
 """
 
 import math
@@ -15,11 +16,13 @@ Cells = Sequence[Sequence[Value]]
 Rows = Sequence[Sequence[Stored]]
 
 
-def at_the_end(lines: Cells, creates: Sequence[Rows]) -> Work[Sequence[int | None]]:
-    """The index of the first row of each create, in lines that were seen as they were appended.
+def at_the_end(
+    lines: Cells, creates: Sequence[Rows], *, below: int = 0
+) -> Work[Sequence[int | None]]:
+    """The index of the first row of each create, if they are the last lines; else None.
 
-    They are the last lines with a value in their columns: array formulas may fill others down to
-    the end of the grid. If these are others, the rows are searched.
+    `below`: how many other rows their batch appended below them. They are the last lines with a
+    value in their columns: array formulas may fill others down to the end of the grid.
     """
     rows = [row for each in creates for row in each]
     columns: set[int] = set()
@@ -28,25 +31,28 @@ def at_the_end(lines: Cells, creates: Sequence[Rows]) -> Work[Sequence[int | Non
         columns.update(at for at, value in enumerate(row) if value is not None)
     count = len(lines)
     while count:
-        yield len(lines[count - 1])
-        if not _is_blank([cell for at, cell in enumerate(lines[count - 1]) if at in columns]):
+        line = lines[count - 1]
+        yield len(line)
+        if not _is_blank(line if below else [line[at] for at in columns if at < len(line)]):
             break
         count -= 1
-    first = count - len(rows)
+    first = count - below - len(rows)
     if first >= 0 and (yield from _is_at(lines, first, rows)):
         return _stacked(first, creates)
-    return (yield from searched(lines, creates))
+    return [None] * len(creates)
 
 
-def searched(lines: Cells, creates: Sequence[Rows]) -> Work[Sequence[int | None]]:
-    """The index of the first row of each create, in lines seen later; None if it is ambiguous."""
-    together = yield from _only_place(lines, [row for each in creates for row in each])
-    if together is not None:
-        return _stacked(together, creates)
-    places: list[int | None] = []
-    for rows in creates:
-        places.append((yield from _only_place(lines, rows)))
-    return places
+def located(
+    lines: Cells, creates: Sequence[Rows], *, expected: int, below: int
+) -> Work[Sequence[int | None]]:
+    """The same in lines that are seen later; `expected` is their index if nobody wrote meanwhile.
+
+    Rows below the expected ones were appended since. Rows elsewhere that are equal are no proof.
+    """
+    rows = [row for each in creates for row in each]
+    if 0 <= expected <= len(lines) - len(rows) and (yield from _is_at(lines, expected, rows)):
+        return _stacked(expected, creates)
+    return (yield from at_the_end(lines, creates, below=below))
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
@@ -64,17 +70,6 @@ def _stacked(first: int, creates: Sequence[Rows]) -> Sequence[int]:
         firsts.append(first)
         first += len(rows)
     return firsts
-
-
-def _only_place(lines: Cells, rows: Rows) -> Work[int | None]:
-    """The only index at which the rows are; None if there is none, or several."""
-    found: int | None = None
-    for at in range(len(lines) - len(rows) + 1):
-        if (yield from _is_at(lines, at, rows)):
-            if found is not None:
-                return None
-            found = at
-    return found
 
 
 def _is_at(lines: Cells, first: int, rows: Rows) -> Work[bool]:

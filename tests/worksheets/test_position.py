@@ -7,7 +7,7 @@ import pytest
 from gateway.google.sheets import Value
 from gateway.table.record import Stored
 from gateway.table.steps import finish
-from gateway.worksheets.position import at_the_end, holds, searched
+from gateway.worksheets.position import at_the_end, holds, located
 
 A, B = [["a"]], [["b", None, 1]]
 
@@ -22,7 +22,7 @@ A, B = [["a"]], [["b", None, 1]]
         pytest.param([["a"], ["", "=formula"]], [A], [0], id="an-array-formula-below"),
         pytest.param([["a"], ["a", 0], ["", 0]], [A], [1], id="array-formula-and-an-equal-row"),
         pytest.param([["a", "", 7], ["b", "f", 1.0]], [A, B], [0, 1], id="formulas-beside"),
-        pytest.param([["a"], ["a"], ["x"]], [A], [None], id="two-and-neither-last"),
+        pytest.param([["a"], ["x"]], [A], [None], id="not-last"),
         pytest.param([["x"]], [A], [None], id="nowhere"),
         pytest.param([], [A], [None], id="nothing"),
     ],
@@ -32,26 +32,31 @@ def test_rows_in_the_answer_of_their_write(
     creates: Sequence[Sequence[Sequence[Stored]]],
     firsts: list[int | None],
 ) -> None:
-    """They are the last rows with a value, or else the only ones that are equal."""
+    """They are the last rows with a value in their columns, or nobody knows where they are."""
     assert list(finish(at_the_end(lines, creates))) == firsts
 
 
 @pytest.mark.parametrize(
-    ("lines", "creates", "firsts"),
+    ("lines", "creates", "below", "firsts"),
     [
-        pytest.param([["x"], ["a"], ["y"]], [A], [1], id="only-one"),
-        pytest.param([["a"], ["a"]], [A], [None], id="two"),
-        pytest.param([["b", "", 1], ["x"], ["a"]], [A, B], [2, 0], id="moved-apart"),
-        pytest.param([["a"], ["b", "", 1], ["a"]], [A, B], [0, 1], id="only-one-block"),
+        pytest.param([["x"], ["a"], ["y"]], [A], 0, [1], id="rows-appended-since"),
+        pytest.param([["x"], ["a"], ["a"]], [A], 0, [1], id="an-equal-row-appended-since"),
+        pytest.param([["x"], ["y"], ["a"]], [A], 0, [2], id="a-row-inserted-above"),
+        pytest.param([["a"]], [A], 0, [0], id="a-row-deleted-above"),
+        pytest.param([["a"], ["b"], ["c"]], [A], 2, [0], id="others-of-its-batch-below"),
+        pytest.param([["x"], ["y"], ["a"], ["z"]], [A], 0, [None], id="equal-elsewhere"),
+        pytest.param([["a"], ["x"]], [A], 0, [None], id="equal-above"),
+        pytest.param([["x"], ["b", "", 1], ["y"], ["a"]], [A, B], 0, [None, None], id="apart"),
     ],
 )
 def test_rows_seen_later(
     lines: Sequence[Sequence[Value]],
     creates: Sequence[Sequence[Sequence[Stored]]],
+    below: int,
     firsts: list[int | None],
 ) -> None:
-    """A position is told only if there is one; of equal rows none is guessed."""
-    assert list(finish(searched(lines, creates))) == firsts
+    """They are where they had to land, or at the end: equal rows anywhere else prove nothing."""
+    assert list(finish(located(lines, creates, expected=1, below=below))) == firsts
 
 
 @pytest.mark.parametrize(

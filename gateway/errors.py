@@ -25,7 +25,7 @@
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
     ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030 · QueueFull 5031
     │                           LookOutdated 5031 · KeysUnavailable 5031 · RecordsUnavailable 5031
-    │                           ShuttingDown 5032
+    │                           ShuttingDown 5032 · MetadataFull 5034
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
@@ -335,6 +335,12 @@ class LookOutdated(QueueFull):
 
 class ShuttingDown(TemporarilyUnavailable):
     code = 5032
+
+
+class MetadataFull(TemporarilyUnavailable):
+    """The spreadsheet's developer metadata has no room for the fence of a write."""
+
+    code, name = 5034, "MetadataFull"
 
 
 class UpstreamTimeout(GatewayError):

@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
 from gateway.google.sheets import (
+    MAX_METADATA_CHARACTERS,
     Batch,
     Block,
     Change,
@@ -121,6 +122,8 @@ class FakeSheets:
     def __init__(self, *, repeatable_ids: bool = False) -> None:
         self.worksheets: list[FakeWorksheet] = []
         self.fences: list[Fence] = []
+        self.metadata_room = MAX_METADATA_CHARACTERS
+        """The characters of keys and values that the spreadsheet's metadata may have."""
         self._repeatable_ids = repeatable_ids
 
     def add(
@@ -177,8 +180,10 @@ class FakeSheets:
         """Apply a copy of a batch that comes late."""
         self.apply_now(BOOK, batch)
 
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
-        await _turn(lambda: self._put_fence(spreadsheet, fence))
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
+        await _turn(lambda: self._put_fences(spreadsheet, fences, forgotten))
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         ids = {fence.id for fence in fences}
@@ -187,8 +192,8 @@ class FakeSheets:
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         return await _turn(lambda: [each.token for each in self.fences if each.id == fence_id])
 
-    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
-        return await _turn(lambda: [each.id for each in self.fences if each.key == key])
+    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
+        return await _turn(lambda: [each for each in self.fences if key in (None, each.key)])
 
     def _listed(self, spreadsheet: str) -> list[WorksheetProperties]:
         _check_spreadsheet(spreadsheet)
@@ -210,9 +215,8 @@ class FakeSheets:
         _check_spreadsheet(spreadsheet)
         worksheet = next((e for e in self.worksheets if e.sheet_id == batch.sheet_id), None)
         before, first = self.fences, len(batch.forgotten)
-        self.fences = [each for each in before if each.id not in batch.forgotten]
         try:
-            self._put_fence(spreadsheet, batch.fence, request=first)
+            self._put_fences(spreadsheet, [batch.fence], batch.forgotten)
             for index, change in enumerate(batch.changes, start=first + 1):
                 _check_change(worksheet, change, f"Invalid requests[{index}]", batch.sheet_id)
         except UpstreamRefusal:
@@ -223,13 +227,21 @@ class FakeSheets:
                 _change(worksheet, change)
         return self._view(spreadsheet, batch.ranges)
 
-    def _put_fence(self, spreadsheet: str, fence: Fence, *, request: int = 0) -> None:
+    def _put_fences(
+        self, spreadsheet: str, fences: Sequence[Fence], forgotten: Sequence[int]
+    ) -> None:
+        """All of the fences or none; assumed: room is looked at before ids, one by one."""
         _check_spreadsheet(spreadsheet)
-        if not self._repeatable_ids and any(each.id == fence.id for each in self.fences):
-            raise UpstreamRefusal(
-                f"Invalid requests[{request}].createDeveloperMetadata: id {fence.id} is used"
-            )
-        self.fences.append(fence)
+        after = [each for each in self.fences if each.id not in forgotten]
+        for request, fence in enumerate(fences, start=len(forgotten)):
+            place = f"Invalid requests[{request}].createDeveloperMetadata"
+            size = sum(len(each.key) + len(each.token) for each in [*after, fence])
+            if size > self.metadata_room:
+                raise UpstreamRefusal(f"{place}: {size} characters are too many")
+            if not self._repeatable_ids and any(each.id == fence.id for each in after):
+                raise UpstreamRefusal(f"{place}: id {fence.id} is used")
+            after.append(fence)
+        self.fences = after
 
     def _read(self, spreadsheet: str, range_: str, render: Render) -> Values:
         worksheet, box = self._find(spreadsheet, range_)

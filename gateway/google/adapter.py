@@ -295,12 +295,12 @@ class GoogleSheets:
             send_until=batch.send_until,
         )
 
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
-        await self._call(
-            DONE,
-            spreadsheet,
-            lambda gspread: gspread.batch_update(spreadsheet, {"requests": [creation(fence)]}),
-        )
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
+        deletions = [deletion(each, fences[0].key) for each in forgotten]
+        body = {"requests": [*deletions, *map(creation, fences)]}
+        await self._call(DONE, spreadsheet, lambda gspread: gspread.batch_update(spreadsheet, body))
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         body = {"requests": [deletion(fence.id, fence.key) for fence in fences]}
@@ -310,9 +310,13 @@ class GoogleSheets:
         found = await self._metadata(spreadsheet, {"metadataId": fence_id})
         return [each.developer_metadata.metadata_value for each in found]
 
-    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
-        found = await self._metadata(spreadsheet, {"metadataKey": key})
-        return [each.developer_metadata.metadata_id for each in found]
+    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
+        lookup = {"locationType": "SPREADSHEET"} if key is None else {"metadataKey": key}
+        found = [each.developer_metadata for each in await self._metadata(spreadsheet, lookup)]
+        return [
+            Fence(id=each.metadata_id, key=each.metadata_key, token=each.metadata_value)
+            for each in found
+        ]
 
     async def _metadata(
         self, spreadsheet: str, lookup: Mapping[str, object]

@@ -80,9 +80,13 @@ class ForwardingSheets:
             spreadsheet, lambda sheets: sheets.apply(spreadsheet, batch), is_write=True
         )
 
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
         await self.forward(
-            spreadsheet, lambda sheets: sheets.put_fence(spreadsheet, fence), is_write=True
+            spreadsheet,
+            lambda sheets: sheets.put_fence(spreadsheet, *fences, forgotten=forgotten),
+            is_write=True,
         )
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
@@ -95,9 +99,9 @@ class ForwardingSheets:
             spreadsheet, lambda sheets: sheets.fence_tokens(spreadsheet, fence_id), is_write=False
         )
 
-    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.fence_ids(spreadsheet, key), is_write=False
+            spreadsheet, lambda sheets: sheets.find_fences(spreadsheet, key), is_write=False
         )
 
     async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:

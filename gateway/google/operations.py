@@ -110,6 +110,7 @@ class Applied(msgspec.Struct, rename="camel"):
 
 class Metadata(msgspec.Struct, rename="camel"):
     metadata_id: int
+    metadata_key: str = ""
     metadata_value: str = ""
 
 
@@ -362,7 +363,7 @@ APPLY = ApiCall(
 )
 FIND_METADATA = ApiCall(
     is_write=False,
-    fields="matchedDeveloperMetadata.developerMetadata(metadataId,metadataValue)",
+    fields="matchedDeveloperMetadata.developerMetadata(metadataId,metadataKey,metadataValue)",
     decode=_at_once(FoundMetadata, lambda found: found.matched_developer_metadata),
 )
 DONE = ApiCall(is_write=True, fields="spreadsheetId", decode=_at_once(Done, lambda _: None))

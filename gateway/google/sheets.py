@@ -94,13 +94,19 @@ class WorksheetProperties:
 MAX_FENCE_ID = 2**31 - 1
 """Google takes it as a signed integer of 32 bits."""
 
+MAX_METADATA_CHARACTERS = 30_000
+"""Keys and values of the metadata of a spreadsheet, without those of its worksheets."""
+
+_MADE_AT = re.compile(r"([0-9a-f]{8})\.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fence:
     """Developer metadata that a write leaves in its spreadsheet: proof that it was applied.
 
     `id` is 1 to `MAX_FENCE_ID`, unique in the spreadsheet. `key` is the same for all fences of a
-    gateway, `token` the write's own.
+    gateway, `token` the write's own; it begins with the time at which the fence was made. Fences of
+    one key have the same length, so that one can take the place of another.
     """
 
     id: int
@@ -108,9 +114,22 @@ class Fence:
     token: str
 
     @classmethod
-    def random(cls, key: str) -> Self:
-        """A fence that no other write has."""
-        return cls(id=1 + secrets.randbelow(MAX_FENCE_ID), key=key, token=secrets.token_urlsafe(12))
+    def random(cls, key: str, at: float | None = None) -> Self:
+        """A fence that no other write has; `at` is the time, in seconds since the epoch."""
+        number = 1 + secrets.randbelow(MAX_FENCE_ID)
+        token = secrets.token_urlsafe(12) if at is None else timed(at, secrets.token_urlsafe(5))
+        return cls(id=number, key=key, token=token)
+
+    @property
+    def made_at(self) -> float | None:
+        """The time in the token; None if it has none."""
+        found = _MADE_AT.match(self.token)
+        return None if found is None else float(int(found[1], 16))
+
+
+def timed(at: float, text: str) -> str:
+    """A token with a time in whole seconds, which 8 hexadecimal digits hold until 2106."""
+    return f"{int(at):08x}.{text}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,8 +266,10 @@ class Sheets(Protocol):
         """
         ...
 
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
-        """Create a fence and nothing else. Cost: 1 write."""
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
+        """Create fences of one key, after those `forgotten` are deleted. Cost: 1 write."""
         ...
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
@@ -259,8 +280,12 @@ class Sheets(Protocol):
         """The tokens of the fences with this id: one, or none. Cost: 1 read."""
         ...
 
-    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
-        """The ids of all fences with this key. Cost: 1 read."""
+    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
+        """All fences with this key; None: all metadata of the spreadsheet. Cost: 1 read.
+
+        Metadata of worksheets, rows and columns is left out, and metadata that is visible to
+        another project only.
+        """
         ...
 
 

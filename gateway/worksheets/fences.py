@@ -4,8 +4,9 @@ Rules
 - A write and its fence are one batch, which Google applies completely or not at all. So the fence
   with the write's token proves that the write was applied, whatever people did to the rows since.
   Rows prove nothing.
-- Google refuses a used id. Before that is relied on, it is proved once per account: a fence that is
-  there is created again, alone.
+- Google refuses a used id. Before that is relied on, it is proved once per account. Two new fences
+  are created; then one of them is created again, in a batch that deletes the other one first. A
+  refusal of that batch is not for lack of room: the deleted fence has the same length.
 - A batch without an answer is sent again unchanged while its look is fresh: if the first copy lands
   later, Google refuses it. Otherwise its fence is burnt: created with another token, after which
   the write can never land.
@@ -13,28 +14,45 @@ Rules
   its last copy two searches, 30 s apart, do not find its fence.
 - Fences are deleted by later batches, once no copy of their write can land any more. While the
   record of a write is open, its fence stays.
+- A fence's token begins with the time at which it was made, and no copy is sent later than
+  `SENT_WITHIN_SECONDS` after it. So a fence of another process is provably old `OLD_SECONDS` after
+  its time: 185 s, the time until it is sent, and the difference of the clocks.
+- Metadata has a limit. A batch without room deletes fences and is tried again: provably old ones,
+  found with one read, or else the oldest fence whose only copy was answered. No younger fence goes.
+- The last `RESERVE` answered fences stay until metadata is full. Each has the length of a new
+  fence, so even if others fill the metadata, a proof (2) or a burnt fence (1) takes their place.
 """
 
 import asyncio
+import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gateway.errors import (
     UNKNOWN_RETRY_SECONDS,
     GatewayError,
+    MetadataFull,
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
 from gateway.google.call_context import current_call_context, in_call_context
-from gateway.google.sheets import FENCE_REQUEST, Batch, Fence, Sheets, SheetView, refused_request
+from gateway.google.sheets import (
+    FENCE_REQUEST,
+    Batch,
+    Fence,
+    Sheets,
+    SheetView,
+    refused_request,
+    timed,
+)
 from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
-BURNT = "burnt"
-"""Token of a fence whose write can never land."""
+BURNT = "burnt.."
+"""End of the token of a fence whose write can never land; no random token has a dot."""
 
 LONGEST_CALL_SECONDS = 180.0
 """The longest time that Google works on a call."""
@@ -58,6 +76,20 @@ answered, go early."""
 MAX_FORGOTTEN = 500
 """Fences that one batch deletes."""
 
+SENT_WITHIN_SECONDS = 30.0
+"""The longest time between the making of a fence and the last sending of its batch."""
+
+CLOCK_SECONDS = 120.0
+"""The largest difference between the clocks of processes with the same key."""
+
+OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
+"""A fence of another process is provably old so long after its time."""
+
+RESERVE = 2
+
+FULL_SECONDS = 60.0
+"""So long after a refusal for lack of room, each batch deletes a fence at once."""
+
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -73,6 +105,10 @@ class _Open:
     sent_at: float
     batch: Batch | None = None
     resend_until: float = 0.0
+    forgotten: Sequence[int] = ()
+    """Old fences that the batch deletes, which may be there still."""
+    is_full: bool = False
+    """True if Google refused the last fence that was to be created for it."""
 
 
 class _Left(NamedTuple):
@@ -112,12 +148,12 @@ class Fences:
         self._recorded = recorded
         self._kept = kept
         self._are_refused: bool | None = None
-        self._applied: dict[str, Fence] = {}
-        """The last fence that is certainly in a spreadsheet."""
         self._left: dict[str, OrderedDict[int, _Left]] = {}
         """Fences to delete, by spreadsheet."""
         self._searched: set[str] = set()
         """Spreadsheets whose fences of earlier processes are known."""
+        self._full_until: dict[str, float] = {}
+        """Spreadsheets whose metadata was full lately."""
         self._missed_at: dict[int, float] = {}
         """When a search first proved a fence absent, where used ids are accepted."""
 
@@ -128,7 +164,7 @@ class Fences:
 
     def new(self) -> Fence:
         """A fence for a write, with a random id and token."""
-        return Fence.random(self._key)
+        return Fence.random(self._key, self._clock())
 
     async def find_earlier(self, spreadsheet: str) -> None:
         """Find the fences of earlier processes, to delete them. 1 read per spreadsheet and start.
@@ -140,74 +176,90 @@ class Fences:
             return
         self._searched.add(spreadsheet)
         try:
-            found = await self._sheets.fence_ids(spreadsheet, self._key)
+            await self._find(spreadsheet)
         except GatewayError as error:
             self._searched.discard(spreadsheet)
             look_failed(error)
-            return
-        left = self._left.setdefault(spreadsheet, OrderedDict())
-        for fence_id in found:  # of this process too, and of others with its key
-            left.setdefault(fence_id, _Left(self._clock(), has_copies=True))
 
     async def commit(
         self, spreadsheet: str, batch: Batch, *, resend_until: float
     ) -> SheetView | None:
         """Apply a batch. None: it was applied, but its answer is lost.
 
-        1 write; after a lost answer at most 2 reads + 2 writes more, and once per account 1 or 2
-        writes. While Google goes on failing, up to a dozen of each. 1 write more if Google refuses
-        to delete old fences. `resend_until`: how long its look is fresh.
+        1 write; after a lost answer at most 2 reads + 2 writes more, and once per account 2 writes.
+        While Google goes on failing, up to a dozen of each. 1 write more if Google refuses to
+        delete old fences. If metadata is full: 1 read + 1 write more. `resend_until`: how long its
+        look is fresh.
 
         Raises `UpstreamRefusal`, which names the refused request, or another error with
-        `not_applied` if Google did nothing; `NeverApplied` if that was proved later, or if the id
-        is used by others; `WriteOutcomeUnknown` if the outcome is open.
+        `not_applied` if Google did nothing; `MetadataFull` if there is no room for the fence;
+        `NeverApplied` if that was proved later, if the id is used by others, or if the fence is too
+        old to be sent; `WriteOutcomeUnknown` if the outcome is open.
         """
-        left = self._left.setdefault(spreadsheet, OrderedDict())
-        forgettable = self._forgettable(spreadsheet)
-        if self._kept is not None and forgettable:
-            kept = await self._kept(forgettable)
-            forgettable = [each for each in forgettable if each not in kept]
-        forgotten = {fence_id: left.pop(fence_id) for fence_id in forgettable}
-        tidying = replace(batch, forgotten=[*forgotten])
+        if batch.fence.made_at is not None:
+            last_at = batch.fence.made_at + SENT_WITHIN_SECONDS
+            if self._clock() > last_at:
+                raise NeverApplied
+            resend_until = min(resend_until, last_at)
+        is_full = self._clock() < self._full_until.get(spreadsheet, -math.inf)
+        forgotten = await self._forgettable(spreadsheet, needed=1 if is_full else 0)
         try:
-            return await self._commit(spreadsheet, tidying, resend_until=resend_until)
-        except BaseException as error:
-            if not _is_of_deletion(error):
-                left.update(forgotten)
+            return await self._commit(spreadsheet, batch, forgotten, resend_until=resend_until)
+        except UpstreamRefusal as error:
+            index = refused_request(error)
+            if index is None or index > FENCE_REQUEST:
                 raise
             refusal = error
+        tried, forgotten = forgotten, ()
+        if index == FENCE_REQUEST:
+            forgotten = await self._room(spreadsheet, batch.fence, refusal)
+            if not set(forgotten) - set(tried):
+                raise self._no_room(spreadsheet) from refusal
         with await self._write_turn(spreadsheet):
-            if self._clock() < resend_until:
-                return await self._commit(spreadsheet, batch, resend_until=resend_until)
-        raise NeverApplied from refusal
+            if self._clock() >= resend_until:
+                raise NeverApplied from refusal
+            try:
+                return await self._commit(spreadsheet, batch, forgotten, resend_until=resend_until)
+            except UpstreamRefusal as again:
+                index = refused_request(again)
+                if index is None or index > FENCE_REQUEST:
+                    raise
+                raise self._no_room(spreadsheet) from again
 
     async def _commit(
-        self, spreadsheet: str, batch: Batch, *, resend_until: float
+        self, spreadsheet: str, batch: Batch, forgotten: Sequence[int], *, resend_until: float
     ) -> SheetView | None:
+        """Send a batch that deletes these fences. Raises `UpstreamRefusal` if that is final."""
         sent_at = self._clock()
-        try:
-            return await self._apply(spreadsheet, batch)
-        except UpstreamRefusal as refusal:
-            index = refused_request(refusal)
-            if index == FENCE_REQUEST:
-                raise NeverApplied from refusal
-            if index is not None and index <= len(batch.changes):
-                raise
-            error: GatewayError = refusal
-            resend_until = sent_at  # it would be refused again
-        except WriteOutcomeUnknown as unknown:
-            error = unknown
-        copy = _Open(fence=batch.fence, sent_at=sent_at, batch=batch, resend_until=resend_until)
-        try:
-            return await self._settle(spreadsheet, copy, error)
-        except NeverApplied as never:
-            raise never from error
+        batch = replace(batch, forgotten=forgotten)
+        with self._deleting(spreadsheet, forgotten):
+            try:
+                return await self._apply(spreadsheet, batch)
+            except UpstreamRefusal as refusal:
+                index = refused_request(refusal)
+                if index is not None and index <= len(batch.changes):
+                    raise
+                error: GatewayError = refusal
+                resend_until = sent_at  # it would be refused again
+            except WriteOutcomeUnknown as unknown:
+                error = unknown
+            copy = _Open(
+                fence=batch.fence,
+                sent_at=sent_at,
+                batch=batch,
+                resend_until=resend_until,
+                forgotten=forgotten,
+            )
+            try:
+                return await self._settle(spreadsheet, copy, error)
+            except NeverApplied as never:
+                raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
         """Whether a write that was left open was applied; if not, it can be sent anew.
 
-        1 read if it was applied, else 2 reads + 1 write at most. `sent_at` is when its last copy
-        may have been sent. Raises `WriteOutcomeUnknown`.
+        1 read if it was applied, else 2 reads + 1 write at most; 2 reads + 1 write more if metadata
+        is full. `sent_at` is when its last copy may have been sent. Raises `WriteOutcomeUnknown`.
         """
         try:
             await self._settle(spreadsheet, _Open(fence=fence, sent_at=sent_at), None)
@@ -235,7 +287,6 @@ class Fences:
             refusal.first_request = len(batch.forgotten)
             raise
         self._leave(spreadsheet, batch.fence, has_copies=has_copies)
-        self._applied[spreadsheet] = batch.fence
         return view
 
     async def _settle(
@@ -273,7 +324,7 @@ class Fences:
                 self._leave(spreadsheet, fence)
                 return None
             if self._are_refused is None:
-                await self._prove(spreadsheet)
+                await self._prove(spreadsheet, copy)
             if not self._are_refused:
                 self._check_age(copy)
             elif not tokens:
@@ -289,12 +340,14 @@ class Fences:
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
         """Send an open batch once more, or burn its fence. A used id means: search again."""
+        forgotten = await self._spare(spreadsheet, copy, needed=1)
         with await self._write_turn(spreadsheet):
             if copy.batch is not None and self._clock() < copy.resend_until:
                 batch, copy.batch = copy.batch, None
                 copy.sent_at = self._clock()
                 return await self._apply(spreadsheet, batch, has_copies=True)
-            await self._sheets.put_fence(spreadsheet, replace(copy.fence, token=BURNT))
+            burnt = replace(copy.fence, token=timed(self._clock(), BURNT))
+            await self._create(spreadsheet, copy, [burnt], forgotten)
         self._leave(spreadsheet, copy.fence)
         raise NeverApplied
 
@@ -307,42 +360,126 @@ class Fences:
                 return
         raise _StillOpen(None, is_final=True)
 
-    async def _prove(self, spreadsheet: str) -> None:
-        """Find out whether Google refuses used ids. 1 write; 2 if no fence is there."""
-        fence, attempts = self._applied.get(spreadsheet), 2  # somebody may have deleted it
-        if fence is None:
-            fence, attempts = self.new(), 1
-            await self._put(spreadsheet, fence)  # refused, it proves nothing
-            self._applied[spreadsheet] = fence
-        self._leave(spreadsheet, fence)
-        for _ in range(attempts):
+    async def _prove(self, spreadsheet: str, copy: _Open) -> None:
+        """Find out whether Google refuses used ids. 2 writes; 1 read more if metadata is full."""
+        used, other = self.new(), self.new()
+        forgotten = await self._spare(spreadsheet, copy, needed=2)
+        with await self._write_turn(spreadsheet):  # a batch may need the present turn
+            await self._create(spreadsheet, copy, [used, other], forgotten)
+        with await self._write_turn(spreadsheet):
             try:
-                await self._put(spreadsheet, fence)
+                await self._create(spreadsheet, copy, [used], [other.id])
             except UpstreamRefusal as refusal:
                 if refused_request(refusal) != FENCE_REQUEST:
                     raise
+                copy.is_full = False
                 self._are_refused = True
                 return
-            self._applied[spreadsheet] = fence
         self._are_refused = False
         used_ids_accepted()
 
-    async def _put(self, spreadsheet: str, fence: Fence) -> None:
-        """Create a fence alone, in a turn of its own: a batch may need the present one."""
-        with await self._write_turn(spreadsheet):
-            await self._sheets.put_fence(spreadsheet, fence)
+    async def _create(
+        self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
+    ) -> None:
+        """Create fences, after those `forgotten` are deleted; if refused, the next have room."""
+        copy.is_full = False
+        left = self._left.setdefault(spreadsheet, OrderedDict())
+        with self._deleting(spreadsheet, forgotten):
+            for each in fences:
+                left.setdefault(each.id, _Left(self._clock(), has_copies=True))
+            try:
+                await self._sheets.put_fence(spreadsheet, *fences, forgotten=forgotten)
+            except UpstreamRefusal as refusal:
+                refusal.first_request = len(forgotten)
+                copy.is_full = not _is_of_deletion(refusal)
+                raise
+        for each in fences:
+            self._leave(spreadsheet, each, has_copies=False)
 
     def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
         """Note a fence that may be deleted later."""
         left = self._left.setdefault(spreadsheet, OrderedDict())
         left[fence.id] = _Left(self._clock(), has_copies)
 
-    def _forgettable(self, spreadsheet: str) -> Sequence[int]:
-        """The fences that no copy of a write needs any more."""
-        left = self._left.get(spreadsheet, OrderedDict())
-        applied = self._applied.get(spreadsheet)
-        oldest = [each for each in left if applied is None or each != applied.id]
+    @contextmanager
+    def _deleting(self, spreadsheet: str, forgotten: Sequence[int]) -> Iterator[None]:
+        """No other batch deletes these fences; if this one is not applied, they stay noted."""
+        left = self._left.setdefault(spreadsheet, OrderedDict())
+        deleted = {each: left.pop(each) for each in forgotten if each in left}
+        try:
+            yield
+        except BaseException as error:
+            if not _is_of_deletion(error):
+                left.update(deleted)
+            raise
+
+    async def _find(self, spreadsheet: str) -> Sequence[Fence]:
+        """Note all fences with the key, of this process and of others. 1 read."""
+        found = await self._sheets.find_fences(spreadsheet, self._key)
+        left, now = self._left.setdefault(spreadsheet, OrderedDict()), self._clock()
+        for each in found:
+            sent_at = now
+            if each.made_at is not None:
+                sent_at = min(now, each.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)
+            left.setdefault(each.id, _Left(sent_at, has_copies=True))
+        return found
+
+    async def _room(
+        self, spreadsheet: str, fence: Fence, refusal: UpstreamRefusal
+    ) -> Sequence[int]:
+        """Fences to delete for this one, which Google refused. 1 read.
+
+        Raises `NeverApplied` if its id is used.
+        """
+        self._full_until[spreadsheet] = self._clock() + FULL_SECONDS
+        try:
+            with _verifying():
+                found = await self._find(spreadsheet)
+        except GatewayError as error:
+            look_failed(error)
+            found = []
+        if any(each.id == fence.id for each in found):
+            raise NeverApplied from refusal
+        return await self._forgettable(spreadsheet, needed=1)
+
+    async def _spare(self, spreadsheet: str, copy: _Open, *, needed: int) -> Sequence[int]:
+        """Fences to delete for a proof or a burnt fence, if there was no room. 1 read then.
+
+        Raises `_StillOpen` if there are none.
+        """
+        if not copy.is_full:
+            return []
+        await self._find(spreadsheet)
+        spare = await self._forgettable(spreadsheet, needed=needed)
+        if not spare and not copy.forgotten:
+            raise _StillOpen(self._no_room(spreadsheet), is_final=True)
+        return [*dict.fromkeys([*copy.forgotten, *spare])][:MAX_FORGOTTEN]
+
+    def _no_room(self, spreadsheet: str) -> MetadataFull:
+        """The error of a write for whose fence there is no room until a fence is old."""
         kept = set(self._recorded())
+        left = self._left.get(spreadsheet, OrderedDict())
+        ages = [self._clock() - each.sent_at for name, each in left.items() if name not in kept]
+        seconds = math.ceil(UNKNOWN_RETRY_SECONDS - max(ages, default=0.0))
+        return MetadataFull(
+            "The spreadsheet's developer metadata is full, so the gateway cannot mark this write, "
+            "and nothing was written. Its own old marks go by themselves: send the write again "
+            "after Retry-After. If that does not help, others fill the metadata: the operator's "
+            "command 'check' says who.",
+            outcome="not_applied",
+            retry_after_seconds=max(RETRY_SECONDS, seconds),
+        )
+
+    async def _forgettable(self, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
+        """The fences that no copy of a write needs any more.
+
+        If fewer than `needed` are old, then also the oldest of those whose only copy was answered.
+        """
+        left = self._left.get(spreadsheet, OrderedDict())
+        kept = set(self._recorded())
+        answered = [each for each in left if not left[each].has_copies]
+        reserve = set(answered[-RESERVE:])
+        oldest = [each for each in left if each not in reserve]
         last_sent_at = self._clock() - UNKNOWN_RETRY_SECONDS
         too_many = len(oldest) - MAX_LEFT
         forgotten = [
@@ -353,7 +490,13 @@ class Fences:
                 left[each].sent_at < last_sent_at or (rank < too_many and not left[each].has_copies)
             )
         ]
-        return forgotten[:MAX_FORGOTTEN]
+        spare = [each for each in answered if each not in kept and each not in forgotten]
+        forgotten += spare[: max(0, needed - len(forgotten))]
+        forgotten = forgotten[:MAX_FORGOTTEN]
+        if self._kept is not None and forgotten:
+            others = await self._kept(forgotten)
+            forgotten = [each for each in forgotten if each not in others]
+        return forgotten
 
 
 class _StillOpen(Exception):

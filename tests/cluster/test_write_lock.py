@@ -201,7 +201,7 @@ async def test_a_batch_that_was_not_applied_is_burnt(office: Office) -> None:
     await refused(late)
 
     assert token == batch.fence.token
-    assert burnt == [BURNT]
+    assert [each.endswith(BURNT) for each in burnt] == [True]
     assert row == 5
     assert office.held_names()[3:] == ["Bern"]
     assert (await office.row())["token"] is None

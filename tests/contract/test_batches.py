@@ -4,9 +4,11 @@ import pytest
 
 from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
+    MAX_METADATA_CHARACTERS,
     AppendedRows,
     Batch,
     EmptiedRow,
+    Fence,
     RemovedRows,
     Render,
     WrittenCells,
@@ -217,7 +219,29 @@ async def test_a_fence_alone(subject: Subject) -> None:
         await subject.sheets.put_fence(subject.spreadsheet, mark)
 
     assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == ["burnt"]
-    assert mark.id in await subject.sheets.fence_ids(subject.spreadsheet, mark.key)
+    assert mark in await subject.sheets.find_fences(subject.spreadsheet, mark.key)
+    assert mark in await subject.sheets.find_fences(subject.spreadsheet)
+
+
+async def test_a_fence_takes_the_place_of_another_in_full_metadata(subject: Subject) -> None:
+    """Room is what a deletion in the same batch leaves; without it a fence is refused by number."""
+    held = await subject.sheets.find_fences(subject.spreadsheet)
+    old, new = fence(), fence()
+    size = sum(len(each.key + each.token) for each in [*held, old])
+    rest = "x" * (MAX_METADATA_CHARACTERS - size - len(old.key))
+    filler = Fence(id=fence().id, key=old.key, token=rest)
+    await subject.sheets.put_fence(subject.spreadsheet, old, filler)
+    try:
+        with pytest.raises(UpstreamRefusal) as caught:
+            await subject.sheets.put_fence(subject.spreadsheet, new)
+        await subject.sheets.put_fence(subject.spreadsheet, new, forgotten=[old.id])
+        kept = await subject.sheets.find_fences(subject.spreadsheet, old.key)
+    finally:
+        await subject.sheets.delete_fences(subject.spreadsheet, [old, filler, new])
+
+    assert refused_request(caught.value) == 0
+    assert new in kept
+    assert old not in kept
 
 
 async def test_old_fences_are_deleted(subject: Subject) -> None:

@@ -48,7 +48,9 @@ class GoogleAs(FakeSheets):
             raise self.refusal
         return []
 
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
         await asyncio.sleep(0)
         self._log.append(self._name)
         refusal = self.write_refusal or self.refusal

@@ -38,7 +38,7 @@ CALLS: Mapping[str, tuple[Call, bool]] = {
     "put_fence": (lambda s: s.put_fence(BOOK, A_BATCH.fence), True),
     "delete_fences": (lambda s: s.delete_fences(BOOK, [A_BATCH.fence]), True),
     "fence_tokens": (lambda s: s.fence_tokens(BOOK, 7), False),
-    "fence_ids": (lambda s: s.fence_ids(BOOK, "gw"), False),
+    "find_fences": (lambda s: s.find_fences(BOOK, "gw"), False),
 }
 
 

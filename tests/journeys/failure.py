@@ -53,6 +53,7 @@ NAMES: Mapping[int, str] = {
     5030: "TemporarilyUnavailable",
     5031: "TemporarilyUnavailable",
     5032: "TemporarilyUnavailable",
+    5034: "MetadataFull",
     5040: "UpstreamTimeout",
     5041: "WriteOutcomeUnknown",
     5070: "StorageFull",

@@ -37,7 +37,7 @@ def test_a_spreadsheet_that_can_be_read(checkup: Checkup) -> None:
         f"{ACCOUNT} to be an Editor",
         'worksheet "Cities": 1 field',
     ]
-    assert checkup.emulator.calls() == (2, 0)
+    assert checkup.emulator.calls() == (3, 0)
 
 
 SPREADSHEETS: list[Any] = [

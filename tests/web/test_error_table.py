@@ -10,6 +10,7 @@ from gateway.errors import (
     DuplicateKey,
     GatewayError,
     InvalidRequest,
+    MetadataFull,
     QueryTooCostly,
     RowNotRemovable,
     RowNumberUnknown,
@@ -26,7 +27,7 @@ Entry = tuple[int, int, str | None]
 ERRORS = list(concrete_errors())
 ADDED = (
     *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
-    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge),
+    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge, MetadataFull),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""

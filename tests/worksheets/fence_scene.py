@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 
 from gateway.errors import UpstreamRefusal, WriteOutcomeUnknown
 from gateway.google.sheets import AppendedRows, Batch, Fence, SheetView
-from gateway.worksheets.fences import Fences, NeverApplied
+from gateway.worksheets.fences import BURNT, Fences, NeverApplied
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet
 from tests.worksheets.conftest import CITIES
@@ -28,6 +28,10 @@ class Scene:
         self.turn_seconds = 0.0
         """How long each turn of a write is waited for."""
         self.fences = self.started()
+
+    def fill(self) -> None:
+        """Others take all room that the metadata has left."""
+        self.fake.metadata_room = sum(len(each.key + each.token) for each in self.fake.fences)
 
     def started(self, recorded: Sequence[int] = ()) -> Fences:
         """The fences of a new process, with the records of these open."""
@@ -77,6 +81,9 @@ class Scene:
 
     def tokens(self, batch: Batch) -> list[str]:
         return [each.token for each in self.fake.fences if each.id == batch.fence.id]
+
+    def is_burnt(self, batch: Batch) -> bool:
+        return [token.endswith(BURNT) for token in self.tokens(batch)] == [True]
 
     def late(self, batch: Batch) -> Callable[[], None]:
         """A copy of a batch that takes effect when Google comes to it, if it is not refused."""

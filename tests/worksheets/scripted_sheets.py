@@ -36,7 +36,7 @@ Kind = Literal[
     "put_fence",
     "delete_fences",
     "fence_tokens",
-    "fence_ids",
+    "find_fences",
 ]
 WRITES: frozenset[Kind] = frozenset({"apply", "put_fence", "delete_fences"})
 
@@ -157,9 +157,11 @@ class ScriptedSheets:
 
         return await self._play("apply", batch.ranges[0], apply)
 
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+    async def put_fence(
+        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
+    ) -> None:
         call = self._inner.put_fence
-        await self._play("put_fence", "", lambda: call(spreadsheet, fence))
+        await self._play("put_fence", "", lambda: call(spreadsheet, *fences, forgotten=forgotten))
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         call = self._inner.delete_fences
@@ -169,9 +171,9 @@ class ScriptedSheets:
         call = self._inner.fence_tokens
         return await self._play("fence_tokens", "", lambda: call(spreadsheet, fence_id))
 
-    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
-        call = self._inner.fence_ids
-        return await self._play("fence_ids", "", lambda: call(spreadsheet, key))
+    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
+        call = self._inner.find_fences
+        return await self._play("find_fences", "", lambda: call(spreadsheet, key))
 
     def _refuse(self, changes: Sequence[Change]) -> None:
         for index, change in enumerate(changes, start=1):

@@ -16,7 +16,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.sheets import Fence
-from gateway.worksheets.fences import BURNT, Fences
+from gateway.worksheets.fences import Fences
 from tests.clock import ManualClock
 from tests.fakes import BOOK
 from tests.worksheets.fence_scene import LOST, Scene
@@ -71,35 +71,58 @@ async def test_each_further_write_has_its_turn(scene: Scene) -> None:
     assert scene.turns == scene.sheets.cost().writes - 1
 
 
-async def test_a_deleted_fence_proves_nothing(scene: Scene) -> None:
-    """A fence that somebody deleted can be created again, once: that is no used id."""
-    await scene.commit(scene.batch("a"))
-    scene.fake.fences.clear()
-    scene.sheets.before("apply", LOST)
-
-    assert await scene.outcome(scene.batch("b")) == "applied"
-    assert scene.names() == ["a", "b"]
-    assert scene.sheets.count("put_fence") == 2
-
-
 async def test_used_ids_are_proved_once(scene: Scene) -> None:
-    """The proof uses a fence that is there, and is not repeated."""
+    """The proof is not repeated."""
     await scene.commit(scene.batch("a"))
     for name in ("b", "c"):
         scene.sheets.before("apply", LOST)
         await scene.outcome(scene.batch(name))
 
-    assert scene.sheets.count("put_fence") == 1
+    assert scene.sheets.count("put_fence") == 2
     assert scene.names() == ["a", "b", "c"]
 
 
 async def test_a_refused_new_fence_proves_nothing(scene: Scene) -> None:
     """Metadata may be full: only a refusal of a fence that is there says that its id is used."""
+    await scene.commit(scene.batch())
     scene.sheets.before("apply", LOST)
     scene.sheets.before("put_fence", USED)
 
     assert await scene.outcome(scene.batch()) == "applied"
     assert scene.sheets.count("put_fence") == 3
+
+
+async def test_a_refusal_for_lack_of_room_proves_nothing(clock: ManualClock) -> None:
+    """Where Google accepts used ids, full metadata does not make them refused: nothing doubles."""
+    scene = Scene(clock, repeatable_ids=True)
+    await scene.commit(scene.batch("a"))
+    scene.fill()
+    late = scene.batch("b")
+    scene.sheets.before("apply", LOST)
+    scene.sheets.before("fence_tokens", lambda: setattr(scene.fake, "metadata_room", 1000), nth=2)
+    scene.sheets.before("apply", lambda: setattr(scene.fake, "metadata_room", 1000), nth=2)
+
+    outcome = await scene.outcome(late)
+    scene.late(late)()
+
+    assert outcome == "unknown"
+    assert scene.names() == ["a", "b"]
+
+
+async def test_room_that_comes_during_the_proof(clock: ManualClock) -> None:
+    """Metadata that is full only while the used id is created again proves nothing either."""
+    scene = Scene(clock, repeatable_ids=True)
+    late = scene.batch("a")
+    scene.sheets.before("apply", LOST)
+    scene.sheets.before("put_fence", scene.fill, nth=2)
+    scene.sheets.before("apply", lambda: setattr(scene.fake, "metadata_room", 1000), nth=2)
+
+    outcome = await scene.outcome(late)
+    scene.fake.metadata_room = 1000
+    scene.late(late)()
+
+    assert outcome == "unknown"
+    assert scene.names() == ["a"]
 
 
 async def test_a_late_first_copy_is_refused(scene: Scene) -> None:
@@ -132,7 +155,7 @@ async def test_a_stale_batch_is_burnt(scene: Scene) -> None:
     scene.late(batch)()
 
     assert scene.names() == []
-    assert scene.tokens(batch) == [BURNT]
+    assert scene.is_burnt(batch)
 
 
 async def test_a_burn_that_comes_too_late(scene: Scene) -> None:
@@ -153,7 +176,7 @@ async def test_a_burn_without_an_answer(scene: Scene, is_burnt: bool) -> None:
     (scene.sheets.after if is_burnt else scene.sheets.before)("put_fence", LOST, nth=3)
 
     assert await scene.outcome(batch, fresh_seconds=0) == "never"
-    assert scene.tokens(batch) == [BURNT]
+    assert scene.is_burnt(batch)
 
 
 async def test_a_search_that_misses_a_new_fence(scene: Scene) -> None:

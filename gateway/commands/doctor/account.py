@@ -10,6 +10,7 @@ import httpx2
 
 from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.finding import Finding, ok, problem, warning
+from gateway.commands.doctor.metadata import check_metadata
 from gateway.commands.doctor.reach import find_cause
 from gateway.commands.doctor.refusal import refusal_words
 from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, clock_words
@@ -60,7 +61,7 @@ async def check_accounts(
 ) -> AsyncIterator[Finding]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
-    Cost: 0-2 reads, with several accounts 1 more for each; 3 writes more with `writes`.
+    Cost: 0-3 reads, with several accounts 1 more for each; 3 writes more with `writes`.
     """
     accounts = settings.by_account()
     try:
@@ -138,7 +139,11 @@ async def _check_spreadsheet(
     async for finding in check_spreadsheet(signed.sheets, spreadsheet, signed.context):
         can_be_read = can_be_read and finding.level != "problem"
         yield finding
-    if writes and can_be_read:
+    if not can_be_read:
+        return
+    async for finding in check_metadata(signed.sheets, spreadsheet, signed.context):
+        yield finding
+    if writes:
         async for finding in check_writing(signed.sheets, spreadsheet, signed.context):
             yield finding
 

@@ -16,15 +16,15 @@ async def check_writing(
 ) -> AsyncIterator[Finding]:
     """Create metadata with one id twice, and delete it. Cost: 3 writes."""
     place = f"spreadsheet {spreadsheet}:"
-    fence = Fence.random(KEY)
+    used, other = Fence.random(KEY), Fence.random(KEY)
     try:
-        await sheets.put_fence(spreadsheet, fence)
+        await sheets.put_fence(spreadsheet, used, other)
     except GatewayError as error:
         yield problem(f"{place} it cannot be written to: {refusal_words(error, context)}")
         return
     try:
-        is_refused = await _is_refused(sheets, spreadsheet, fence)
-        await sheets.delete_fences(spreadsheet, [fence])
+        is_refused = await _is_refused(sheets, spreadsheet, used, other)
+        await sheets.delete_fences(spreadsheet, [used, other])
     except GatewayError as error:
         yield problem(f"{place} {refusal_words(error, context)}")
         return
@@ -37,10 +37,12 @@ async def check_writing(
         )
 
 
-async def _is_refused(sheets: Sheets, spreadsheet: str, fence: Fence) -> bool:
+async def _is_refused(sheets: Sheets, spreadsheet: str, used: Fence, other: Fence) -> bool:
+    """The other fence is deleted first, so that a refusal is not for lack of room."""
     try:
-        await sheets.put_fence(spreadsheet, fence)
+        await sheets.put_fence(spreadsheet, used, forgotten=[other.id])
     except UpstreamRefusal as refusal:
+        refusal.first_request = 1
         if refused_request(refusal) != FENCE_REQUEST:
             raise
         return True

@@ -28,6 +28,7 @@ from gateway.errors import (
     InvalidSpreadsheetId,
     KeyNotAllowedInUrl,
     KeysUnavailable,
+    MetadataFull,
     MethodNotAllowed,
     MissingApiKey,
     NoHeaderRow,
@@ -150,6 +151,7 @@ _OF_RECORDS: Sequence[GatewayError] = (
         retry_after_seconds=RETRY_SECONDS,
     ),
     RecordsUnavailable("The database of write records is away.", retry_after_seconds=5),
+    MetadataFull("The spreadsheet's developer metadata is full.", retry_after_seconds=185),
     WriteTooLarge("The rows of this request have too many cells. Name fewer rows at once."),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
 )

@@ -25,6 +25,18 @@ async def test_used_ids_are_tried(repeatable_ids: bool, level: str) -> None:
     assert sheets.cost() == Cost(0, 3)
 
 
+async def test_full_metadata_proves_nothing() -> None:
+    """A refusal for lack of room is not taken for one of a used id."""
+    fake = FakeSheets(repeatable_ids=True)
+    sheets = ScriptedSheets(fake)
+    sheets.before("put_fence", lambda: setattr(fake, "metadata_room", 48), nth=2)
+
+    (finding,) = [each async for each in check_writing(sheets, BOOK, CONTEXT)]
+
+    assert finding.level == "warning"
+    assert fake.fences == []
+
+
 async def test_a_viewer_is_told() -> None:
     fake = FakeSheets()
     fake.add("Cities", LINES)

@@ -131,7 +131,7 @@ async def test_rows_that_are_not_there_are_sent_anew(
     assert again.is_replayed
     assert settled.results[0].row == again.results[0].row == 5
     assert names(cities) == ["Bern"]
-    assert [fence.token for fence in fake.fences].count(BURNT) == 1
+    assert sum(fence.token.endswith(BURNT) for fence in fake.fences) == 1
 
 
 async def test_rows_that_land_late_are_found(

@@ -401,7 +401,7 @@ class KeysUnavailable(TemporarilyUnavailable):
 
 
 class RecordsUnavailable(TemporarilyUnavailable):
-    """The server of the write records does not answer, so nothing was sent."""
+    """The server of the write records is away, or their file is locked, so nothing was sent."""
 
     code = 5031
 

@@ -13,6 +13,7 @@ Rules:
 
 import asyncio
 import math
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -32,7 +33,7 @@ from gateway.errors import (
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage.damaged_rows import DamagedRow, checked
-from gateway.storage.database import STORE_ERRORS, is_server
+from gateway.storage.database import STORE_ERRORS, is_locked, is_server
 from gateway.storage.removals import (
     OPEN_REMOVALS,
     followed,
@@ -71,7 +72,7 @@ from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
-"""Pause after a failure of a server."""
+"""Pause while a server is away or a file locked."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
@@ -312,14 +313,15 @@ class SqlLedger:
         return taken
 
     def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
-        """503 for a server, which comes back; a file that fails is a fault of ours.
+        """The error of a request whose record cannot be read or noted, so that it sent nothing.
 
-        `outcome` is that of a file: what is sent to a server that is away was never applied.
+        503 for a server and for a locked file, which come back; a file that fails otherwise is a
+        fault of ours, with this `outcome`. To be called where the store's error is handled.
         """
-        if not self._is_server:
+        if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
         return RecordsUnavailable(
-            f"{message} The database of the gateway does not answer. Send the request again, with "
+            f"{message} The gateway's database does not answer. Send the request again, with "
             "the same Idempotency-Key if it has one.",
             outcome="not_applied",
             retry_after_seconds=RETRY_SECONDS,

@@ -244,8 +244,8 @@ class UpstreamError(GatewayError):
 class UpstreamRefusal(UpstreamError):
     """Google refused our request as invalid (400 INVALID_ARGUMENT), without executing it.
 
-    `google_message` can quote cells, so only that of a row that cannot be removed is sent to a
-    client. `first_request` is the number of the request in a batch that counts as the first one.
+    `google_message` can quote cells, so it is sent to no client. `first_request` is the number of
+    the request in a batch that counts as the first one.
     """
 
     retryable = False
@@ -421,7 +421,7 @@ class KeysUnavailable(TemporarilyUnavailable):
 
 
 class RecordsUnavailable(TemporarilyUnavailable):
-    """The server of the write records does not answer, so nothing was sent."""
+    """The server of the write records is away, or their file is locked, so nothing was sent."""
 
     code = 5031
 
@@ -485,7 +485,7 @@ class DuplicateKey(GatewayError):
 
 
 class RowNotRemovable(GatewayError):
-    """Google cannot remove a row; the message has Google's words."""
+    """Google cannot remove a row."""
 
     code, name, status = 4093, "RowNotRemovable", 409
 

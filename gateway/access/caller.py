@@ -21,6 +21,7 @@ from gateway.errors import (
 )
 from gateway.settings.plans import PlanSettings
 from gateway.table.a1 import id_in, is_spreadsheet_id
+from gateway.table.tag import IfMatch
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -132,12 +133,12 @@ def check_filter(caller: Caller) -> None:
         )
 
 
-def check_conditional(caller: Caller, *, is_conditional: bool, verb: str = "update") -> None:
-    """Refuse an unconditional update or delete if the plan requires conditions."""
-    if caller.plan.require_if_match and not is_conditional:
+def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
+    """Refuse an update or delete of any state of a row if the plan requires conditions."""
+    if caller.plan.require_if_match and (condition is None or condition.is_any):
         raise PreconditionRequired(
-            f"The plan '{caller.plan_name}' of this key takes no {verb} without If-Match. Read the "
-            f"row and send its ETag, or send 'If-Match: *' to {verb} it whatever it holds."
+            f"The plan '{caller.plan_name}' of this key takes no {verb} without If-Match and the "
+            "ETag of the row; 'If-Match: *' is any state of it. Read the row and send its ETag."
         )
 
 

@@ -242,7 +242,9 @@ def is_outage(error: GatewayError) -> bool:
 
     A refusal is not an outage. Neither is an unreadable answer: other worksheets may be readable.
     """
-    return isinstance(error, UpstreamTimeout | WriteOutcomeUnknown) or is_brief_outage(error)
+    if isinstance(error, WriteOutcomeUnknown):
+        return not _is_4xx(error)
+    return isinstance(error, UpstreamTimeout) or is_brief_outage(error)
 
 
 def is_brief_outage(error: GatewayError) -> bool:
@@ -254,10 +256,12 @@ def is_brief_outage(error: GatewayError) -> bool:
 
 def _was_answered(error: UpstreamError) -> bool:
     """True if Google answered, with a refusal or with an unreadable answer."""
+    return _is_4xx(error) or isinstance(error.__cause__, UNREADABLE)
+
+
+def _is_4xx(error: GatewayError) -> bool:
     cause = error.__cause__
-    if isinstance(cause, GoogleRefusal):
-        return 400 <= cause.status < 500
-    return isinstance(cause, UNREADABLE)
+    return isinstance(cause, GoogleRefusal) and 400 <= cause.status < 500
 
 
 class Counted:

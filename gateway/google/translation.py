@@ -5,8 +5,8 @@ Rules:
   ignored, with one exception: answers without a reason that link to the page for enabling the API,
   or say that it is disabled (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
 - Google applies a request completely or not at all. A write is `not_applied` if nothing was sent or
-  Google refused it (4xx but 499), otherwise `WriteOutcomeUnknown`, whatever was answered: a 5xx may
-  come from a front end, while Google carries the write out.
+  Google refused it (4xx but 408, 409 and 499), otherwise `WriteOutcomeUnknown`, whatever was
+  answered: a 5xx may come from a front end, while Google carries the write out.
 - Google's texts quote cells: no message and no exception's text contains more than known words.
 """
 
@@ -65,8 +65,8 @@ _STATUS_NAMES = frozenset(
 )
 """google.rpc.Code: https://cloud.google.com/apis/design/errors"""
 
-_CANCELLED = 499
-"""Given up on the way, perhaps while Google carries it out."""
+_GIVEN_UP = frozenset({408, 409, 499})
+"""Timed out, aborted or cancelled on the way, perhaps while Google carries it out."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """msgspec's errors for invalid JSON, an unexpected shape or too deep nesting."""
@@ -226,7 +226,7 @@ def _refused(error: Exception, attempt: Attempt) -> GatewayError:
     rule = _BY_STATUS.get(error.status)
     if rule is not None:
         return rule(error, attempt)
-    is_refused = 400 <= error.status < 500 and error.status != _CANCELLED
+    is_refused = 400 <= error.status < 500 and error.status not in _GIVEN_UP
     return (None if is_refused else _open(attempt)) or UpstreamError(
         f"Google failed with HTTP status {error.status}. Try again.", outcome=attempt.refused
     )

@@ -22,7 +22,7 @@ class PlanSettings(Section):
     max_affected: CountOrZero = 100
     """Maximum number of rows that a write by filter may change; 0: no writes by filter."""
     require_if_match: bool = False
-    """Whether updates and deletes require If-Match with the expected state of the row."""
+    """Whether updates and deletes require If-Match with the ETag of the row."""
     requests_per_minute: CountOrZero = 600
     """Requests per minute and key, plus a burst of a tenth (at least 10); 0: no limit."""
     max_concurrent: CountOrZero = 250

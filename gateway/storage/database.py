@@ -10,6 +10,7 @@ Rules:
 import errno
 import os
 import re
+import sqlite3
 import stat
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -41,6 +42,7 @@ from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 
 BUSY_TIMEOUT_MS = 5000
+"""How long SQLite waits for a lock of another program."""
 APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
@@ -57,6 +59,7 @@ metadata = MetaData()
 BIG = BigInteger().with_variant(Integer, "sqlite")
 """Numbers that are counted up; SQLite counts INTEGER only, of any size."""
 
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")
 _MIGRATION_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway schema'))")
 
@@ -144,6 +147,13 @@ def reason_of(error: OSError | SQLAlchemyError) -> str:
     if isinstance(reason, TimeoutError):
         return "it does not answer in time"
     return (isinstance(reason, OSError) and reason.strerror) or str(reason)
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """True if another program has locked a SQLite file for longer than `BUSY_TIMEOUT_MS`."""
+    reason = error.orig if isinstance(error, DBAPIError) else None
+    # The low byte is the error; the others are its kind.
+    return isinstance(reason, sqlite3.Error) and reason.sqlite_errorcode & 0xFF in _LOCKED
 
 
 @asynccontextmanager

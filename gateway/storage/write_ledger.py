@@ -15,6 +15,7 @@ Rules:
 
 import asyncio
 import math
+import sys
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -42,7 +43,7 @@ from gateway.errors import (
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage.damaged_rows import DamagedRow, checked
-from gateway.storage.database import STORE_ERRORS, is_server
+from gateway.storage.database import STORE_ERRORS, is_locked, is_server
 from gateway.storage.sent_batches import (
     ADD,
     APPLIED,
@@ -85,7 +86,7 @@ from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
-"""Pause after a failure of a server."""
+"""Pause while a server is away or a file locked."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
@@ -364,14 +365,15 @@ class SqlLedger:
         return set(await connection.scalars(select(records.c.scope).where(of_others)))
 
     def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
-        """503 for a server, which comes back; a file that fails is a fault of ours.
+        """The error of a request whose record cannot be read or noted, so that it sent nothing.
 
-        `outcome` is that of a file: what is sent to a server that is away was never applied.
+        503 for a server and for a locked file, which come back; a file that fails otherwise is a
+        fault of ours, with this `outcome`. To be called where the store's error is handled.
         """
-        if not self._is_server:
+        if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
         return RecordsUnavailable(
-            f"{message} The database of the gateway does not answer. Send the request again, with "
+            f"{message} The gateway's database does not answer. Send the request again, with "
             "the same Idempotency-Key if it has one.",
             outcome="not_applied",
             retry_after_seconds=RETRY_SECONDS,

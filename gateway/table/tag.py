@@ -17,6 +17,11 @@ class IfMatch:
 
     tags: frozenset[str] | None
 
+    @property
+    def is_any(self) -> bool:
+        """True for `*`."""
+        return self.tags is None
+
     def holds(self, tag: str) -> bool:
         """True if a row with this tag may be updated."""
         return self.tags is None or tag in self.tags

@@ -37,6 +37,7 @@ _KNOWN = (
     "Cannot delete a column that doesn't exist",
     "You can't delete all the rows on the sheet",
     "Sorry, it is not possible to delete all non-frozen rows",
+    "part of an array",
     "A table must have a header and at least one more row",
     "developer metadata with that ID already exists",
     "Developer metadata of a spreadsheet may have at most",

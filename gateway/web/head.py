@@ -6,6 +6,9 @@ Rules
 - A weak tag never fulfils `If-Match` (RFC 9110, 13.1.1). A malformed header names no tag: an update
   then gets 412, since ignoring its condition could overwrite a change, and a read gets a full
   answer.
+- A write refuses the conditions that it does not evaluate. It ignores `If-Unmodified-Since` beside
+  `If-Match`, and `If-Modified-Since`, as RFC 9110 demands (13.1.4, 13.1.3): scripts set the latter
+  for all their requests, against caches.
 """
 
 import re
@@ -15,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from starlette.types import Scope
 
-from gateway.errors import InvalidPath
+from gateway.errors import InvalidPath, InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.table.tag import IfMatch
 
@@ -71,8 +74,16 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 def read_condition(head: Head) -> IfMatch | None:
-    """The accepted row states of `If-Match`; None without the header."""
-    if b"if-match" not in head.lines:
+    """The row states of `If-Match` that a write accepts; None without the header.
+
+    Raises InvalidRequest for other conditions, which writes do not evaluate.
+    """
+    lines = head.lines
+    if b"if-none-match" in lines:
+        raise _not_evaluated("If-None-Match")
+    if b"if-match" not in lines:
+        if b"if-unmodified-since" in lines:
+            raise _not_evaluated("If-Unmodified-Since")
         return None
     given = _given(head, b"if-match")
     if given == _ANY:
@@ -125,6 +136,13 @@ def parse_row(segment: str) -> int:
             "worksheet's name is written %2F."
         )
     return int(text)
+
+
+def _not_evaluated(name: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{name} is not a condition of writes. Leave it out. For a row that must not have changed, "
+        "send If-Match with its ETag."
+    )
 
 
 def _given(head: Head, name: bytes) -> str:

@@ -25,6 +25,9 @@ _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
+_UPDATE = "PATCH"
+"""Stands for all three methods that update a row in its scope; records hold digests of it."""
+
 _MANY_FIELDS = 2000
 """More fields are digested in a thread."""
 
@@ -45,8 +48,10 @@ class IdempotentRequest:
     def identity(self, target: Target) -> WriteIdentity:
         """The identity of the write to this worksheet."""
         row = None if self.row is None else str(self.row)
+        is_update = row is not None and self.method != "DELETE"
+        method = _UPDATE if is_update else self.method
         worksheet, key_id = target.worksheet, target.access.key_id
-        scope = [key_id, self.key, self.method, worksheet.spreadsheet, worksheet.title, row]
+        scope = [key_id, self.key, method, worksheet.spreadsheet, worksheet.title, row]
         return WriteIdentity(
             scope=_digest(scope),
             fingerprint=self.fingerprint,

@@ -4,7 +4,8 @@ Rules
 - What is not an operation for a request gets the answer of a missing method: a delete without the
   right, before its key is charged, and a `PATCH` that has neither a filter nor a list.
 - `If-Match` is the state of one row. A write to several rows refuses it, and is refused on a plan
-  that requires it.
+  that requires it. `*` is any state of existing rows: only an upsert, which may create rows,
+  refuses it.
 """
 
 from functools import partial
@@ -124,7 +125,7 @@ async def delete_row(request: Request[State]) -> Response:
             "must not have changed, send If-Match with its ETag."
         )
     condition = read_condition(admitted.head)
-    check_conditional(admitted.caller, is_conditional=condition is not None, verb="delete")
+    check_conditional(admitted.caller, condition, verb="delete")
     if row < FIRST_DATA_ROW:
         raise row_not_found(row)
     idempotent = await read_idempotent_request(request, {}, admitted.caller.key_id, row=row)
@@ -144,7 +145,7 @@ async def delete_row(request: Request[State]) -> Response:
 async def upsert_rows(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "upsert")
-    _check_no_condition(admitted)
+    _check_no_condition(admitted, may_create=True)
     await admitted.lease.raise_to(FRESH_PRICE)
     resolution = preferred_resolution(admitted.head)
     merges = resolution is None or RESOLUTIONS[resolution]
@@ -231,11 +232,11 @@ async def _asked_filter(admitted: Admitted) -> FilterAsked:
     return filter_asked(admitted.asked)
 
 
-def _check_no_condition(admitted: Admitted) -> None:
+def _check_no_condition(admitted: Admitted, *, may_create: bool = False) -> None:
     """Refuse a write to several rows that has a condition, or whose plan requires one."""
     check_unconditional(admitted.caller)
     condition = read_condition(admitted.head)
-    if condition is not None and condition.tags is not None:
+    if condition is not None and (may_create or not condition.is_any):
         raise InvalidRequest(
             "If-Match is the state of one row, and this request writes to several. Leave it out, "
             "or send a request for each row, with its ETag."

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from gateway.access.caller import check_conditional, check_query
 from gateway.access.rates import FRESH_PRICE
-from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
+from gateway.errors import InvalidQuery, InvalidRequest, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import note_reading
 from gateway.web.answers import (
     ENCODERS,
@@ -92,6 +92,11 @@ async def read_row(request: Request[State]) -> CachedResponse:
 async def create_rows(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "create")
+    if read_condition(admitted.head) is not None:
+        raise InvalidRequest(
+            "If-Match is the state of an existing row, and a create has none. Leave it out, or "
+            "update the row by its rowIndex."
+        )
     key_id = admitted.caller.key_id
     body = await read_rows(request, key_id)
     sent = body.rows if body.is_array else body.rows[0]
@@ -121,7 +126,7 @@ async def update_row(request: Request[State]) -> Response:
     admitted = await state["admission"].admit(request, "update")
     row = parse_row(request.path_params["row"])
     condition = read_condition(admitted.head)
-    check_conditional(admitted.caller, is_conditional=condition is not None)
+    check_conditional(admitted.caller, condition)
     key_id = admitted.caller.key_id
     fields = await read_fields(request, key_id)
     idempotent = await read_idempotent_request(request, fields, key_id, row=row)

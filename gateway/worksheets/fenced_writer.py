@@ -605,7 +605,7 @@ class FencedWriter:
         if isinstance(error, SHEET_WIDE):
             return {each.index: error for each in writes}
         if isinstance(change, RemovedRows) and isinstance(error, UpstreamRefusal):
-            error = row_not_removable(refusal)
+            error = row_not_removable()
         is_alike = isinstance(error, ProtectedCells) and isinstance(change, AppendedRows)
         refused = [each for each in writes if is_alike and each.columns == culprit.columns]
         return {each.index: error for each in refused or [culprit]}

@@ -112,9 +112,9 @@ class Entry:
 
 class Ledger(Protocol):
     """Rules: what is noted outlives the process. Only `find`, `twins`, `sending` and `check_room`
-    raise, RecordsUnavailable if a server is away, WriteOutcomeUnknown for a damaged
-    record, and InternalError otherwise: later a write must not fail for its record, which then
-    stays open, and a retry looks.
+    raise, RecordsUnavailable if a server is away or a file locked, WriteOutcomeUnknown for a
+    damaged record, and InternalError otherwise: later a write must not fail for its record, which
+    then stays open, and a retry looks.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:

@@ -163,7 +163,7 @@ class Planned:
     def has_condition(self) -> bool:
         """True if its row has to have the tag of an `If-Match`."""
         condition = self.write.condition if isinstance(self.write, Update | Delete) else None
-        return condition is not None and condition.tags is not None
+        return condition is not None and not condition.is_any
 
     @property
     def is_conditional(self) -> bool:

@@ -10,7 +10,7 @@ Rules
   read budget cannot pay for all that they reach, the ttl of these grows by the same factor: all are
   refreshed, a little later.
 - Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
-  rows.
+  rows. For those that cannot be read, older rows that contain them are served as stale.
 """
 
 import math
@@ -246,9 +246,9 @@ class Reader:
         return rows if rows.began_seconds(need.part) > need.since_seconds else None
 
     def _stale(self, worksheet: Worksheet, need: _Need, reason: str) -> Read | None:
-        """The cached rows, as far as they may be served stale."""
-        rows = worksheet.cached(need.part)
-        if rows is None or need.is_strict:
+        """The newest cached rows that contain the part, as far as they may be served stale."""
+        rows = None if need.is_strict else worksheet.containing(need.part)
+        if rows is None:
             return None
         freshness = self._freshness(worksheet, rows, need.part, is_hit=True)
         if freshness.age_seconds > self._max_stale_seconds:

@@ -22,9 +22,6 @@ from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
 """What a refused group is refused for as a whole; anything else may be wrong with one write."""
 
-MAX_WORDS = 300
-"""Characters of Google's words in an answer."""
-
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
     "You are trying to edit a protected": lambda: ProtectedCells(
@@ -72,11 +69,12 @@ async def explaining(
         raise await explain(sheets, worksheet, refusal, row=row) from refusal
 
 
-def row_not_removable(refusal: UpstreamRefusal) -> RowNotRemovable:
-    """The error of a row that Google does not remove, for a reason in its own words."""
-    words = refusal.google_message.partition(": ")[2] or refusal.google_message
+def row_not_removable() -> RowNotRemovable:
+    """The error of a row that Google does not remove; its words may quote cells or titles."""
     return RowNotRemovable(
-        f"Google cannot remove the row: {words[:MAX_WORDS]}", outcome="not_applied"
+        "Google cannot remove the row: an array formula or merged cells may reach over it and "
+        "others. Empty it with an update of nulls instead, or ask the owner of the sheet.",
+        outcome="not_applied",
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.errors import QueryTooCostly
+from gateway.errors import QueryTooCostly, TooManyInFlight
 from gateway.query.evaluate import Page, evaluate
 from gateway.query.query import Query, condition_fields
 from gateway.table.steps import Metered, OutOfSteps, Work
@@ -46,12 +46,19 @@ class Search:
         *,
         is_write: bool = False,
     ) -> T:
-        """The result of work for a request, on a table or on its own rows. Raises OutOfSteps."""
+        """The result of work for a request, on a table or on its own rows.
+
+        Raises OutOfSteps and, if many queries of the key wait, TooManyInFlight; `not_applied` for a
+        write, which is planned before it is sent.
+        """
         lane = f"{key_id} write" if is_write else key_id
         metered = Metered(work, self._max_steps)
         try:
             if not self._scheduler.try_at_once(metered, lane):
                 await self._scheduler.finish(metered, lane)
+        except TooManyInFlight as error:
+            error.outcome = "not_applied" if is_write else None
+            raise
         finally:
             if (
                 table is not None and metered.steps > table.last_row // 4

@@ -38,6 +38,18 @@ class Window:
     def began_seconds(self, _: Part) -> float:
         return self.read_seconds
 
+    def contains(self, span: RowSpan) -> bool:
+        """True if it has all rows of a span; below a window that ends the worksheet are none."""
+        is_above_end = span.first_row + span.row_count <= self._end
+        return span.first_row >= self.span.first_row and (is_above_end or not self.has_next)
+
+    def cut(self, span: RowSpan) -> "Window":
+        """The window of a span that it contains."""
+        first = span.first_row - self.span.first_row
+        end = first + span.row_count
+        has_next = self.has_next or end < len(self.rows)
+        return replace(self, span=span, rows=self.rows[first:end], has_next=has_next)
+
     def agrees(self, other: "Window | Table") -> bool:
         """True if common rows, headers and ends are equal.
 

@@ -156,6 +156,18 @@ class Worksheet:
             return self._latest
         return self._typed if part is TYPED else self._windows.get(part)  # type: ignore[arg-type]
 
+    def containing(self, part: Part) -> Rows | None:
+        """The newest cached rows that contain a part, however old."""
+        if not isinstance(part, RowSpan):
+            return self.cached(part)
+        windows = [each for each in self._windows.values() if each.contains(part)]
+        newest = max(windows, key=lambda window: window.read_seconds, default=None)
+        latest = self._latest
+        if newest is None:
+            return latest
+        is_older = latest is None or latest.began_seconds(DISPLAYED) < newest.read_seconds
+        return newest.cut(part) if is_older else latest
+
     def snapshots(self) -> list[Snapshot]:
         return [each for each in dict.fromkeys((self._latest, self._typed)) if each is not None]
 

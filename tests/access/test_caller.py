@@ -23,6 +23,7 @@ from gateway.errors import (
 )
 from gateway.settings.plans import PlanSettings
 from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.tag import IfMatch
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.worksheets.worksheet_id import WorksheetId
 
@@ -254,24 +255,28 @@ def test_queries_of_the_plan_pass(where_and_order: bool, uses: bool) -> None:
     )
 
 
-def test_a_plan_may_require_conditional_updates() -> None:
+@pytest.mark.parametrize("condition", [None, IfMatch(tags=None)], ids=["none", "any state"])
+def test_a_plan_may_require_conditional_updates(condition: IfMatch | None) -> None:
     """The refusal names the plan and the header."""
     careful = caller(ANY, PlanSettings(require_if_match=True))
 
     with pytest.raises(PreconditionRequired, match=r"plan 'free' .* If-Match"):
-        check_conditional(careful, is_conditional=False)
+        check_conditional(careful, condition)
 
 
 @pytest.mark.parametrize(
-    ("require_if_match", "is_conditional"),
-    [(True, True), (False, True), (False, False)],
-    ids=["required, given", "given", "neither"],
+    ("require_if_match", "condition"),
+    [
+        pytest.param(True, IfMatch(tags=frozenset({'"a"'})), id="required, given"),
+        pytest.param(True, IfMatch(tags=frozenset()), id="required, malformed: it matches no row"),
+        pytest.param(False, IfMatch(tags=frozenset({'"a"'})), id="given"),
+        pytest.param(False, IfMatch(tags=None), id="any state"),
+        pytest.param(False, None, id="neither"),
+    ],
 )
-def test_updates_as_the_plan_asks_pass(require_if_match: bool, is_conditional: bool) -> None:
+def test_updates_as_the_plan_asks_pass(require_if_match: bool, condition: IfMatch | None) -> None:
     """A condition is always welcome, and missing only where it is required."""
-    check_conditional(
-        caller(ANY, PlanSettings(require_if_match=require_if_match)), is_conditional=is_conditional
-    )
+    check_conditional(caller(ANY, PlanSettings(require_if_match=require_if_match)), condition)
 
 
 def test_a_plan_without_writes_refuses_them() -> None:

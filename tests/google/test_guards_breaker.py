@@ -294,7 +294,8 @@ ANSWERS = {
     "bad range": (error_answer(400, "INVALID_ARGUMENT"), False),
     "not shared": (error_answer(403, "PERMISSION_DENIED"), False),
     "unknown id": (error_answer(404, "NOT_FOUND"), False),
-    "another 4xx": (error_answer(409, "ABORTED"), False),
+    "aborted": (error_answer(409, "ABORTED"), False),
+    "another 4xx": (error_answer(410, "NOT_FOUND"), False),
     "too large": (httpx.Response(413), False),
 }
 BROKEN = {

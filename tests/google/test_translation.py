@@ -82,10 +82,12 @@ REFUSALS: dict[str, tuple[httpx.Response, type[GatewayError]]] = {
         QuotaSpent,
     ),
     "quota as HTML": (HTML_429, QuotaSpent),
-    "another 4xx": (error_answer(409, "ABORTED"), UpstreamError),
+    "another 4xx": (error_answer(410, "NOT_FOUND"), UpstreamError),
 }
 
 FAILURES: dict[str, httpx.Response] = {
+    "408 as HTML": httpx.Response(408, html="<p>secret cell"),
+    "409": error_answer(409, "ABORTED"),
     "499": error_answer(499, "CANCELLED"),
     "500": error_answer(500, "INTERNAL"),
     "502 as HTML": httpx.Response(502, html="<p>secret cell"),

@@ -255,18 +255,24 @@ def test_no_increment_is_lost(api: Api) -> None:
 
 
 def test_a_plan_may_require_a_condition(open_gateway: OpenGateway) -> None:
-    """Updates without `If-Match` are refused before anything else is looked at; creates are not."""
+    """Updates without the tag of the row are refused before anything else is looked at.
+
+    Creates are not.
+    """
     api = open_gateway({"plans.paid.require_if_match": True})
 
     missing = [
-        api.send(method, "Cities/2", json={"name": "x"}) for method in ("POST", "PUT", "PATCH")
+        api.send(method, "Cities/2", json={"name": "x"}, headers=headers)
+        for method in ("POST", "PUT", "PATCH")
+        for headers in ({}, {"If-Match": "*"})
     ]
     calls = api.emulator.stats()["calls"]
-    given = [update(api, "Cities/2", {"name": "x"}, tag) for tag in ("*", '"x"')]
+    tag = tag_of(api, "Cities/2")
+    given = [update(api, "Cities/2", {"name": "x"}, tag) for tag in (tag, '"x"')]
     created = api.post("Cities", json={"name": "x"})
     other_plan = api.send("PUT", "Cities/2", json={"name": "y"}, key="free")
 
-    assert [refused(answer) for answer in missing] == [(428, 4280)] * 3
+    assert [refused(answer) for answer in missing] == [(428, 4280)] * 6
     assert "If-Match" in missing[0].json()["message"]
     assert calls == {}
     assert [answer.status_code for answer in given] == [200, 412]

@@ -1,6 +1,7 @@
 """Idempotency-Key, from a client's point of view: what comes back, and what it costs."""
 
 from collections.abc import Mapping
+from itertools import permutations
 from typing import Any
 from uuid import uuid4
 
@@ -86,15 +87,29 @@ def test_an_answer_outlives_the_gateway(open_gateway: OpenGateway, key: str) -> 
     assert lasting(again) == lasting(first)
 
 
-def test_a_key_belongs_to_its_method_and_row(api: Api, key: str) -> None:
+def test_a_key_belongs_to_its_operation_and_row(api: Api, key: str) -> None:
     """Elsewhere the same key is another."""
     answers = [
         send(api, key, path, method=method)
-        for method, path in [("PUT", "Cities/2"), ("PATCH", "Cities/2"), ("PUT", "Cities/3")]
+        for method, path in [("PUT", "Cities/2"), ("POST", "Cities"), ("PUT", "Cities/3")]
     ]
 
-    assert [answer.status_code for answer in answers] == [200] * 3
+    assert [answer.status_code for answer in answers] == [200, 201, 200]
     assert not any(REPLAYED in answer.headers for answer in answers)
+
+
+@pytest.mark.parametrize(("first", "then"), [*permutations(("PUT", "PATCH", "POST"), 2)])
+def test_the_methods_that_update_a_row_are_one_request(
+    api: Api, key: str, first: str, then: str
+) -> None:
+    """They do the same: the second gets the first answer, and another body is refused."""
+    answers = [send(api, key, "Cities/3", method=method) for method in (first, then)]
+    other = send(api, key, "Cities/3", method=then, json={"name": "other"})
+
+    assert [answer.headers.get(REPLAYED) for answer in answers] == [None, "true"]
+    assert lasting(answers[0]) == lasting(answers[1])
+    assert refused(other) == (422, 4220)
+    assert api.emulator.calls() == (1, 1)
 
 
 def test_a_row_is_the_same_however_the_path_spells_it(api: Api, key: str) -> None:

@@ -98,3 +98,27 @@ def test_a_locked_store_holds_up_no_write_without_a_key(
 
     assert [answer.status_code for answer in (kept, *answers)] == [201] * 4
     assert max(answer.elapsed.total_seconds() for answer in answers) < 2
+
+
+def test_a_locked_store_refuses_what_needs_it_before_it_is_sent(
+    tmp_path: Path, emulator: EmulatorControl
+) -> None:
+    """503 with a time to wait; afterwards the same request is carried out. Reads go on."""
+    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    headers = {"Idempotency-Key": "noted"}
+    with (
+        running_gateways(emulator, access) as start,
+        closing(sqlite3.connect(access[0], isolation_level=None)) as store,
+    ):
+        api = start()
+        store.execute("BEGIN EXCLUSIVE")
+        refusal = api.post("New", json={"name": "noted"}, headers=headers)
+        read = api.get("New")
+        store.execute("ROLLBACK")
+        again = api.post("New", json={"name": "noted"}, headers=headers)
+        writes = api.emulator.calls()[1]
+
+    assert refused(refusal) == (503, 5031)
+    assert (refusal.json()["outcome"], refusal.json()["retryable"]) == ("not_applied", True)
+    assert int(refusal.headers["retry-after"]) >= 1
+    assert (read.status_code, again.status_code, writes) == (200, 201, 1)

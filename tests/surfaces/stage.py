@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
+from gateway.errors import GatewayError
 from gateway.google.guards import GuardedSheets
 from gateway.google.sheets import Sheets
 from gateway.settings.model import load_settings
@@ -73,14 +74,17 @@ FIELDS = ", ".join(f'"{name}"' for name in WORKBOOK["Cities"][0])
 
 @dataclass
 class Calls:
-    """Guard that counts calls."""
+    """Guard that counts calls, and makes all of them fail while there is a `failure`."""
 
     reads: int = 0
     writes: int = 0
+    failure: GatewayError | None = None
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
         self.writes += is_write
         self.reads += not is_write
+        if self.failure is not None:
+            raise self.failure
         return await call()
 
 
@@ -100,6 +104,7 @@ class Surface:
         for title, lines in WORKBOOK.items():
             self.sheets.add(title, lines)
         self.calls.reads = self.calls.writes = 0
+        self.calls.failure = None
 
     def cells(self) -> Mapping[str, object]:
         return {each.title: each.lines() for each in self.sheets.worksheets}

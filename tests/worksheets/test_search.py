@@ -3,6 +3,9 @@
 import asyncio
 from typing import Any, cast
 
+import pytest
+
+from gateway.errors import TooManyInFlight
 from gateway.table.steps import Work
 from gateway.table.table import Table
 from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Scheduler
@@ -34,3 +37,24 @@ async def test_a_write_does_not_wait_for_the_queries_of_its_key() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("is_write", "outcome"), [(True, "not_applied"), (False, None)])
+async def test_a_refused_search_of_a_write_says_that_nothing_was_written(
+    is_write: bool, outcome: str | None
+) -> None:
+    search = Search(Scheduler(), max_steps=10**9, weigh=lambda _: None)
+    tasks = [
+        asyncio.create_task(search.run(NO_WORKSHEET, ROWS, slices(1_000), "key", is_write=is_write))
+        for _ in range(MAX_WAITING + 9)
+    ]
+    for _ in range(MAX_WAITING + 9):
+        await asyncio.sleep(0)
+    errors = [task.exception() for task in tasks if task.done()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert errors
+    assert all(isinstance(error, TooManyInFlight) for error in errors)
+    assert {getattr(error, "outcome", "") for error in errors} == {outcome}

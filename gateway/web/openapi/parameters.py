@@ -191,14 +191,14 @@ def _spreadsheet(reach: Reach) -> Node:
 
 
 def _if_match(reach: Reach) -> Node:
-    must = " Your plan asks for it." if reach.must_condition else ""
+    any_state = "Your plan asks for it." if reach.must_condition else "`*` is any state."
     return {
         "name": "If-Match",
         "in": "header",
         "required": reach.must_condition,
         "description": (
             "The `ETag` of the row as you read it, quotes and all: if somebody changed it since, "
-            f"nothing is written and 412 has the row as it is. `*` is any state.{must}"
+            f"nothing is written and 412 has the row as it is. {any_state}"
         ),
         "schema": {"type": "string"},
     }

@@ -1,0 +1,116 @@
+"""A SQLite file that another program has locked for longer than SQLite waits."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncEngine
+from structlog.testing import capture_logs
+
+from gateway.access.active_keys import ActiveKeys
+from gateway.errors import InternalError, KeysUnavailable, RecordsUnavailable
+from gateway.storage.database import open_database
+from gateway.storage.key_store import KeyStore
+from gateway.storage.write_ledger import SqlLedger, open_ledger
+from gateway.worksheets.idempotency import Sending
+from tests.clock import ManualClock
+from tests.storage.by_hand import refuse, scopes
+from tests.storage.conftest import FENCE, IDENTITY, ROWS, WORKSHEET, results
+
+Use = Callable[[SqlLedger], Awaitable[Any]]
+
+BEFORE_IT_IS_SENT: dict[str, Use] = {
+    "look up": lambda ledger: ledger.find("s1"),
+    "look up twins": lambda ledger: ledger.twins([IDENTITY]),
+    "note": lambda ledger: ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE),
+    "note a removal": lambda ledger: ledger.moving(WORKSHEET, FENCE, [3]),
+}
+AFTER_IT_WAS_APPLIED: dict[str, Use] = {
+    "keep results": lambda ledger: ledger.completed([(IDENTITY, results(5))]),
+    "keep an answer": lambda ledger: ledger.complete(IDENTITY, results(5)),
+    "note a removal's end": lambda ledger: ledger.moved(WORKSHEET, FENCE, is_applied=True),
+    "leave open": lambda ledger: ledger.renew(IDENTITY),
+    "forget": lambda ledger: ledger.drop(IDENTITY),
+}
+
+
+@pytest.fixture
+async def engine(file: Path) -> AsyncIterator[AsyncEngine]:
+    """A store whose readers wait for writers, too, as on a disk without WAL, but not for long."""
+    async with open_database(file) as opened:
+        await opened.dispose()
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        event.listen(
+            opened.sync_engine,
+            "connect",
+            lambda connection, _: connection.execute("PRAGMA busy_timeout = 20"),
+        )
+        yield opened
+
+
+@pytest.fixture
+async def ledger(engine: AsyncEngine) -> AsyncIterator[SqlLedger]:
+    async with open_ledger(engine, ManualClock()) as opened:
+        yield opened
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Another program has the file to itself during the block."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("use", BEFORE_IT_IS_SENT.values(), ids=BEFORE_IT_IS_SENT)
+async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path, use: Use) -> None:
+    """503 with a time to wait; after it the same works."""
+    with locked(file), pytest.raises(RecordsUnavailable) as refusal:
+        await use(ledger)
+    await use(ledger)
+
+    assert refusal.value.outcome == "not_applied"
+    assert refusal.value.retry_after_seconds == 5
+
+
+@pytest.mark.parametrize("use", AFTER_IT_WAS_APPLIED.values(), ids=AFTER_IT_WAS_APPLIED)
+async def test_what_was_sent_is_answered_as_it_ended(
+    ledger: SqlLedger, file: Path, use: Use
+) -> None:
+    """The lock is in the log only; the record stays open, and a retry looks."""
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    with locked(file), capture_logs() as logged:
+        await use(ledger)
+    entry = await ledger.find("s1")
+
+    assert {line["event"] for line in logged} <= {"fault"}
+    assert entry is not None
+    assert entry.answer is None
+
+
+async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:
+    """503, never 401."""
+    keys = ActiveKeys(KeyStore(engine), {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC))
+    await keys.load()
+    with locked(file), capture_logs(), pytest.raises(KeysUnavailable) as refusal:
+        await keys.find(b"new")
+
+    assert refusal.value.retry_after_seconds is not None
+    assert await keys.find(b"new") is None
+
+
+async def test_a_file_that_fails_otherwise_is_a_fault(ledger: SqlLedger, file: Path) -> None:
+    """To send the write again does not help then."""
+    refuse(file, "INSERT", "NEW.scope = 's1'")
+
+    with pytest.raises(InternalError):
+        await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+
+    assert scopes(file) == set()

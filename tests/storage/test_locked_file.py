@@ -27,13 +27,15 @@ Use = Callable[[SqlLedger], Awaitable[Any]]
 BEFORE_IT_IS_SENT: dict[str, Use] = {
     "look up": lambda ledger: ledger.find("s1"),
     "look up twins": lambda ledger: ledger.twins([IDENTITY]),
-    "note": lambda ledger: ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE),
-    "note a removal": lambda ledger: ledger.moving(WORKSHEET, FENCE, [3]),
+    "note": lambda ledger: ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE),
+    "note a removal": lambda ledger: ledger.sending(
+        WORKSHEET, [Sending(None, 0, [], removed=[3], is_exclusive=True)], FENCE
+    ),
 }
 AFTER_IT_WAS_APPLIED: dict[str, Use] = {
     "keep results": lambda ledger: ledger.completed([(IDENTITY, results(5))]),
     "keep an answer": lambda ledger: ledger.complete(IDENTITY, results(5)),
-    "note a removal's end": lambda ledger: ledger.moved(WORKSHEET, FENCE, is_applied=True),
+    "note a removal's end": lambda ledger: ledger.settled(WORKSHEET, FENCE, is_applied=True),
     "leave open": lambda ledger: ledger.renew(IDENTITY),
     "forget": lambda ledger: ledger.drop(IDENTITY),
 }
@@ -85,7 +87,7 @@ async def test_what_was_sent_is_answered_as_it_ended(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
     """The lock is in the log only; the record stays open, and a retry looks."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     with locked(file), capture_logs() as logged:
         await use(ledger)
     entry = await ledger.find("s1")
@@ -97,7 +99,9 @@ async def test_what_was_sent_is_answered_as_it_ended(
 
 async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:
     """503, never 401."""
-    keys = ActiveKeys(KeyStore(engine), {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC))
+    keys = ActiveKeys(
+        KeyStore(engine), {}, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC), tag_key=b"key"
+    )
     await keys.load()
     with locked(file), capture_logs(), pytest.raises(KeysUnavailable) as refusal:
         await keys.find(b"new")
@@ -111,6 +115,6 @@ async def test_a_file_that_fails_otherwise_is_a_fault(ledger: SqlLedger, file: P
     refuse(file, "INSERT", "NEW.scope = 's1'")
 
     with pytest.raises(InternalError):
-        await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+        await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
 
     assert scopes(file) == set()

@@ -2,14 +2,15 @@
 
 Rules:
 - All members but `call` have defaults. The default of `status` is 503; but it is null for a fault
-  without `text` that has another effect (`drop`, `truncate`, `delay_ms`, `edit`). With null, or a
-  success status without `text`, the call gets its normal answer.
+  without `text` that has another effect (`drop`, `truncate`, `hold_ms`, `delay_ms`, `edit`). With
+  null, or a success status without `text`, the call gets its normal answer.
 - Every fault counts all matching calls, whichever fault answers them. It applies `times` times,
   after `skip` matches. Of several applicable faults, the first in the list is used.
 - A faulty answer has no effect on data unless `apply` is set. With `late_ms` the effect comes after
   the answer, even without `apply`. `truncate` without `apply` cuts the call's normal answer, by at
   least one byte.
-- `delay_ms` delays between effect and answer. `text` with the status null is a 200.
+- `hold_ms` delays before the effect and its edit, `delay_ms` between effect and answer. `text` with
+  the status null is a 200.
 - `match` is searched in the raw body and, if it is JSON, in the body without escapes. An `edit`
   requires a spreadsheet: with `*` it does not match `spreadsheets.create`. It is validated when
   posted.
@@ -47,6 +48,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] | msgspec.UnsetType | None = msgspec.UNSET
     text: str | None = None
     drop: bool = False
+    hold_ms: Milliseconds = 0
     delay_ms: Milliseconds = 0
     late_ms: Milliseconds = 0
     truncate: Count | None = None
@@ -57,7 +59,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def code(self) -> int | None:
         """The status of the answer that replaces the call's own; None for the call's own."""
         if self.status is msgspec.UNSET:
-            is_else = self.drop or self.delay_ms or self.edit is not None
+            is_else = self.drop or self.hold_ms or self.delay_ms or self.edit is not None
             is_else = is_else or self.truncate is not None
             return UNAVAILABLE if self.text is not None or not is_else else None
         is_success = self.status is not None and self.status < FIRST_FAILURE

@@ -1,9 +1,9 @@
 """The emulator behind its routes: state, limits, faults and the steps of a call.
 
 Rules:
-- Steps of a call: token, disabled API, limit, count, fault, an append's search for its table, first
-  half of the latency, the fault's edit, the effect, the fault's delay, second half of the latency,
-  the answer. The latency has a random part (jitter), drawn once per call.
+- Steps of a call: token, disabled API, limit, count, fault, an append's search for its table, the
+  fault's hold, first half of the latency, the fault's edit, the effect, the fault's delay, second
+  half of the latency, the answer. The latency has a random part (jitter), drawn once per call.
 - An effect is synchronous, so every call is atomic on one event loop. But an append with OVERWRITE
   writes to the end of the table found on arrival, so overlapping appends overwrite each other. An
   append whose fault has an edit searches after the edit, with its effect; so does a late effect.
@@ -125,7 +125,7 @@ class Service:
         resets = self.resets
         half = self._latency() / 2
         arrived = self._arrived(call, fault)
-        await self._wait(half)
+        await self._wait(fault.hold_ms / 1000 + half)
         self._require_no_reset_since(resets)
         answer = self._answered(arrived, fault, pretty)
         await self._wait(fault.delay_ms / 1000 + half)
@@ -137,7 +137,7 @@ class Service:
         self.tally.count(TOKEN, None)
         fault = self.faults.take(TOKEN, body)
         half = self._latency() / 2
-        await self._wait(half)
+        await self._wait(fault.hold_ms / 1000 + half)
         answer = _faulty_grant(fault) if fault.is_failing else self._granted(body)
         await self._wait(fault.delay_ms / 1000 + half)
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)

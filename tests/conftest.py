@@ -73,8 +73,8 @@ SLOW: Mapping[str, str] = {
         evaluate_reference
     """,
     "simulation": """
-        fire fleet linear monotonic overwritten reads_freshness reads_joining reads_load
-        reads_outage reads_own_writes shared_sheet verbs
+        fire fleet kills linear monotonic overwritten reads_freshness reads_joining
+        reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """
         damaged_rows

@@ -79,6 +79,7 @@ def test_edit_of_no_spreadsheet_is_refused(bench: Bench, call: str) -> None:
         ({"status": 502, "text": "<p>Bad"}, 502, "<p>Bad"),
         ({"text": "{}"}, 503, "{}"),
         ({"status": 200, "text": "{}"}, 200, "{}"),
+        ({"hold_ms": 1500}, 200, '"access_token"'),
         ({"delay_ms": 1500}, 200, '"access_token"'),
         ({"skip": 1}, 200, '"access_token"'),
         ({"match": "grant_type"}, 503, '"error": "internal_failure"'),
@@ -98,7 +99,7 @@ def test_token_call_has_faults_of_its_own(
 
     assert first.status_code == status
     assert text in first.text
-    assert sum(slept) == fault.get("delay_ms", 0) / 1000
+    assert sum(slept) == (fault.get("hold_ms", 0) + fault.get("delay_ms", 0)) / 1000
     assert bench.ask_token().status_code == 200
 
 

@@ -42,10 +42,11 @@ def test_fault_is_used_once_and_only_for_its_call(bench: Bench) -> None:
         ({"apply": True}, 503),
         ({"late_ms": 1}, 503),
         ({"status": None}, 200),
+        ({"hold_ms": 1}, 200),
         ({"delay_ms": 1}, 200),
         ({"edit": NEW_SHEET}, 200),
     ],
-    ids=["bare", "applied", "late", "null", "delayed", "edited"],
+    ids=["bare", "applied", "late", "null", "held", "delayed", "edited"],
 )
 def test_a_fault_that_names_nothing_else_is_a_503(
     bench: Bench, members: dict[str, Any], status: int
@@ -177,6 +178,30 @@ def test_delay_lies_between_effect_and_answer(bench: Bench) -> None:
     assert bench.grid("Data") == [["x"]]
 
 
+@pytest.mark.parametrize(
+    ("member", "rows"), [("hold_ms", [["x"]]), ("delay_ms", [])], ids=["held", "delayed"]
+)
+def test_a_held_read_sees_what_came_meanwhile(
+    bench: Bench, member: str, rows: list[list[str]]
+) -> None:
+    """A hold is before a read sees the data, a delay after it."""
+    append = {"call": "values.append", "status": None, "late_ms": 1000}
+    bench.fault(append, {"call": "values.get", member: 1500})
+    bench.append("Data", [["x"]])
+
+    assert bench.grid("Data") == rows
+    assert bench.clock.slept[-1] == 1.5
+
+
+def test_a_held_write_takes_effect_after_the_hold(bench: Bench) -> None:
+    """Hold, effect and delay follow each other."""
+    bench.fault({"call": "values.append", "hold_ms": 1500, "delay_ms": 500})
+    answer = bench.append("Data", [["x"]])
+
+    assert answer.status_code == 200
+    assert bench.clock.slept == [1.5, 0.5]
+
+
 def test_late_effect_comes_after_the_answer(bench: Bench) -> None:
     """The write is answered first, with an error, and is there only after `late_ms`."""
     bench.fault({"call": "values.append", "late_ms": 200})
@@ -257,6 +282,7 @@ def test_posting_replaces_the_list(bench: Bench) -> None:
         pytest.param([{"call": "*", "times": -1}], id="negative"),
         pytest.param([{"call": "*", "times": "1"}], id="wrong type"),
         pytest.param([{"call": "*", "status": 700}], id="no such status"),
+        pytest.param([{"call": "*", "hold_ms": 600_001}], id="hold without end"),
         pytest.param([{"call": "*", "delay_ms": 600_001}], id="delay without end"),
         pytest.param([{"call": "*", "late_ms": 600_001}], id="effect too late"),
         pytest.param([{"call": "*", "times": 1_000_000_001}], id="too many times"),

@@ -274,17 +274,6 @@ def test_answers_of_updates_are_read(
     assert (found.outcome, found.complaint == "") == (outcome, is_fine)
 
 
-@pytest.mark.parametrize(("is_keyed", "is_known"), [(True, True), (False, False)])
-def test_a_killed_gateway_forgets_open_updates_without_a_key(
-    is_keyed: bool, is_known: bool
-) -> None:
-    """A late copy of such an update may come over a later one; with a key it may not."""
-    updates = [replace(update(1, "unknown"), is_keyed=is_keyed), update(2, asked_at=6.0)]
-    truth = Told(effects=[], changes=[changed(1, at=20.0), changed(2, at=7.0)])
-
-    assert bool(problems_of([], truth, updates, kills=[5.5])) == is_known
-
-
 def test_unknown_needs_a_reason() -> None:
     """An answer `unknown` is explained by a failure of Google or a lost connection only."""
     idle = entry(1, outcome="unknown")
@@ -307,6 +296,28 @@ def test_a_plan_has_every_kind_of_fault_about_equally_often() -> None:
     assert all(fault["match"] == FENCE for fault in batches)
     assert all("drop" in fault or fault["status"] >= 502 for fault in faults if "late_ms" in fault)
     assert min(after - before for before, after in pairwise(reads)) > FEWEST_BETWEEN
+
+
+BUSY = Campaign(creates=120, worksheets=4, kill_seconds=0.0, fault_share=0.03, latest_ms=2000)
+
+
+@pytest.mark.parametrize(
+    "campaign",
+    [
+        pytest.param(replace(BUSY, swaps_tabs=True), id="tabs that swap names"),
+        pytest.param(replace(BUSY, slowest_look_ms=3000, look_share=0.2), id="slow looks"),
+        pytest.param(replace(BUSY, trip_share=0.3), id="people who sort on the way"),
+        pytest.param(replace(BUSY, full_seconds=2.0), id="metadata that is full"),
+    ],
+)
+def test_creates_where_more_happens(tmp_path: Path, campaign: Campaign) -> None:
+    """All answers are true, whatever people do to tabs, rows and metadata."""
+    report = burn(campaign, tmp_path)
+
+    assert report.problems == [], str(report)
+    assert report.unexplained == [], str(report)
+    assert (report.renamings > 0) is campaign.swaps_tabs, str(report)
+    assert (report.filled > 0) is (campaign.full_seconds > 0), str(report)
 
 
 def test_creates_under_fire(tmp_path: Path) -> None:

@@ -160,3 +160,16 @@ def test_the_contents_of_a_row_at_any_moment(emulator: Emulator, truth: Truth) -
 def test_a_row_that_never_was_is_nowhere(truth: Truth) -> None:
     """A number that took no effect has no rows at any time."""
     assert truth.rows_between(TITLE, 17, 0.0, 9.0) == set()
+
+
+def test_rows_are_followed_in_a_tab_that_has_another_name(emulator: Emulator, truth: Truth) -> None:
+    """An effect has the title of its moment; the rows stay those of their tab."""
+    properties = {"sheetId": 0, "title": "Archive"}
+    do(emulator, fence(1), append("id:7"))
+    do(emulator, {"updateSheetProperties": {"properties": properties, "fields": "title"}})
+    do(emulator, fence(2), append("id:8"))
+
+    assert [effect.worksheet for effect in truth.effects] == [TITLE, "Archive"]
+    assert truth.renamings == 1
+    assert truth.numbers() == {7: 1, 8: 1}
+    assert truth.rows_between("Archive", 7, 0.0, float("inf")) == {3}

@@ -392,3 +392,20 @@ def test_processes_on_one_store_keep_their_word(tmp_path: Path) -> None:
     assert report.problems == [], str(report)
     assert len(report.disturbances) == SORTS_OF_DISTURBANCES, str(report)
     assert report.creates >= SHORT.creates, str(report)
+
+
+def test_processes_keep_their_word_where_more_happens(tmp_path: Path) -> None:
+    """Nothing is false if looks are slow, metadata is full at times, and keys see some columns."""
+    campaign = replace(
+        SHORT,
+        slowest_look_ms=3000,
+        look_share=0.1,
+        partial_keys=0.5,
+        full_seconds=10.0,
+        suspend_every_seconds=0.0,
+        engine_seconds=0.0,
+    )
+    report = run(tmp_path, campaign)
+
+    assert report.problems == [], str(report)
+    assert report.creates >= SHORT.creates, str(report)

@@ -4,7 +4,7 @@ The long form is `python -m tests.simulation.shared_sheet --operations 20000`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -21,9 +21,11 @@ from tests.simulation.shared_sheet.defects import (
 from tests.simulation.shared_sheet.looks import Look, Sent
 from tests.simulation.shared_sheet.sheet import TITLE
 from tests.simulation.shared_sheet.verdicts import (
+    ROWS_MOVED,
     judge_numbers,
     met,
     misreported,
+    silent,
     unseen,
     wrongly_refused,
 )
@@ -106,6 +108,7 @@ def test_an_update_meets_the_state_that_it_names(
     ("sent", "kinds"),
     [
         pytest.param(Sent(5.1, LOOK), [], id="fresh"),
+        pytest.param(Sent(5.9, LOOK), ["old look"], id="fresh answer of a slow look"),
         pytest.param(Sent(8.0, LOOK), ["old look"], id="old"),
         pytest.param(Sent(5.1, None), ["old look"], id="none"),
     ],
@@ -115,6 +118,24 @@ def test_a_look_is_fresh(sent: Sent, kinds: list[str]) -> None:
     found = met([update()], Told(changes=[changed(ONE, at=9.0)]), lambda *_: sent)
 
     assert [each.kind for each in unseen(found)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "kinds"),
+    [
+        pytest.param(ONE, 200, [], id="as named"),
+        pytest.param(ONE_EDITED, 200, [], id="the same record"),
+        pytest.param(TWO, 200, ["silent"], id="another record"),
+        pytest.param(TWO, 409, [], id="another record, and told"),
+        pytest.param(ONE, 409, ["answer"], id="told for nothing"),
+    ],
+)
+def test_another_record_is_told(before: Fields, status: int, kinds: list[str]) -> None:
+    """An update in another record says so, unless Google failed meanwhile."""
+    made = replace(update(status), code=0 if status == 200 else ROWS_MOVED)
+    found = met([made], Told(changes=[changed(before)]), lambda *_: Sent(5.1, LOOK))
+
+    assert [each.kind for each in silent(found, lambda *_: False)] == kinds
 
 
 def test_a_refused_update_needs_a_reason() -> None:
@@ -177,6 +198,24 @@ async def test_two_gateways_and_a_script(tmp_path: Path) -> None:
     assert outcome.figures["moves of rows by the script"] > 100, str(outcome)
     assert outcome.figures["rows in batches without a good answer"] > 0, str(outcome)
     assert min(outcome.updates["created, 200"], outcome.updates["not_applied, 412"]) > 0
+
+
+BUSY = Sharing(operations=100, fault_share=0.03)
+
+
+@pytest.mark.parametrize(
+    "campaign",
+    [
+        pytest.param(replace(BUSY, slowest_look_ms=3000, look_share=0.2), id="slow looks"),
+        pytest.param(replace(BUSY, trip_share=0.3), id="rows sorted on the way"),
+        pytest.param(replace(BUSY, full_seconds=2.0), id="metadata that is full"),
+    ],
+)
+async def test_two_gateways_where_more_happens(tmp_path: Path, campaign: Sharing) -> None:
+    """Both gateways keep all rows and all conditions, or say that they met another record."""
+    outcome = await run(tmp_path, campaign)
+
+    assert outcome.problems == (), str(outcome)
 
 
 @pytest.mark.parametrize(

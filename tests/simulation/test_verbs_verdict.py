@@ -1,6 +1,7 @@
 """What is judged of writes of all kinds: true histories pass, every broken promise is found."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -97,11 +98,26 @@ SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", no
             at_5(row(1, note=7), TWO), [updated()], {"overwritten"}, id="a cell beside it"
         ),
         pytest.param(at_5(CHANGED, TWO), [updated(tag="t", named=NAMED)], set(), id="as named"),
-        pytest.param(SORTED, [updated(tag="t", named=NAMED)], set(), id="moved after the look"),
+        pytest.param(
+            SORTED, [updated(tag="t", named=NAMED)], {"silent"}, id="moved after the look"
+        ),
+        pytest.param(SORTED, [updated()], set(), id="moved, without a condition"),
+        pytest.param(
+            SORTED,
+            [updated(tag="t", named=NAMED, outcome="applied", code=4095)],
+            set(),
+            id="moved, and told",
+        ),
+        pytest.param(
+            at_5(CHANGED, TWO),
+            [updated(tag="t", named=NAMED, outcome="applied", code=4095)],
+            {"answer"},
+            id="not moved, but told",
+        ),
         pytest.param(
             SORTED_BEFORE,
             [updated(tag="t", named=NAMED)],
-            {"another record"},
+            {"another record", "silent"},
             id="moved before the look",
         ),
         pytest.param(
@@ -160,7 +176,13 @@ def in_group_0(changed: Cells, other: Cells) -> Story:
         pytest.param(
             in_group_0(CHANGED, CHANGED_THREE), [updated_where(2, 3)], {"answer"}, id="numbers"
         ),
-        pytest.param(REGROUPED, [updated_where(2, 4)], set(), id="changed after the look"),
+        pytest.param(REGROUPED, [updated_where(2, 4)], {"silent"}, id="changed after the look"),
+        pytest.param(
+            REGROUPED,
+            [updated_where(outcome="applied", code=4095)],
+            set(),
+            id="changed after the look, and told",
+        ),
         pytest.param(
             OLD_ROWS, [third(), updated_where(2)], {"other rows"}, id="matched in old rows"
         ),
@@ -359,8 +381,8 @@ def test_a_replay_may_not_lose_its_number_for_nothing() -> None:
     ("rows", "kinds"),
     [
         pytest.param([ONE, TWO, NEW_ROW], set(), id="all writes"),
-        pytest.param([ONE, TWO], {"old list"}, id="one too few"),
-        pytest.param([TWO, ONE], {"list"}, id="of no moment"),
+        pytest.param([ONE, TWO], {"old list", "missing"}, id="one too few"),
+        pytest.param([TWO, ONE], {"list", "missing"}, id="of no moment"),
     ],
 )
 def test_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
@@ -380,31 +402,144 @@ def test_an_edit_by_a_person_may_be_missing_in_a_list() -> None:
     assert kinds_of(story, created(), reads=[read]) == set()
 
 
-@pytest.mark.parametrize(
-    ("key", "kills", "kinds"),
-    [
-        pytest.param(None, (4.5,), set(), id="killed, without a key"),
-        pytest.param("k", (4.5,), {"other rows"}, id="killed, with a key"),
-        pytest.param(None, (), {"other rows"}, id="alive"),
-    ],
-)
-def test_what_a_killed_gateway_left(
-    key: str | None, kills: tuple[float, ...], kinds: set[str]
-) -> None:
-    """A late update without a key may land on rows that have moved; any other may not."""
+@pytest.mark.parametrize("key", [None, "k"])
+def test_what_a_killed_gateway_left(key: str | None) -> None:
+    """A late update may not land on rows that had moved before it was sent."""
     story = (
         begun(ONE, TWO)
         .add(4.6, TWO, ONE)
         .add(9.0, row(2, "group:1", note=7), ONE, fence=1, sent_at=7.0)
     )
-    story.kills = tuple(each + 3.0 for each in kills)
+    story.kills = (7.5,)
     late = replace(
         updated_where(2, outcome="unknown" if key is None else "done", key=key),
         answered_at=9.5,
         is_cut=True,
     )
 
-    assert kinds_of(story, late, failures=[7.0]) == kinds
+    assert kinds_of(story, late, failures=[7.0]) == {"other rows"}
+
+
+def renamed(at: float, story: Story) -> Story:
+    """The story of a tab that lost its name."""
+    story.history.titles[TITLE] = [(0.0, TITLE), (at, "Archive")]
+    return story
+
+
+RENAMING = "somebody renamed the worksheet at the same time"
+
+
+@pytest.mark.parametrize(
+    ("renamed_at", "changes", "kinds"),
+    [
+        pytest.param(7.0, {}, set(), id="later"),
+        pytest.param(4.95, {}, {"other tab"}, id="on the way, not told"),
+        pytest.param(
+            4.95,
+            {"outcome": "applied", "code": 5020, "message": RENAMING},
+            set(),
+            id="on the way, told",
+        ),
+        pytest.param(
+            2.0,
+            {"outcome": "applied", "code": 5020, "message": RENAMING},
+            {"other tab"},
+            id="before the look, though told",
+        ),
+    ],
+)
+def test_writes_are_in_the_tab_of_that_name(
+    renamed_at: float, changes: Mapping[str, Any], kinds: set[str]
+) -> None:
+    """A write is in a tab that had the name at its look; at its commit, if it is told as done."""
+    answer = {"outcome": "done", "status": 200, "code": 0, "message": "", **changes}
+    made = updated()
+    made = replace(made, answer=replace(made.answer, **answer))
+
+    assert kinds_of(renamed(renamed_at, at_5(CHANGED, TWO)), made) == kinds
+
+
+def slow(story: Story) -> Story:
+    story.history.slowest_look_seconds = 3.0
+    return story
+
+
+LATE_MATCH = begun(ONE, TWO).add(2.0, ONE, TWO, THREE).add(5.0, CHANGED, TWO, THREE, fence=1)
+REGROUPED_EARLY = (
+    begun(ONE, TWO)
+    .add(2.0, row(1, "group:1"), TWO)
+    .add(5.0, row(1, "group:1", note=7), TWO, fence=1)
+)
+
+
+@pytest.mark.parametrize(
+    ("story", "kinds"),
+    [
+        pytest.param(LATE_MATCH, {"other rows"}, id="a row that matched later"),
+        pytest.param(slow(deepcopy(LATE_MATCH)), set(), id="the same, after a slow look"),
+        pytest.param(
+            slow(deepcopy(REGROUPED_EARLY)), {"other rows", "silent"}, id="not looked at again"
+        ),
+    ],
+)
+def test_rows_of_a_slow_look_are_looked_at_again(story: Story, kinds: set[str]) -> None:
+    """Rows may be found by an old look, but are what they were within the age of a look."""
+    assert kinds_of(story, updated_where(2)) == kinds
+
+
+SEEN = {"note": "note:9"}
+HIDDEN = ("id:1", "", "", "note:9", "", "")
+LOOKS_ALIKE = ("id:2", "", "", "note:9", "", "")
+
+
+@pytest.mark.parametrize(
+    ("is_limited", "kinds"),
+    [pytest.param(True, {"lost", "removed"}, id="limited"), pytest.param(False, set(), id="all")],
+)
+def test_records_that_look_alike_to_a_limited_key(is_limited: bool, kinds: set[str]) -> None:
+    """Its tag is of the whole record, though it sees some columns."""
+    rows = (HIDDEN, TWO) if is_limited else (("", *HIDDEN[1:]), TWO)
+    then = (LOOKS_ALIKE, TWO) if is_limited else rows
+    story = begun(*rows).add(3.0, *then).add(5.0, TWO, fence=1, removed=[2])
+    entry = deleted(2, named=SEEN, tag="t", tagged=(1.0, 1.1), is_limited=is_limited)
+
+    assert kinds_of(story, entry) == kinds
+
+
+EMPTY: Cells = ("",) * 6
+
+
+@pytest.mark.parametrize(
+    ("entries", "kinds"),
+    [
+        pytest.param([deleted(3)], set(), id="deleted"),
+        pytest.param([deleted(2)], {"lost", "removed"}, id="another row"),
+        pytest.param([deleted(3), deleted(3, number=8)], set(), id="a blank row once more"),
+        pytest.param([deleted_where(3, filter=IN_GROUP_1)], set(), id="by filter"),
+    ],
+)
+def test_deletes_that_empty_rows(entries: list[Entry], kinds: set[str]) -> None:
+    """An emptied row stays where it is; to empty it again changes nothing."""
+    story = begun(ONE, TWO, THREE).add(5.0, ONE, EMPTY, THREE, fence=1)
+
+    assert kinds_of(story, *entries) == kinds
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"),
+    [
+        pytest.param([TWO, ONE], set(), id="sorted"),
+        pytest.param([ONE, TWO], set(), id="not sorted yet"),
+        pytest.param([ONE, ONE], {"twice", "missing"}, id="half sorted"),
+    ],
+)
+def test_lists_beside_sorting_people(rows: Sequence[Cells], kinds: set[str]) -> None:
+    """A list shows each record once, whoever sorts meanwhile."""
+    story = begun(ONE, TWO).add(6.0, TWO, ONE)
+    shown = begun(*rows).history.versions[TITLE][0]
+    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
+
+    assert kinds_of(story, reads=[read]) == kinds
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ def _campaign(options: argparse.Namespace, seed: int) -> Campaign:
         visit_seconds=options.visit_seconds,
         update_share=options.updates,
         moves_columns=options.moves_columns,
+        swaps_tabs=options.swaps_tabs,
+        slowest_look_ms=options.slowest_look_ms,
+        look_share=options.look_share,
+        trip_share=options.trip_share,
+        full_seconds=options.full_seconds,
         has_repeatable_ids=options.repeatable_metadata_ids,
         mixture=mixture,
         patience=Patience(
@@ -68,6 +73,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--visit-seconds", type=float, default=0.2, help="between people's edits")
     parser.add_argument("--updates", type=float, default=0.3, help="share of the creates")
     parser.add_argument("--moves-columns", action="store_true", help="at any time")
+    parser.add_argument("--swaps-tabs", action="store_true", help="worksheets swap their names")
+    parser.add_argument("--slowest-look-ms", type=int, default=0, help="0: looks are not slow")
+    parser.add_argument("--look-share", type=float, default=0.1, help="of the looks are slow")
+    parser.add_argument("--trip-share", type=float, default=0.0, help="of the writes meet an edit")
+    parser.add_argument("--full-seconds", type=float, default=0.0, help="between full metadata")
     parser.add_argument("--repeatable-metadata-ids", action="store_true", help="waits get long")
     parser.add_argument("--end-seconds", type=float, default=7200.0)
     parser.add_argument("--no-keys", action="store_true")

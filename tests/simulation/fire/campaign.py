@@ -26,6 +26,7 @@ from tests.simulation.fire.clients import Clerk, Patience, perform_all
 from tests.simulation.fire.disturbances import edited_now_and_then, killed_now_and_then
 from tests.simulation.fire.faults import Weather, plan
 from tests.simulation.fire.ledger import Entry, Problem, UpdateEntry, problems_of
+from tests.simulation.fire.metadata import Span, filled_now_and_then
 from tests.simulation.fire.orders import (
     FIRST_SHARED,
     SPREADSHEET,
@@ -74,6 +75,15 @@ class Campaign:
     """So many creates are followed by an update."""
     moves_columns: bool = False
     """At any time, not only between waves; updates may write to another column then."""
+    swaps_tabs: bool = False
+    """People give worksheets each other's names."""
+    slowest_look_ms: int = 0
+    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    look_share: float = 0.1
+    trip_share: float = 0.0
+    """So many writes meet an edit of a person on their way."""
+    full_seconds: float = 0.0
+    """Between two times at which others fill the metadata, on average; 0: never."""
     has_repeatable_ids: bool = False
     patience: Patience = IMPATIENT
     end_seconds: float = 60.0
@@ -86,6 +96,9 @@ class Campaign:
             latest_ms=self.latest_ms,
             slowest_ms=600,
             timeout_ms=int(WRITE_TIMEOUT_SECONDS * 1000) + 1000,
+            slowest_look_ms=self.slowest_look_ms,
+            look_share=self.look_share,
+            trip_share=self.trip_share,
         )
 
 
@@ -106,6 +119,9 @@ class Report:
     """Rows of which the 201 told another place than that of their effect, a later one."""
     kills: int
     replays: int
+    renamings: int
+    filled: int
+    """So often others filled the metadata."""
     seconds: float
 
     def __str__(self) -> str:
@@ -118,7 +134,8 @@ class Report:
             f"{self.batches} batches, {self.lost_rows} rows in lost ones, {self.kills} kills, "
             f"{self.replays} replays, {sum(entry.is_cut for entry in self.entries)} cut off, "
             f"{sum(entry.asks > 1 for entry in self.entries)} asked again",
-            f"{self.edits} edits by people, {self.removed_rows} numbered rows removed; "
+            f"{self.edits} edits by people, {self.renamings} renamings of tabs, "
+            f"metadata filled {self.filled} times, {self.removed_rows} numbered rows removed; "
             f"{self.moved_rows} rows had moved when they were looked for",
             f"unknown for no reason: {len(self.unexplained)}",
             *(f"  {each}" for each in self.unexplained[:20]),
@@ -141,6 +158,8 @@ class Scene:
     key: str
     kills: list[float] = field(default_factory=list)
     """When the gateway was killed."""
+    full: list[Span] = field(default_factory=list)
+    """When the metadata was full."""
     calm: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it keeps the gateway alive."""
 
@@ -185,6 +204,7 @@ async def _burn(
             truth=witness.truth,
             chance=random.Random(campaign.seed),  # noqa: S311 - no secret
             moves_columns=campaign.moves_columns,
+            swaps_tabs=campaign.swaps_tabs,
         ),
         key=await make_key(folder),
     )
@@ -205,6 +225,13 @@ async def _burn(
             pause_seconds=campaign.visit_seconds,
             calm=scene.calm,
         ),
+        filled_now_and_then(
+            url,
+            folder / CREDENTIALS,
+            scene.full,
+            random.Random(campaign.seed),  # noqa: S311 - no secret
+            pause_seconds=campaign.full_seconds,
+        ),
     ):
         async with asyncio.timeout(campaign.end_seconds):
             await _waves(scene, clerks)
@@ -212,7 +239,7 @@ async def _burn(
     entries = [entry for clerk in clerks for entry in clerk.entries]
     updates = [update for clerk in clerks for update in clerk.updates]
     truth = witness.truth
-    problems = problems_of(entries, truth, updates, scene.kills)
+    problems = problems_of(entries, truth, updates)
     if numbers_at(url) != truth.numbers():
         detail = f"{numbers_at(url) - truth.numbers()}, {truth.numbers() - numbers_at(url)}"
         problems.append(Problem(kind="witness", detail=f"more and less than noted: {detail}"))
@@ -228,6 +255,8 @@ async def _burn(
         moved_rows=_moved_rows(entries, witness),
         kills=scene.gateway.kills,
         replays=sum(clerk.replays for clerk in clerks),
+        renamings=truth.renamings,
+        filled=len(scene.full),
         seconds=time.monotonic() - began,
     )
 
@@ -247,7 +276,13 @@ async def _waves(scene: Scene, clerks: Sequence[Clerk]) -> None:
     campaign = scene.campaign
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
     size = campaign.creates // campaign.waves
-    faults = plan(chance, campaign.weather, batches=campaign.creates, reads=campaign.creates)
+    faults = plan(
+        chance,
+        campaign.weather,
+        batches=campaign.creates,
+        reads=campaign.creates,
+        edit=scene.person.edit_on_the_way,
+    )
     httpx2.post(f"{scene.url}/_emulator/faults", json=faults).raise_for_status()
     for wave in range(campaign.waves):
         first = wave * 10 * campaign.creates

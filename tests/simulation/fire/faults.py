@@ -2,7 +2,8 @@
 
 Rules
 - Late effects follow lost connections, and a 504 or 502 of a front end.
-- Only writes with a fence go wrong: a person's edits do not.
+- Only writes with a fence of a gateway go wrong: a person's edits do not.
+- A slow look waits before it sees the rows, or after it saw them.
 - A plan says for each call by its number whether it goes wrong and how, so that a plan is the
   same for each run of a seed, whatever the time.
 """
@@ -15,10 +16,14 @@ from typing import Any
 Fault = Mapping[str, Any]
 PAGE = "<!DOCTYPE html><title>Sorry...</title>"
 BATCH = "spreadsheets.batchUpdate"
-FENCE = "createDeveloperMetadata"
+FENCE = '"metadataKey":"gw-'
 READS = (
-    *("values.get", "values.batchGet", "values.batchGetByDataFilter"),
-    *("spreadsheets.get", "developerMetadata.search"),
+    "values.get",
+    "values.batchGet",
+    "values.batchGetByDataFilter",
+    "spreadsheets.get",
+    "spreadsheets.getByDataFilter",
+    "developerMetadata.search",
 )
 FEWEST_BETWEEN = 3
 """Reads between two that go wrong: looking twice is to help."""
@@ -33,6 +38,12 @@ class Weather:
     slowest_ms: int
     timeout_ms: int
     """More than the gateway waits for an answer."""
+    slowest_look_ms: int = 0
+    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    look_share: float = 0.1
+    """So many reads are slow looks."""
+    trip_share: float = 0.0
+    """So many writes meet an edit of a person on their way."""
 
 
 Make = Callable[[random.Random, Weather], Fault]
@@ -70,17 +81,44 @@ READ_FAULTS: Mapping[str, Make] = {
     "lost": lambda *_: {"drop": True},
     "slow": lambda chance, weather: {"delay_ms": chance.randint(1, weather.slowest_ms)},
 }
+FEWEST_LOOK_MS = 500
 
 
-def plan(chance: random.Random, weather: Weather, *, batches: int, reads: int) -> list[Fault]:
-    """Faults for so many calls of each sort; every kind comes about equally often."""
+def plan(
+    chance: random.Random,
+    weather: Weather,
+    *,
+    batches: int,
+    reads: int,
+    edit: Callable[[], Fault] | None = None,
+) -> list[Fault]:
+    """Faults for so many calls of each sort; every kind comes about equally often.
+
+    `edit` makes the edits that writes meet on their way.
+    """
     faults: list[Fault] = [
         {**fault, "match": FENCE}
         for fault in _faults(BATCH, BATCH_FAULTS, chance, weather, batches, 0)
     ]
+    if edit is not None:
+        faults += [
+            {"call": BATCH, "skip": number, "match": FENCE, "edit": edit()}
+            for number in range(batches)
+            if chance.random() < weather.trip_share
+        ]
     for call in READS:
         faults += _faults(call, READ_FAULTS, chance, weather, reads, FEWEST_BETWEEN)
+        if weather.slowest_look_ms:
+            faults += _slow_looks(call, chance, weather, reads)
     return faults
+
+
+def _slow_looks(call: str, chance: random.Random, weather: Weather, calls: int) -> Iterator[Fault]:
+    for number in range(calls):
+        if chance.random() < weather.look_share:
+            where = chance.choice(["hold_ms", "delay_ms"])
+            lasts_ms = chance.randint(FEWEST_LOOK_MS, weather.slowest_look_ms)
+            yield {"call": call, "skip": number, where: lasts_ms}
 
 
 def _faults(

@@ -91,6 +91,8 @@ class Change:
     row: int
     before: Fields = ()
     """The row's fields just before it."""
+    tab: str = ""
+    """The first title of its worksheet."""
 
 
 class Truth(Protocol):
@@ -121,13 +123,8 @@ def problems_of(
     entries: Sequence[Entry],
     truth: Truth,
     updates: Sequence[UpdateEntry] = (),
-    kills: Sequence[float] = (),
 ) -> list[Problem]:
-    """All that is wrong after the creates and updates of a ledger.
-
-    `kills` are the moments at which the gateway was killed: nobody knows then of an open update
-    without a key.
-    """
+    """All that is wrong after the creates and updates of a ledger."""
     effects: dict[int, list[Effect]] = defaultdict(list)
     for effect in truth.effects:
         effects[effect.number].append(effect)
@@ -139,7 +136,7 @@ def problems_of(
         *_misplaced(entries, effects, truth),
         *_torn(entries, effects),
         *_updated(updates, truth.changes),
-        *_overtaken(updates, truth.changes, kills),
+        *_overtaken(updates, truth.changes),
     ]
 
 
@@ -237,16 +234,16 @@ def _updated(updates: Sequence[UpdateEntry], changes: Sequence[Change]) -> Itera
         if len(made) > AT_MOST[update.outcome]:
             is_false = update.outcome == "not_applied"
             yield Problem(kind="false outcome" if is_false else "doubled", detail=detail)
-        if any((each.worksheet, each.row) != (update.worksheet, update.row) for each in made):
+        # Only an answer that shows the row is certain of the name that its tab had.
+        titles = [each.worksheet for each in made if update.outcome == "created"]
+        if any(each.row != update.row for each in made) or {*titles} - {update.worksheet}:
             yield Problem(kind="misplaced", detail=f"update {update.number} is in another row")
         if update.outcome == "created" and any(each.at > update.answered_at for each in made):
             detail = f"update {update.number} was told before it took effect"
             yield Problem(kind="taken", detail=detail)
 
 
-def _overtaken(
-    updates: Sequence[UpdateEntry], changes: Sequence[Change], kills: Sequence[float]
-) -> Iterator[Problem]:
+def _overtaken(updates: Sequence[UpdateEntry], changes: Sequence[Change]) -> Iterator[Problem]:
     """Updates whose late copy came over an acknowledged one that was sent after their answer."""
     by_number = _by_number(changes)
     acknowledged: dict[tuple[str, int], list[UpdateEntry]] = defaultdict(list)
@@ -255,10 +252,9 @@ def _overtaken(
             acknowledged[update.worksheet, update.row].append(update)
     for update in updates:
         for change in by_number[update.number]:
-            was_killed = any(update.asked_at <= at <= change.at for at in kills)
-            if was_killed and not update.is_keyed:
-                continue
             for other in acknowledged[update.worksheet, update.row]:
+                if all(each.tab != change.tab for each in by_number[other.number]):
+                    continue
                 if update.answered_at < other.asked_at and other.answered_at < change.at:
                     detail = (
                         f"update {update.number}, {update.outcome} at {update.answered_at:.2f}, "

@@ -1,6 +1,7 @@
 """A person who works in the worksheets of a fire, past the gateway, by hand and with a script."""
 
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class Screen(Protocol):
 class Person:
     """Somebody who edits the worksheets; `truth` is what they see of them.
 
-    `moves_columns`: one of their edits moves a column, at any time.
+    `moves_columns`: one of their edits moves a column, at any time. `swaps_tabs`: one gives the
+    worksheets each other's names; sometimes one of them has another name for a moment before.
     """
 
     url: str
@@ -35,6 +37,9 @@ class Person:
     truth: Screen
     chance: random.Random
     moves_columns: bool = False
+    swaps_tabs: bool = False
+    leaves_blank: frozenset[str] = frozenset()
+    """Fields that half of the rows do not have which this person adds."""
     sheets: Sequence[tuple[int, str]] = ()
     """Ids and titles."""
 
@@ -61,6 +66,7 @@ class Person:
             self._insert_row: 2,
             self._correct: 4,
             self._move_column: 2 * self.moves_columns,
+            self._swap_tabs: 8 * self.swaps_tabs,
         }
         edit = self.chance.choices([*edits], [*edits.values()])[0]
         # Somebody else may have changed the worksheet since it was seen.
@@ -69,6 +75,36 @@ class Person:
 
     def _move_column(self, sheet_id: int, _: str, __: int) -> None:
         self._edit([_last_column_moved(sheet_id)])
+
+    def edit_on_the_way(self) -> Mapping[str, Any]:
+        """An edit that is always possible: one worksheet or all are sorted, or get a row on top,
+        or worksheets get each other's names."""
+        sheets = self.chance.choice([[self.chance.choice(self.sheets)], self.sheets])
+        requests: list[Mapping[str, Any]] = []
+        match self.chance.choices(["sort", "insert", "swap"], [6, 2, 2 * self.swaps_tabs])[0]:
+            case "sort":
+                for sheet_id, _ in sheets:  # where there is nothing to sort, it would be refused
+                    requests += [_row_at_the_end(sheet_id), self._sorting(sheet_id)]
+            case "insert":
+                requests = [_row_on_top(sheet_id) for sheet_id, _ in sheets]
+            case _:
+                requests = self._renaming()
+        return {"requests": requests}
+
+    def _swap_tabs(self, sheet_id: int, _: str, __: int) -> None:
+        if self.chance.random() < 0.3:
+            self._edit([_renamed(sheet_id, f"Away {sheet_id}")])
+            time.sleep(self.chance.uniform(0.0, 0.3))
+        self._edit(self._renaming())
+
+    def _renaming(self) -> list[Mapping[str, Any]]:
+        """All names go to other worksheets, whatever the names are now."""
+        ids = [sheet_id for sheet_id, _ in self.sheets]
+        titles = self.chance.sample([title for _, title in self.sheets], len(ids))
+        return [
+            *(_renamed(sheet_id, f"Moving {sheet_id}") for sheet_id in ids),
+            *(_renamed(sheet_id, title) for sheet_id, title in zip(ids, titles, strict=True)),
+        ]
 
     def _add_row(self, sheet_id: int, _: str, number: int) -> None:
         """A row below the last one."""
@@ -91,10 +127,13 @@ class Person:
         self._send("POST", f"/values/{quote(title)}!A1:append?{way}", {"values": [row]})
 
     def _sort(self, sheet_id: int, _: str, __: int) -> None:
+        self._edit([self._sorting(sheet_id)])
+
+    def _sorting(self, sheet_id: int) -> Mapping[str, Any]:
         order = self.chance.choice(["ASCENDING", "DESCENDING"])
         rows = {"sheetId": sheet_id, "startRowIndex": 1}
         specs = [{"dimensionIndex": 0, "sortOrder": order}]
-        self._edit([{"sortRange": {"range": rows, "sortSpecs": specs}}])
+        return {"sortRange": {"range": rows, "sortSpecs": specs}}
 
     def _delete_rows(self, sheet_id: int, _: str, __: int) -> None:
         rows = self._rows(sheet_id)
@@ -132,7 +171,8 @@ class Person:
 
     def _row(self, sheet_id: int, number: int) -> list[str]:
         header = self._rows(sheet_id)[0]
-        return [f"{name}:{number}" if name else "" for name in header]
+        blank = self.leaves_blank if self.leaves_blank and self.chance.random() < 0.5 else ()
+        return [f"{name}:{number}" if name and name not in blank else "" for name in header]
 
     def _edit(self, requests: Iterable[Mapping[str, Any]]) -> None:
         self._send("POST", ":batchUpdate", {"requests": list(requests)})
@@ -148,6 +188,20 @@ def _typed(text: str) -> Mapping[str, Any]:
 
 def _lines(sheet_id: int, dimension: str, first: int, end: int) -> Mapping[str, Any]:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": first, "endIndex": end}
+
+
+def _row_on_top(sheet_id: int) -> Mapping[str, Any]:
+    """A new row below the header."""
+    return {"insertDimension": {"range": _lines(sheet_id, "ROWS", 1, 2)}}
+
+
+def _row_at_the_end(sheet_id: int) -> Mapping[str, Any]:
+    return {"appendDimension": {"sheetId": sheet_id, "dimension": "ROWS", "length": 1}}
+
+
+def _renamed(sheet_id: int, title: str) -> Mapping[str, Any]:
+    properties = {"sheetId": sheet_id, "title": title}
+    return {"updateSheetProperties": {"properties": properties, "fields": "title"}}
 
 
 def _last_column_moved(sheet_id: int) -> Mapping[str, Any]:

@@ -1,13 +1,14 @@
 """Where a fire burns: the emulator with a witness, a gateway in front of it, and a key."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 
 from gateway.access.issue import KeyRequest
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal
@@ -61,8 +62,23 @@ def mortal_gateway(folder: Path, emulator_url: str) -> Mortal:
 
 async def make_key(folder: Path, *, may_delete: bool = False) -> str:
     """A new key store with a key that may write all worksheets."""
-    request = KeyRequest(name="fire", spreadsheets=frozenset({SPREADSHEET}), may_delete=may_delete)
-    return (await create_keys(folder / KEYS, {"fire": request}))["fire"]
+    return (await make_keys(folder, {"fire": ALL_COLUMNS}, may_delete=may_delete))["fire"]
+
+
+async def make_keys(
+    folder: Path, columns: Mapping[str, ColumnGrant], *, may_delete: bool = False
+) -> Mapping[str, str]:
+    """A new key store with keys that may write these columns of all worksheets, by their names."""
+    requests = {
+        name: KeyRequest(
+            name=name,
+            spreadsheets=frozenset({SPREADSHEET}),
+            may_delete=may_delete,
+            columns=each,
+        )
+        for name, each in columns.items()
+    }
+    return await create_keys(folder / KEYS, requests)
 
 
 def numbers_at(url: str, spreadsheet: str = SPREADSHEET) -> Counter[int]:

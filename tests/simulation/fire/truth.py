@@ -5,6 +5,7 @@ Rules
   as well, and what people do to rows later changes nothing.
 - Rows are known by the number in "id:17", which people never change; columns by the header of that
   moment. Of an update the text is "note:" and a number from `FIRST_UPDATE` on.
+- A worksheet is known by its first title, here its tab. An effect has the title of its moment.
 - A spreadsheet in the store is never modified: the gateway's batches change rows where they are.
 """
 
@@ -49,9 +50,12 @@ class Truth:
     displaced: list[str] = field(default_factory=list)
     """Rows that a batch of the gateway moved."""
     versions: dict[str, list[tuple[float, Sheet]]] = field(default_factory=dict)
-    """The worksheets by title, each since a moment."""
+    """The worksheets by tab, each since a moment."""
     stays: dict[tuple[str, int], list[Stay]] = field(default_factory=lambda: defaultdict(list))
-    """Where the rows of a number were, by worksheet and number."""
+    """Where the rows of a number were, by tab and number."""
+    tabs: dict[int, str] = field(default_factory=dict)
+    """By sheet id."""
+    renamings: int = 0
     edits: int = 0
     """Of people."""
     batches: int = 0
@@ -63,6 +67,7 @@ class Truth:
     def watch(self, emulator: Emulator, spreadsheet: str) -> None:
         """Note from now on what the emulator does to a spreadsheet."""
         self.workbook = follow(emulator, spreadsheet, self.note)
+        self.tabs = {sheet.sheet_id: sheet.title for sheet in self.workbook.sheets}
         self.versions = {sheet.title: [(0.0, sheet)] for sheet in self.workbook.sheets}
 
     def note(self, before: Workbook, after: Workbook, moment: float) -> None:
@@ -71,19 +76,25 @@ class Truth:
         self.workbook = after
         self.batches += is_ours
         self.edits += not is_ours
+        self.renamings += {each.sheet_id: each.title for each in before.sheets} != {
+            each.sheet_id: each.title for each in after.sheets
+        }
         for old, sheet in changed_sheets(before, after):
-            self.versions.setdefault(sheet.title, []).append((moment, sheet))
+            self.versions.setdefault(self._tab(sheet), []).append((moment, sheet))
             if is_ours:
                 self._note_batch(old, sheet, moment)
             self._note_stays(old, sheet, moment, is_ours=is_ours)
 
     def rows_between(self, worksheet: str, number: int, since: float, until: float) -> set[int]:
-        """The rows that had a number at any moment between two."""
-        stays = self.stays.get((worksheet, number), [])
-        ends = [*(each.since for each in stays[1:]), float("inf")]
+        """The rows that had a number at any moment between two; in any tab if some were renamed."""
+        tabs = self.tabs.values() if self.renamings else [worksheet]
         return {
             row
-            for stay, end in zip(stays, ends, strict=False)
+            for tab in tabs
+            for stays in [self.stays.get((tab, number), [])]
+            for stay, end in zip(
+                stays, [*(each.since for each in stays[1:]), float("inf")], strict=False
+            )
             if stay.since <= until and end >= since
             for row in stay.rows
         }
@@ -121,6 +132,7 @@ class Truth:
                     change = Change(
                         at=moment,
                         worksheet=sheet.title,
+                        tab=self._tab(sheet),
                         number=number,
                         row=row,
                         before=_fields(header, was),
@@ -128,6 +140,9 @@ class Truth:
                     self.changes.append(change)
                 else:
                     self.overwritten.append(f"{sheet.title} row {row}: {text!r} became {new!r}")
+
+    def _tab(self, sheet: Sheet) -> str:
+        return self.tabs.get(sheet.sheet_id, sheet.title)
 
     def _created(
         self,
@@ -164,7 +179,7 @@ class Truth:
         rows = rows_of(sheet, touched)
         for number in touched:
             stay = Stay(since=moment, rows=frozenset(rows.get(number, ())))
-            stays = self.stays[sheet.title, number]
+            stays = self.stays[self._tab(sheet), number]
             if is_ours and stays and not stays[-1].rows <= stay.rows:
                 moved = f"{sheet.title}: {number} from {[*stays[-1].rows]} to {[*stay.rows]}"
                 self.displaced.append(moved)

@@ -4,12 +4,13 @@ Rules
 - Nothing of an exchange is changed, and `receive` goes on with its `__self__`: the emulator closes
   connections by it.
 - Google fails with every fault, every call that is cut off, and every answer that comes too late.
-  A person's calls do not fail.
+  A person's calls do not fail. A fault that only edits is a person, too.
 """
 
 import re
 import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
@@ -35,6 +36,11 @@ class SentBatch:
     is_lost: bool = False
 
 
+def is_edit(fault: Fault) -> bool:
+    """True for an edit on the way of a call, which gets its normal answer."""
+    return fault.edit is not None and not fault.is_failing
+
+
 @dataclass(kw_only=True)
 class Witness:
     """The emulator's application, the truth, and the moments at which Google failed."""
@@ -47,6 +53,8 @@ class Witness:
     """The numbers of rows in a batch that got no good answer."""
     failures: list[float] = field(default_factory=list)
     """In order."""
+    lost_writes: list[float] = field(default_factory=list)
+    """The failures of batches with a fence."""
     sent: dict[int, SentBatch] = field(default_factory=dict)
     """The batches by the ids of their fences."""
 
@@ -65,7 +73,7 @@ class Witness:
             if fence := FENCE_ID.search(body):
                 batch = SentBatch(sent_at=time.monotonic(), body=body)
                 self.sent.setdefault(int(fence[1]), batch)
-            if fault is not NONE:
+            if fault is not NONE and not is_edit(fault):
                 self._failed(body)
             return fault
 
@@ -73,8 +81,11 @@ class Witness:
 
     def saw_failure(self, since: float, until: float) -> bool:
         """Whether Google failed between two moments."""
-        first = bisect_left(self.failures, since)
-        return first < len(self.failures) and self.failures[first] <= until
+        return _is_between(self.failures, since, until)
+
+    def saw_lost_write(self, since: float, until: float) -> bool:
+        """Whether a batch failed between two moments."""
+        return _is_between(self.lost_writes, since, until)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith("/v4/"):
@@ -96,6 +107,12 @@ class Witness:
     def _failed(self, body: bytes) -> None:
         self.failures.append(time.monotonic())
         if FENCE in body:
+            self.lost_writes.append(self.failures[-1])
             self.lost.update(int(number) for number in NUMBER.findall(body))
         if (fence := FENCE_ID.search(body)) and int(fence[1]) in self.sent:
             self.sent[int(fence[1])].is_lost = True
+
+
+def _is_between(moments: Sequence[float], since: float, until: float) -> bool:
+    first = bisect_left(moments, since)
+    return first < len(moments) and moments[first] <= until

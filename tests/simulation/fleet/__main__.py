@@ -1,5 +1,8 @@
 """The long form.  Usage: python -m tests.simulation.fleet --creates 2000 --runs 50 --processes 3
 
+Options add what others and Google do: --slowest-look-ms 6000, --partial-keys 0.5,
+--full-seconds 20.
+
 Each run has engines, processes and a spreadsheet of its own: fences of killed processes stay for
 185 s, and what the emulator notes of each change grows with the rows.
 """

@@ -24,11 +24,13 @@ from pydantic import SecretStr
 
 from gateway.access.issue import KeyRequest
 from gateway.settings.database import PostgresUrl
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
 from tests.simulation.fire.clients import Patience
 from tests.simulation.fire.faults import Weather, plan
 from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.metadata import filled_now_and_then
 from tests.simulation.fire.orders import HEADER, SEEDS, SPREADSHEET, csv_of
 from tests.simulation.fire.stage import WRITE_TIMEOUT_SECONDS, google, numbers_at
 from tests.simulation.fire.truth import FIRST_UPDATE
@@ -44,7 +46,7 @@ from tests.simulation.fleet.disturbances import Pace, Trouble, disturbed
 from tests.simulation.fleet.engines import Engines, running_engines
 from tests.simulation.fleet.members import PEPPER, Member, running_fleet
 from tests.simulation.fleet.verdict import Evidence, Log, judge
-from tests.simulation.stage import NO_LIMIT, Tables
+from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables
 
 PLANNED_CALLS = 500
 """Faults are planned for so many calls of each sort at a time."""
@@ -71,6 +73,13 @@ class Fleet:
     """So many creates are followed by an update."""
     faults: float = 0.02
     """Share of Google's calls that go wrong."""
+    slowest_look_ms: int = 0
+    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    look_share: float = 0.1
+    full_seconds: float = 0.0
+    """Between two times at which others fill the metadata, on average; 0: never."""
+    partial_keys: float = 0.0
+    """So many updates have a key that sees some columns."""
     per_minute: int = 600
     """Google's limit of reads and of writes."""
     latency_ms: int = 20
@@ -123,6 +132,8 @@ class Fleet:
             latest_ms=self.latest_ms,
             slowest_ms=600,
             timeout_ms=int(WRITE_TIMEOUT_SECONDS * 1000) + 1000,
+            slowest_look_ms=self.slowest_look_ms,
+            look_share=self.look_share,
         )
 
     @property
@@ -167,7 +178,7 @@ async def _run(
     folder: Path, campaign: Fleet, engines: Engines, url: str, witness: Witness
 ) -> Report:
     began = time.monotonic()
-    key = await _make_key(engines.database)
+    keys = await _make_keys(engines.database)
     log = Log()
     async with running_fleet(
         folder, url, engines, campaign.settings, processes=campaign.processes
@@ -178,7 +189,16 @@ async def _run(
             chance=random.Random(campaign.seed),  # noqa: S311 - no secret
             pace=campaign.pace,
         )
-        async with _clients(campaign, members, key, log) as clients:
+        async with (
+            _clients(campaign, members, keys, log) as clients,
+            filled_now_and_then(
+                url,
+                folder / CREDENTIALS,
+                [],
+                random.Random(campaign.seed),  # noqa: S311 - no secret
+                pause_seconds=campaign.full_seconds,
+            ),
+        ):
             weather = asyncio.create_task(_weather(campaign, url, witness))
             try:
                 is_done = await _work(campaign, clients, trouble)
@@ -220,17 +240,22 @@ async def _run(
     )
 
 
-async def _make_key(database: str) -> str:
-    request = KeyRequest(name="fleet", spreadsheets=frozenset({SPREADSHEET}))
-    made = await create_keys(PostgresUrl(SecretStr(database)), {"fleet": request}, pepper=PEPPER)
-    return made["fleet"]
+async def _make_keys(database: str) -> Sequence[str]:
+    """A key that sees all columns, and one that sees some."""
+    requests = {
+        name: KeyRequest(name=name, spreadsheets=frozenset({SPREADSHEET}), columns=columns)
+        for name, columns in (("all", ALL_COLUMNS), ("some", ColumnGrant(frozenset({"note"}))))
+    }
+    made = await create_keys(PostgresUrl(SecretStr(database)), requests, pepper=PEPPER)
+    return [made["all"], made["some"]]
 
 
 @asynccontextmanager
 async def _clients(
-    campaign: Fleet, members: Sequence[Member], key: str, log: Log
+    campaign: Fleet, members: Sequence[Member], keys: Sequence[str], log: Log
 ) -> AsyncIterator[Sequence[Client]]:
-    headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
+    all_columns, some_columns = keys
+    headers = {"Authorization": f"Bearer {all_columns}", "X-Spreadsheet-Id": SPREADSHEET}
     patience = Patience(
         answer_seconds=campaign.answer_seconds, asks=60, longest_pause_seconds=LONGEST_PAUSE_SECONDS
     )
@@ -256,6 +281,8 @@ async def _clients(
                 updates=updates,
                 chance=chance,
                 update_share=campaign.updates,
+                partial_key=some_columns,
+                partial_share=campaign.partial_keys,
             )
             for number, chance in enumerate(chances)
         ]

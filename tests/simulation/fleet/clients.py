@@ -4,6 +4,7 @@ Rules
 - A client sends one request after the other, to any process, and each retry to another one.
 - It creates rows and updates only those that it created: with an Idempotency-Key, until the write
   is settled, and updates with the tag that another process just answered.
+- Some updates have a key that sees the note only.
 - After an acknowledged write it reads the row at another process than the one that acknowledged.
 """
 
@@ -120,6 +121,10 @@ class Client:
     chance: random.Random
     update_share: float = 0.5
     repeat_share: float = 0.2
+    partial_key: str = ""
+    """A key that sees some columns."""
+    partial_share: float = 0.0
+    """So many updates have this key."""
     rows: dict[int, int] = field(default_factory=dict)
     """The numbers of its rows by their places."""
     last: Answer | None = None
@@ -183,7 +188,9 @@ class Client:
 
     async def update(self, row: int) -> None:
         """Update a row under the tag that some process answers."""
-        seen = await self.read_row(row)
+        is_partial = self.partial_share and self.chance.random() < self.partial_share
+        headers = {"Authorization": f"Bearer {self.partial_key}"} if is_partial else {}
+        seen = await self.read_row(row, headers=headers)
         if seen is None or "ETag" not in seen.response.headers:
             return
         number = next(self.updates)
@@ -195,7 +202,7 @@ class Client:
             "PUT",
             f"{self.path}/{row}",
             json.dumps({"note": note}).encode(),
-            headers={"If-Match": seen.response.headers["ETag"]},
+            headers={**headers, "If-Match": seen.response.headers["ETag"]},
         )
         found = asked.read or Read(outcome="unknown")
         complaint = found.complaint
@@ -217,9 +224,11 @@ class Client:
         if found.outcome == "created":
             await self._acknowledged(row, note)
 
-    async def read_row(self, row: int, *, avoid: int | None = None) -> Answer | None:
+    async def read_row(
+        self, row: int, *, avoid: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer | None:
         """One row, with some patience; None if nobody answered."""
-        return await self._read("row", f"/{row}", (row,), avoid=avoid)
+        return await self._read("row", f"/{row}", (row,), avoid=avoid, headers=headers)
 
     async def read_page(self, row: int) -> Answer | None:
         skip = max(0, row - PAGE // 2)

@@ -101,9 +101,8 @@ class Evidence:
 def judge(evidence: Evidence) -> list[Problem]:
     """All that is wrong."""
     log, truth = evidence.log, evidence.truth
-    kills = [span.since for span in evidence.spans if span.kind == KILL]
     return [
-        *problems_of(log.entries, truth, log.updates, kills),
+        *problems_of(log.entries, truth, log.updates),
         *problems_of_reads(log.writes, log.reads, versions_of(truth)),
         *_answers(evidence),
         *_refused_reads(evidence),

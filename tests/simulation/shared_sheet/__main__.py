@@ -1,5 +1,7 @@
 """The long form.  Usage: python -m tests.simulation.shared_sheet --operations 20000
 
+Options add what others and Google do: --slowest-look-ms 6000, --trip-share 0.2, --full-seconds 20.
+
 The operations go to one worksheet after the other, each with an emulator and gateways of its own:
 in one spreadsheet the fences of the last three minutes would fill the metadata, since no quota
 holds the gateways back.

@@ -37,6 +37,7 @@ from tests.simulation.fire.campaign import IMPATIENT, unexplained
 from tests.simulation.fire.clients import Clerk
 from tests.simulation.fire.faults import Weather, plan
 from tests.simulation.fire.ledger import Entry, Problem, problems_of
+from tests.simulation.fire.metadata import filled_now_and_then
 from tests.simulation.fire.orders import FIRST_VISITED
 from tests.simulation.fire.stage import WRITE_TIMEOUT_SECONDS, numbers_at
 from tests.simulation.fire.truth import FIRST_UPDATE, Truth
@@ -45,12 +46,13 @@ from tests.simulation.reads.visitor import visitor
 from tests.simulation.shared_sheet.clients import Editor
 from tests.simulation.shared_sheet.defects import Defect
 from tests.simulation.shared_sheet.looks import Looks, NotedSheets
-from tests.simulation.shared_sheet.script import append_until
+from tests.simulation.shared_sheet.script import append_until, edit_on_the_way
 from tests.simulation.shared_sheet.sheet import SPREADSHEET, TEXT, TITLE, sparse_creates
 from tests.simulation.shared_sheet.verdicts import (
     judge_numbers,
     met,
     misreported,
+    silent,
     unseen,
     wrongly_refused,
 )
@@ -81,6 +83,13 @@ class Sharing:
     read_pause_seconds: float = 0.2
     """Between a read and the update under its tag, at most."""
     rows_ttl_seconds: float = 0.3
+    slowest_look_ms: int = 0
+    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    look_share: float = 0.1
+    trip_share: float = 0.0
+    """So many writes meet a script that sorts all rows or inserts one, on their way."""
+    full_seconds: float = 0.0
+    """Between two times at which others fill the metadata, on average; 0: never."""
     seed: int = 1
     end_seconds: float = 600.0
     """After so long the clients are given up."""
@@ -92,6 +101,9 @@ class Sharing:
             latest_ms=self.latest_ms,
             slowest_ms=600,
             timeout_ms=int(WRITE_TIMEOUT_SECONDS * 1000) + 1000,
+            slowest_look_ms=self.slowest_look_ms,
+            look_share=self.look_share,
+            trip_share=self.trip_share,
         )
 
 
@@ -267,7 +279,11 @@ async def _course(
     """All operations, and the script as long as they take; how many rows it appended."""
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
     faults = plan(
-        chance, campaign.weather, batches=campaign.operations, reads=2 * campaign.operations
+        chance,
+        campaign.weather,
+        batches=campaign.operations,
+        reads=2 * campaign.operations,
+        edit=lambda: edit_on_the_way(chance),
     )
     httpx2.post(f"{google_url}/_emulator/faults", json=faults).raise_for_status()
     is_over = Event()
@@ -282,7 +298,17 @@ async def _course(
         )
     )
     try:
-        async with asyncio.timeout(campaign.end_seconds):
+        async with (
+            filled_now_and_then(
+                google_url,
+                credentials,
+                [],
+                chance,
+                pause_seconds=campaign.full_seconds,
+                spreadsheet=SPREADSHEET,
+            ),
+            asyncio.timeout(campaign.end_seconds),
+        ):
             await asyncio.gather(
                 *(_work(each, index, campaign) for index, each in enumerate(clients))
             )
@@ -326,6 +352,7 @@ def _judged(
         *problems_of(entries, truth, update_entries),
         *unseen(made),
         *misreported(made, witness.saw_failure),
+        *silent(made, witness.saw_failure),
         *wrongly_refused(updates, truth),
         *numbers.problems,
         *(Problem(kind="moved", detail=each) for each in truth.displaced),

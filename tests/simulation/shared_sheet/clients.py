@@ -19,6 +19,7 @@ class ConditionalUpdate:
     entry: UpdateEntry
     named: Fields
     status: int
+    code: int = 0
     shown: Fields = ()
 
 
@@ -69,6 +70,7 @@ class Editor:
                 ),
                 named=_fields(seen),
                 status=answer.status_code,
+                code=0 if answer.is_success else answer.json().get("code", 0),
                 shown=_fields(answer) if answer.status_code == httpx2.codes.OK else (),
             )
         )

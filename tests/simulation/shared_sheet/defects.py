@@ -69,7 +69,7 @@ def _written_below(batch: Batch) -> Batch:
         for column, value in enumerate(cells)
         if value is not None
     ]
-    return replace(batch, changes=written) if rows else batch
+    return replace(batch, changes=written, encoded=()) if rows else batch
 
 
 def _moved_up(batch: Batch, view: SheetView) -> SheetView:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gateway.google.sheets import Batch, Sheets, SheetView, WrittenCells
 from tests.simulation.fire.truth import FIRST_UPDATE, UPDATE
 
-ROW = re.compile(r"!(\d+):(\d+)$")
+ROWS = re.compile(r"!A?(\d+):[A-Z]*(\d+)$")
 
 
 class Look(NamedTuple):
@@ -28,8 +28,8 @@ class Sent(NamedTuple):
 
     @property
     def age_seconds(self) -> float:
-        """Of the look, from its answer on."""
-        return self.at - self.look.ended if self.look else float("inf")
+        """Of the look, from its request on: nobody knows when Google saw the row."""
+        return self.at - self.look.began if self.look else float("inf")
 
 
 @dataclass(kw_only=True)
@@ -71,7 +71,7 @@ class NotedSheets:
 
 
 def _rows(ranges: Sequence[str]) -> Sequence[int]:
-    found = [ROW.search(each) for each in ranges]
+    found = [ROWS.search(each) for each in ranges]
     return [row for match in found if match for row in range(int(match[1]), int(match[2]) + 1)]
 
 

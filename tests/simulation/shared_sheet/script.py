@@ -9,7 +9,13 @@ from typing import Any
 
 from tests.simulation.edits import person_at
 from tests.simulation.fire.orders import FIRST_VISITED
-from tests.simulation.shared_sheet.sheet import SPREADSHEET, TITLE, cells_of, sparse_row
+from tests.simulation.shared_sheet.sheet import (
+    HEADER,
+    SPREADSHEET,
+    TITLE,
+    cells_of,
+    sparse_row,
+)
 
 APPEND = f"/values/{TITLE}!A1:append?valueInputOption=RAW&insertDataOption=INSERT_ROWS"
 
@@ -34,6 +40,18 @@ def append_until(
                 cells = cells_of(sparse_row(chance, number))
                 script.send("POST", ":batchUpdate", _append_cells(cells))
     raise AssertionError
+
+
+def edit_on_the_way(chance: random.Random) -> Mapping[str, Any]:
+    """An edit that is always possible: all rows are sorted, or there is a new one on top."""
+    if chance.random() < 0.25:
+        lines = {"sheetId": 0, "dimension": "ROWS", "startIndex": 1, "endIndex": 2}
+        return {"requests": [{"insertDimension": {"range": lines}}]}
+    order = chance.choice(["ASCENDING", "DESCENDING"])
+    column = chance.choice([HEADER.index("id"), HEADER.index("code")])
+    specs = [{"dimensionIndex": column, "sortOrder": order}]
+    rows = {"sheetId": 0, "startRowIndex": 1}
+    return {"requests": [{"sortRange": {"range": rows, "sortSpecs": specs}}]}
 
 
 def _append_cells(cells: Sequence[str]) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ Rules
   a change between the look at the row and the commit, which nobody can see: then the row still had
   that tag at some moment of the look.
 - A look is a second old at most when its update is sent; `SLACK_SECONDS` are for a busy machine.
+- If another record was in the row at the commit, Google's answer shows it: the client hears of it,
+  at no other time.
 - A 412 needs a moment between request and answer at which the row was another.
 - Rows that a lost answer left open are looked for later, when others may have moved them. All other
   row numbers are those of the commit.
@@ -24,6 +26,7 @@ from tests.simulation.shared_sheet.sheet import identity_of
 
 FRESH_SECONDS = 1.0
 SLACK_SECONDS = 0.75
+ROWS_MOVED = 4095
 
 
 class Truth(Protocol):
@@ -107,6 +110,17 @@ def unseen(updates: Sequence[Met]) -> Iterator[Problem]:
         if not each.is_as_named and not each.was_named_at_look:
             kind = "another record" if each.is_other_record else "another state"
             yield Problem(kind=kind, detail=str(each))
+
+
+def silent(updates: Sequence[Met], has_failed: Callable[[float, float], bool]) -> Iterator[Problem]:
+    """Updates in another record that say nothing of it, and others that say so."""
+    for each in updates:
+        entry = each.update.entry
+        is_done = each.update.status == httpx2.codes.OK
+        if is_done and each.is_other_record and not has_failed(entry.asked_at, entry.answered_at):
+            yield Problem(kind="silent", detail=f"{each}, answered as done")
+        if each.update.code == ROWS_MOVED and each.is_as_named:
+            yield Problem(kind="answer", detail=f"{each}, answered as made in another record")
 
 
 def misreported(

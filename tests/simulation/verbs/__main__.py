@@ -1,5 +1,8 @@
 """The long form.  Usage: python -m tests.simulation.verbs --operations 100000
 
+Options add what people and Google do: --swaps-tabs --header-ttl-seconds 5, --slowest-look-ms 6000,
+--trip-share 0.2, --partial-keys 0.5, --clears, --full-seconds 20.
+
 The operations go to one spreadsheet after the other, each with an emulator and a gateway of its
 own: in one spreadsheet the fences of the last three minutes would fill the metadata, since no quota
 holds the gateway back.

@@ -13,13 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.metadata import Span
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import FAILURES, Entry
-from tests.simulation.verbs.history import Course, Effect, Version
-from tests.simulation.verbs.operations import KEY, Operation, Texts
-from tests.simulation.verbs.written import Commit, Commits
+from tests.simulation.verbs.history import LOOK_SECONDS, Course, Effect, Version, candidates
+from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Operation, Texts
+from tests.simulation.verbs.written import KNOWN_SECONDS, Commit, Commits
 
-NUMBER_UNKNOWN = 4094
+NUMBER_UNKNOWN, ROWS_MOVED, UPSTREAM = 4094, 4095, 5020
+METADATA_FULL = 5034
+FULL_SECONDS = 2.0
+"""So long a gateway may take the metadata to be full that was."""
+RENAMED = "renamed the worksheet"
+WORKSHEET_NOT_FOUND = 105
 NOT_FOUND, TOO_MANY, DUPLICATE_KEY, PRECONDITION = 103, 4005, 4092, 4120
 COUNT = re.compile(r"(\d+) rows match")
 SETTLING_SECONDS = 6.0
@@ -36,8 +42,7 @@ def problems_of_answers(
 ) -> Iterator[Problem]:
     """What is wrong with what clients were told."""
     for entry in entries:
-        course = courses[entry.worksheet]
-        found: Iterator[str] = iter(())
+        tabs = candidates(courses, entry.worksheet, entry.asked_at, entry.answered_at)
         if entry.answer.complaint:
             yield Problem(kind="answer", detail=f"{entry}: {entry.answer.complaint}")
             continue
@@ -45,17 +50,56 @@ def problems_of_answers(
         if entry.outcome == "unknown" and entry.operation.key is not None:
             yield Problem(kind="unsettled", detail=f"{entry} after {entry.asks} requests")
         elif entry.outcome == "not_applied":
-            yield from _of_kind("false refusal", entry, _refused(entry, course))
-        elif entry.outcome == "applied" and entry.answer.code != NUMBER_UNKNOWN:
-            yield Problem(kind="answer", detail=f"{entry}: {entry.answer.message}")
+            yield from _of_kind("false refusal", entry, _refused(entry, courses))
+        elif entry.outcome == "applied":
+            yield from _of_kind("answer", entry, _applied(entry, courses, made))
         elif entry.outcome == "done":
-            found = _told(entry, made[0]) if made else _told_nothing(entry, course)
+            found = _told(entry, made[0]) if made else _told_nothing(entry, tabs)
             yield from _of_kind("answer", entry, found)
-            yield from _of_kind("replay", entry, _replayed(entry, course, made, saw_failure))
+            course = made[0].course if made else tabs[0]
+            ends_at = entry.repeat.answered_at if entry.repeat else entry.answered_at
+            if not course.was_renamed(entry.asked_at - KNOWN_SECONDS, ends_at):
+                yield from _of_kind("replay", entry, _replayed(entry, course, made, saw_failure))
+
+
+def problems_of_full_metadata(
+    entries: Sequence[Entry], full: Sequence[Span], saw_lost_write: SawFailure
+) -> Iterator[Problem]:
+    """Full metadata has an error of its own, which comes at no other time."""
+    for entry in entries:
+        answer = entry.answer
+        since, until = entry.asked_at, entry.answered_at
+        may_be_full = any(begin <= until and end >= since - FULL_SECONDS for begin, end in full)
+        if answer.code == METADATA_FULL and not may_be_full:
+            yield Problem(kind="full", detail=f"{entry}, though there was room")
+        is_vague = answer.code == UPSTREAM and entry.outcome == "not_applied"
+        if is_vague and may_be_full and not saw_lost_write(since, until):
+            yield Problem(kind="full", detail=f"{entry}: {answer.message}")
 
 
 def _of_kind(kind: str, entry: Entry, found: Iterator[str]) -> Iterator[Problem]:
     return (Problem(kind=kind, detail=f"{entry}: {detail}") for detail in found)
+
+
+def _applied(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]) -> Iterator[str]:
+    """An error that says that the write was applied: people moved rows or tabs meanwhile."""
+    answer = entry.answer
+    if answer.code == ROWS_MOVED:
+        around = [(each.course, each.batch) for each in made] or [
+            (course, batch)
+            for course in courses.values()
+            for batch in course.batches
+            if batch.removed and entry.asked_at <= batch.at <= entry.answered_at
+        ]
+        has_moved = any(len(course.looks(batch)) > 1 for course, batch in around)
+        if not entry.operation.is_conditional or not has_moved:
+            yield f"no row moved: {answer.message}"
+    elif answer.code == UPSTREAM and RENAMED in answer.message:
+        since = entry.asked_at - KNOWN_SECONDS
+        if not any(each.was_renamed(since, entry.answered_at) for each in courses.values()):
+            yield f"no tab was renamed: {answer.message}"
+    elif answer.code != NUMBER_UNKNOWN:
+        yield answer.message
 
 
 def _told(entry: Entry, commit: Commit) -> Iterator[str]:
@@ -118,15 +162,20 @@ def _places(entry: Entry, commit: Commit, body: Texts, effect: Effect) -> set[in
     return seen | {course.followed(effect.row, commit.batch.index, end) for end in indexes}
 
 
-def _told_nothing(entry: Entry, course: Course) -> Iterator[str]:
+def _told_nothing(entry: Entry, tabs: Sequence[Course]) -> Iterator[str]:
     """An operation that wrote no cell: at some moment it had nothing to write."""
     operation, answer = entry.operation, entry.answer
-    versions = course.between(entry.asked_at, entry.answered_at)
+    versions = _versions(tabs, entry)
     if operation.filter is not None and not answer.results:
         if not any(not each.matching(operation.filter) for each in versions):
             yield "no row matched, said the answer"
     elif operation.kind == "upsert" and not any(_has_keys(entry, each) for each in versions):
         yield f"the keys were not in rows {answer.rows}"
+
+
+def _versions(tabs: Sequence[Course], entry: Entry) -> Sequence[Version]:
+    """All that the worksheet of an entry was from its request to its answer."""
+    return [version for each in tabs for version in each.between(entry.asked_at, entry.answered_at)]
 
 
 def _has_keys(entry: Entry, version: Version) -> bool:
@@ -137,17 +186,33 @@ def _has_keys(entry: Entry, version: Version) -> bool:
     )
 
 
-def _refused(entry: Entry, course: Course) -> Iterator[str]:
+def _refused(entry: Entry, courses: Mapping[str, Course]) -> Iterator[str]:
     """A refusal for what the worksheet holds: it held that at some moment."""
     operation, answer = entry.operation, entry.answer
+    since = entry.asked_at - LOOK_SECONDS
+    if answer.code == WORKSHEET_NOT_FOUND:
+        if not any(each.was_renamed(since, entry.answered_at) for each in courses.values()):
+            yield f"there always was one: {answer.message}"
+        return
     if answer.code not in _REASONS:
         if answer.status < FAILURES:
             yield f"refused: {answer.message}"
         return
     is_reason = _REASONS[answer.code]
-    versions = course.between(entry.asked_at, entry.answered_at)
-    if not any(is_reason(operation, each, answer.message) for each in versions):
+    tabs = candidates(courses, entry.worksheet, entry.asked_at, entry.answered_at)
+    if not any(
+        is_reason(operation, version, answer.message)
+        or (answer.code == PRECONDITION and _is_not_tagged(operation, course, version))
+        for course in tabs
+        for version in course.between(entry.asked_at, entry.answered_at)
+    ):
         yield f"not so at any moment: {answer.message}"
+
+
+def _is_not_tagged(operation: Operation, course: Course, version: Version) -> bool:
+    """True if the row may be another one than that of the tag, though its client sees no change."""
+    tagged = course.tagged(operation)
+    return operation.is_limited and any(version.row(operation.rows[0]) != each for each in tagged)
 
 
 def _has_no_such_row(operation: Operation, version: Version, _: str) -> bool:
@@ -155,7 +220,12 @@ def _has_no_such_row(operation: Operation, version: Version, _: str) -> bool:
 
 
 def _is_other_record(operation: Operation, version: Version, _: str) -> bool:
-    return operation.named is not None and version.row(operation.rows[0]) != operation.named
+    if operation.named is None:
+        return False
+    seen = version.row(operation.rows[0])
+    if operation.is_limited:
+        seen = {name: text for name, text in seen.items() if name in LIMITED_FIELDS}
+    return seen != operation.named
 
 
 def _has_too_many(operation: Operation, version: Version, message: str) -> bool:

@@ -3,7 +3,7 @@
 Rules
 - With its Idempotency-Key an operation is asked for until it is settled. Without one it is sent
   again only if it surely was not applied, and the answer says when.
-- A condition is the tag of a row that the client read just before.
+- A condition is the tag of a row that the client read just before, with the same key.
 - What is sent once more when it was done comes later, so that rows move meanwhile.
 """
 
@@ -16,10 +16,14 @@ import httpx2
 
 from tests.simulation.fire.clients import Patience, ask
 from tests.simulation.verbs.entries import NO_ANSWER, Answer, Entry, ListRead, Repeat, read_answer
-from tests.simulation.verbs.operations import HEADER, Draw, Operation, Texts
+from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS, Draw, Operation, Texts
 
 MOST_ROWS = 1000
 """Of a list."""
+ORDERED_SHARE = 0.3
+"""So many lists are sorted, which takes the values as they are typed."""
+LONGEST_PAUSE_SECONDS = 1.0
+"""Between the read and the write of a client with a limited key."""
 FEWEST_DUE = 4
 """So many entries wait for their repetition, until all operations are done."""
 
@@ -29,6 +33,8 @@ class Clerk:
     """Sends the operations of one worksheet and keeps their entries."""
 
     client: httpx2.AsyncClient
+    limited_client: httpx2.AsyncClient
+    """Of a key that sees some fields only."""
     worksheet: str
     patience: Patience
     is_up: asyncio.Event
@@ -37,6 +43,8 @@ class Clerk:
     """So many operations are followed by a read of all rows."""
     last_row: int = 2
     """As far as the clerk knows."""
+    like_others: Sequence[int] = ()
+    """Rows without a cell that the limited key sees."""
     entries: list[Entry] = field(default_factory=list)
     due: list[int] = field(default_factory=list)
     """The entries that are to be repeated."""
@@ -62,8 +70,10 @@ class Clerk:
     async def read(self, *, no_cache: bool = False) -> ListRead | None:
         """Read all rows; None if that fails, or if the answer is marked as stale."""
         headers = {"Cache-Control": "no-cache"} if no_cache else {}
+        is_ordered = self.draw.chance.random() < ORDERED_SHARE
+        parameters = {"limit": str(MOST_ROWS), **({"order": "note"} if is_ordered else {})}
         asked_at = time.monotonic()
-        answer = await self._get(self.path, {"limit": str(MOST_ROWS)}, headers)
+        answer = await self._get(self.path, parameters, headers)
         if answer is None:
             return None
         if "detail=" in answer.headers["Cache-Status"]:
@@ -72,7 +82,10 @@ class Clerk:
         records = answer.json()["results"]
         if answer.json()["hasNextPage"]:
             self.complaints.append(f"{self.worksheet} has more than {MOST_ROWS} rows")
-        self.last_row = records[-1]["rowIndex"] if records else 2
+        self.last_row = max((each["rowIndex"] for each in records), default=2)
+        self.like_others = [
+            each["rowIndex"] for each in records if not any(map(each.get, LIMITED_FIELDS))
+        ]
         read = ListRead(
             worksheet=self.worksheet,
             asked_at=asked_at,
@@ -86,11 +99,23 @@ class Clerk:
         operation = self.draw.operation(self.last_row)
         if operation.kind not in ("update", "delete") or not self.draw.wants_tag():
             return operation
-        answer = await self._get(f"{self.path}/{operation.rows[0]}", {}, {})
+        operation = replace(operation, is_limited=self.draw.wants_limited_key())
+        if operation.is_limited and self.like_others:
+            rows = (self.draw.chance.choice(self.like_others),)
+            operation = replace(operation, rows=rows)
+        asked_at = time.monotonic()
+        path = f"{self.path}/{operation.rows[0]}"
+        answer = await self._get(path, {}, {}, client=self._client_of(operation))
         if answer is None:
             return operation
+        tagged = (asked_at, time.monotonic())
+        if operation.is_limited:
+            await asyncio.sleep(LONGEST_PAUSE_SECONDS * self.draw.chance.random())
         named = texts_of(answer.json())
-        return replace(operation, tag=answer.headers["ETag"], named=named)
+        return replace(operation, tag=answer.headers["ETag"], named=named, tagged=tagged)
+
+    def _client_of(self, operation: Operation) -> httpx2.AsyncClient:
+        return self.limited_client if operation.is_limited else self.client
 
     async def _perform(self, operation: Operation) -> None:
         entry = await self._settled(operation)
@@ -127,7 +152,7 @@ class Clerk:
         )
 
     async def _send(self, operation: Operation) -> httpx2.Response:
-        return await self.client.request(
+        return await self._client_of(operation).request(
             operation.method,
             self.path + operation.suffix,
             params=dict(operation.parameters),
@@ -137,11 +162,16 @@ class Clerk:
         )
 
     async def _get(
-        self, path: str, parameters: Mapping[str, str], headers: Mapping[str, str]
+        self,
+        path: str,
+        parameters: Mapping[str, str],
+        headers: Mapping[str, str],
+        *,
+        client: httpx2.AsyncClient | None = None,
     ) -> httpx2.Response | None:
         await self.is_up.wait()
         try:
-            answer = await self.client.get(
+            answer = await (client or self.client).get(
                 path,
                 params=dict(parameters),
                 headers=dict(headers),

@@ -5,6 +5,7 @@ of the gateway is replaced for that time.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -16,13 +17,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
 from gateway.google.adapter import open_google
-from gateway.google.sheets import Batch, RemovedRows, Sheets, SheetView
+from gateway.google.sheets import Batch, RemovedRows, Rendering, Sheets, SheetView
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from gateway.storage.sent_batches import BatchRows
+from gateway.table import a1
+from gateway.table.tag import row_tag
+from gateway.table.view import View
+from gateway.worksheets import fenced_writer, loader
+from gateway.worksheets.fences import Fences
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.simulation.stage import CREDENTIALS, KEYS, Tables
 
 
@@ -96,6 +103,51 @@ def deleting_again() -> Defect:
     return Defect(app=_without_keys_of_deletes)
 
 
+def reading_by_title() -> Defect:
+    """The rows of writes by filter are read by the title of their worksheet, not by its id."""
+
+    async def by_title(
+        sheets: Sheets, worksheet: WorksheetId, area: Any, **how: Any
+    ) -> Rendering | None:
+        range_ = a1.rows_from(worksheet.title, area.first_row)
+        return await sheets.read_columns(worksheet.spreadsheet, range_, **how)
+
+    return Defect(planted=lambda: patch.object(loader, "read_tab", by_title, create=True))
+
+
+def counting_age_from_answers() -> Defect:
+    """A look is as old as its answer, so that the time of a slow one does not count."""
+
+    def plan(**fields: Any) -> fenced_writer.Plan:
+        return made(**{**fields, "looked_at": time.monotonic()})
+
+    made = fenced_writer.Plan
+    return Defect(planted=lambda: patch.object(fenced_writer, "Plan", plan))
+
+
+def deleting_young_fences() -> Defect:
+    """The next batch deletes all fences of those before it, though copies of them may arrive."""
+
+    def all_left(fences: Fences, spreadsheet: str) -> Sequence[int]:
+        return [*fences._left.get(spreadsheet, ())]
+
+    return Defect(planted=lambda: patch.object(Fences, "_forgettable", all_left))
+
+
+def tagging_visible_cells() -> Defect:
+    """The tag of a row is of the cells that the key sees, so that others have the same one."""
+
+    def tag(view: View, *place: Any) -> str:
+        displayed = place[-1]
+        if view.is_whole:
+            return row_tag(view.header_cells, displayed)
+        width = len(displayed)
+        seen = [displayed[at] if at < width else None for at in view.columns.values()]
+        return row_tag(view.header_cells, seen)
+
+    return Defect(planted=lambda: patch.object(View, "tag", tag))
+
+
 @contextmanager
 def gateway_with(
     defect: Defect, folder: Path, google_url: str, settings: Tables
@@ -131,7 +183,7 @@ class _TopDown:
         rows: Sequence[Any] = [each for each in batch.changes if isinstance(each, RemovedRows)]
         others = [each for each in batch.changes if not isinstance(each, RemovedRows)]
         return await self._inner.apply(
-            spreadsheet, replace(batch, changes=[*others, *reversed(rows)])
+            spreadsheet, replace(batch, changes=[*others, *reversed(rows)], encoded=())
         )
 
 

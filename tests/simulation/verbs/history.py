@@ -9,12 +9,14 @@ Rules
 - Candidates for the state that a batch was planned on are the version before it and, as long as
   only a person came in between or what commutes with the batch, earlier ones, down to the age at
   which a look is thrown away.
+- A worksheet is known by its first title, here its tab, whatever its title is later.
 """
 
 import json
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -23,9 +25,10 @@ from typing import Any
 from sheets_emulator.app import Emulator
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
+from tests.simulation.fire.person import CORRECTED
 from tests.simulation.fire.truth import changed_sheets, follow, texts_of
 from tests.simulation.fire.witness import SentBatch
-from tests.simulation.verbs.operations import KEY, Filter, Texts
+from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Filter, Operation, Texts
 
 MARK = re.compile(r"note:(\d+)")
 LOOK_SECONDS = 1.75
@@ -51,6 +54,11 @@ class Version:
     def last_row(self) -> int:
         """The last row that is not blank."""
         return max((row for row, texts in enumerate(self.rows, start=1) if texts), default=0)
+
+    @cached_property
+    def numbers(self) -> Counter[str]:
+        """How often each record is there, by the number that it has for good."""
+        return record_numbers(self.records().values())
 
     def row(self, row: int) -> Texts:
         return self.rows[row - 1] if 0 < row <= len(self.rows) else {}
@@ -94,6 +102,8 @@ class Batch:
     is_lost: bool = False
     is_late: bool = False
     removed: tuple[int, ...] = ()
+    cleared: frozenset[int] = frozenset()
+    """Those of the removed rows that were emptied where they are."""
     effects: tuple[Effect, ...] = ()
     complaint: str = ""
 
@@ -101,21 +111,45 @@ class Batch:
     def only_adds(self) -> bool:
         return not self.removed and all(each.is_below for each in self.effects)
 
+    @property
+    def moves_rows(self) -> bool:
+        return len(self.removed) > len(self.cleared)
+
+    @property
+    def rows(self) -> frozenset[int]:
+        """The rows that it changed where they are."""
+        return self.cleared.union(each.row for each in self.effects)
+
+    def moved(self, row: int) -> int | None:
+        """The number of a row after it; None if it is not there any more."""
+        if row in self.removed:
+            return None
+        return row - sum(each < row for each in self.removed if each not in self.cleared)
+
 
 @dataclass(kw_only=True)
 class History:
     """All versions of the worksheets of one spreadsheet, as far as their rows changed."""
 
     versions: dict[str, list[Version]] = field(default_factory=dict)
+    """By tab."""
+    tabs: dict[int, str] = field(default_factory=dict)
+    """By sheet id."""
+    titles: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    """The titles of each tab, each from a moment on."""
     workbook: Workbook | None = None
+    slowest_look_seconds: float = 0.0
+    kept_seconds: float = 1.0
     edits: int = 0
+    renamings: int = 0
 
     def watch(self, emulator: Emulator, spreadsheet: str) -> None:
         """Note from now on what the emulator does to a spreadsheet."""
         self.workbook = follow(emulator, spreadsheet, self.note)
-        self.versions = {
-            sheet.title: [Version(since=SEED, sheet=sheet)] for sheet in self.workbook.sheets
-        }
+        sheets = self.workbook.sheets
+        self.tabs = {sheet.sheet_id: sheet.title for sheet in sheets}
+        self.titles = {sheet.title: [(SEED, sheet.title)] for sheet in sheets}
+        self.versions = {sheet.title: [Version(since=SEED, sheet=sheet)] for sheet in sheets}
 
     def note(self, before: Workbook, after: Workbook, moment: float) -> None:
         """Note a change of the spreadsheet."""
@@ -125,31 +159,46 @@ class History:
         self.edits += not fences
         for _, sheet in changed_sheets(before, after):
             version = Version(since=moment, sheet=sheet, fence=fences[0] if fences else None)
-            self.versions[sheet.title].append(version)
+            self.versions[self.tabs[sheet.sheet_id]].append(version)
+        for sheet in after.sheets:
+            titles = self.titles[self.tabs[sheet.sheet_id]]
+            if titles[-1][1] != sheet.title:
+                titles.append((moment, sheet.title))
+                self.renamings += 1
 
     def courses(
         self, sent: Mapping[int, SentBatch], kills: Sequence[float] = ()
     ) -> Mapping[str, "Course"]:
-        """The course of each worksheet; `sent` are the batches by their fences."""
+        """The course of each tab; `sent` are the batches by their fences."""
         return {
-            title: Course(
+            tab: Course(
+                tab=tab,
+                titles=self.titles.get(tab, [(SEED, tab)]),
                 versions=versions,
+                slowest_look_seconds=self.slowest_look_seconds,
+                kept_seconds=self.kept_seconds,
                 batches=[
                     _batch(versions[index - 1], each, index, sent[each.fence], kills)
                     for index, each in enumerate(versions)
                     if each.fence is not None
                 ],
             )
-            for title, versions in self.versions.items()
+            for tab, versions in self.versions.items()
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What became of a worksheet, version by version."""
+    """What became of a worksheet, version by version; `titles` count from their moments on."""
 
+    tab: str
+    titles: Sequence[tuple[float, str]]
     versions: Sequence[Version]
     batches: Sequence[Batch]
+    slowest_look_seconds: float = 0.0
+    """So long before its answer a look may have seen the rows."""
+    kept_seconds: float = 1.0
+    """So long a gateway serves rows that it read."""
 
     @cached_property
     def by_index(self) -> Mapping[int, Batch]:
@@ -170,17 +219,58 @@ class Course:
     def between(self, since: float, until: float) -> Sequence[Version]:
         return [self.versions[index] for index in self.indexes(since, until)]
 
+    def had(self, title: str, since: float, until: float) -> bool:
+        """True if this was its title at any moment between two."""
+        ends = [*(begin for begin, _ in self.titles[1:]), float("inf")]
+        return any(
+            name == title and begin <= until and end >= since
+            for (begin, name), end in zip(self.titles, ends, strict=True)
+        )
+
+    def was_renamed(self, since: float, until: float) -> bool:
+        return any(since <= at <= until for at, _ in self.titles[1:])
+
     def looks(self, batch: Batch) -> Sequence[Version]:
         """The states that a batch may have been planned on, the last one first."""
+        return self._looks(batch, LOOK_SECONDS)
+
+    def first_looks(self, batch: Batch) -> Sequence[Version]:
+        """The states in which its rows may have been found; they are looked at again if old."""
+        return self._looks(batch, LOOK_SECONDS + 2 * self.slowest_look_seconds)
+
+    def _looks(self, batch: Batch, longest_seconds: float) -> Sequence[Version]:
         index = batch.index - 1
         found = [self.versions[index]]
-        while index and self.versions[index].since >= batch.sent_at - LOOK_SECONDS:
+        while index and self.versions[index].since >= batch.sent_at - longest_seconds:
             other = self.by_index.get(index)
             if other is not None and not _commutes(batch, other):
                 break
             index -= 1
             found.append(self.versions[index])
         return found
+
+    def tagged(self, operation: Operation) -> Sequence[Texts]:
+        """The whole rows that the tag of an operation may be of.
+
+        Other columns than those of the key count: a record that looks the same is another one.
+        """
+        if operation.named is None:
+            return []
+        if not operation.is_limited:
+            return [operation.named]
+        since, until = operation.tagged
+        rows = [
+            version.row(operation.rows[0])
+            for version in self.between(
+                since - self.kept_seconds - self.slowest_look_seconds, until
+            )
+        ]
+        found = [
+            texts
+            for texts in rows
+            if {name: texts[name] for name in LIMITED_FIELDS if name in texts} == operation.named
+        ]
+        return found if operation.named else [*found, {}]
 
     def followed(self, row: int, start: int, end: int) -> int | None:
         """The number that the record of a row has after the gateway's removals; None if it went.
@@ -189,10 +279,29 @@ class Course:
         """
         for batch in self.batches:
             if start < batch.index <= end and batch.removed:
-                if row in batch.removed:
+                moved = batch.moved(row)
+                if moved is None:
                     return None
-                row -= bisect_left(batch.removed, row)
+                row = moved
         return row
+
+
+def record_numbers(records: Iterable[Texts]) -> Counter[str]:
+    """Numbers of records, without those that were there before all operations."""
+    numbers = (each.get("id", "").removesuffix(CORRECTED) for each in records)
+    return Counter(each for each in numbers if each not in ("", "id:seed"))
+
+
+def is_alike(look: Version, others: Sequence[Version], rows: Iterable[int]) -> bool:
+    """True if one of the others shows these rows as a look does."""
+    return any(all(each.row(row) == look.row(row) for row in rows) for each in others)
+
+
+def candidates(
+    courses: Mapping[str, Course], title: str, since: float, until: float
+) -> Sequence[Course]:
+    """The tabs that had a title at any moment between two."""
+    return [course for course in courses.values() if course.had(title, since, until)]
 
 
 def _commutes(batch: Batch, other: Batch) -> bool:
@@ -202,13 +311,11 @@ def _commutes(batch: Batch, other: Batch) -> bool:
     nobody's way. What a killed gateway left is known to nobody.
     """
     if other.is_late:
-        return not other.removed
+        return not other.moves_rows
     is_open = other.is_lost or (batch.is_lost and other.at >= batch.sent_at)
-    if batch.removed or other.removed or not is_open:
+    if batch.moves_rows or other.moves_rows or not is_open:
         return False
-    if other.only_adds:
-        return True
-    return {each.row for each in batch.effects}.isdisjoint(each.row for each in other.effects)
+    return other.only_adds or batch.rows.isdisjoint(other.rows)
 
 
 def _batch(
@@ -219,6 +326,7 @@ def _batch(
     kept = _kept_rows(requests, height)
     removed = set(range(1, height + 1)).difference(kept)
     old = {row: before.sheet.rows[row - 1] for row in kept if row <= len(before.sheet.rows)}
+    cleared: set[int] = set()
     effects: list[Effect] = []
     complaints: list[str] = []
     for place in range(1, max(len(old), len(after.sheet.rows)) + 1):
@@ -229,7 +337,7 @@ def _batch(
             continue
         effect = _effect(before, row, after.row(place))
         if not effect.now:
-            removed.add(row)  # emptied in place of being removed
+            cleared.add(row)  # emptied in place of being removed
         elif removed or place == 1 or effect.number is None:
             complaints.append(f"row {row} {effect.was} became {effect.now} in row {place}")
         else:
@@ -240,7 +348,8 @@ def _batch(
         sent_at=sent.sent_at,
         is_lost=sent.is_lost or any(sent.sent_at <= each <= after.since + 1 for each in kills),
         is_late=any(sent.sent_at <= each <= after.since for each in kills),
-        removed=tuple(sorted(removed)),
+        removed=tuple(sorted(removed | cleared)),
+        cleared=frozenset(cleared),
         effects=tuple(effects),
         complaint="; ".join(complaints),
     )

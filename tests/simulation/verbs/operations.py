@@ -30,6 +30,9 @@ SEEDS: Sequence[Sequence[Sequence[str]]] = (
 """The rows below the header of the worksheets by turns."""
 KEYS, GROUPS = 8, 6
 LONGEST_LIST = 5
+ARCHIVE = "Archive"
+LIMITED_FIELDS = ("note", "group")
+"""All that the limited key sees. Rows of people often have neither."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,9 @@ class Operation:
     """A request. `bodies` are what it writes: a row each, or by filter one for all rows.
 
     `rows` are the row numbers that it names. `tag` is the state that it demands, `named` the row
-    that had it. `is_repeated`: it is sent once more when it was done, as if the answer were lost.
+    that had it, as the client saw it, `tagged` the times of the request for it and of the answer.
+    `is_repeated`: it is sent once more when it was done, as if the answer were lost. `is_limited`:
+    it is sent with the key that sees some fields only.
     """
 
     kind: Kind
@@ -71,7 +76,14 @@ class Operation:
     key: str | None = None
     tag: str | None = None
     named: Texts | None = None
+    tagged: tuple[float, float] = (0.0, 0.0)
     is_repeated: bool = False
+    is_limited: bool = False
+
+    @property
+    def is_conditional(self) -> bool:
+        """True if the gateway chose its rows, or compared them with a tag."""
+        return self.tag is not None or self.filter is not None or self.kind == "upsert"
 
     @property
     def numbers(self) -> range:
@@ -144,6 +156,8 @@ class Mixture:
     """Of the upserts."""
     limited: float = 0.15
     """Of the writes by filter: those that may change two rows at most."""
+    partial_keys: float = 0.0
+    """Of those with a condition: those with a key that sees some columns."""
 
     @property
     def weights(self) -> Mapping[Kind, float]:
@@ -197,6 +211,10 @@ class Draw:
     def wants_tag(self) -> bool:
         return self.chance.random() < self.mixture.conditional
 
+    def wants_limited_key(self) -> bool:
+        share = self.mixture.partial_keys
+        return bool(share) and self.chance.random() < share
+
     def _bodies(self, kind: Kind, number: int, size: int) -> tuple[Texts, ...]:
         if kind.startswith("delete"):
             return ()
@@ -237,9 +255,10 @@ def titles(worksheets: int) -> Sequence[str]:
     return [f"Verbs{index}" for index in range(worksheets)]
 
 
-def seed_texts(worksheets: int) -> Mapping[str, str]:
-    """The worksheets before all operations, as CSV by title."""
+def seed_texts(worksheets: int, *, has_archive: bool = False) -> Mapping[str, str]:
+    """The worksheets before all operations, as CSV by title; no operation names the archive."""
+    names = [*titles(worksheets), *[ARCHIVE] * has_archive]
     return {
         title: "".join(",".join(row) + "\n" for row in (HEADER, *SEEDS[index % len(SEEDS)]))
-        for index, title in enumerate(titles(worksheets))
+        for index, title in enumerate(names)
     }

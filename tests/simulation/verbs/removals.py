@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from tests.simulation.fire.ledger import Problem
 from tests.simulation.verbs.entries import Entry
-from tests.simulation.verbs.history import Batch, Course
+from tests.simulation.verbs.history import LOOK_SECONDS, Batch, Course, Version, is_alike
 
 MOST_FILTERS = 4
 """Of one batch."""
@@ -49,6 +49,8 @@ class Explanation:
     """By the index of the batch."""
     options: Mapping[int, Sequence[Removal]]
     """The rows that each delete by number may have removed, by its number."""
+    doubtful: frozenset[int] = frozenset()
+    """The numbers of acknowledged deletes that may have removed none of these rows."""
     chosen: dict[int, Cover] = field(default_factory=dict)
 
     def problems(self) -> list[Problem]:
@@ -102,7 +104,8 @@ class Explanation:
                     for index in batches[number]
                 ]
                 yield Problem(kind="doubled", detail=f"{entry} removed {' and '.join(others)}")
-            if entry.was_applied and entry.answer.results and not batches[number]:
+            is_certain = entry.was_applied and number not in self.doubtful
+            if is_certain and entry.answer.results and not batches[number]:
                 detail = f"{entry} told {entry.answer.rows}, but no such rows went"
                 yield Problem(kind="lost", detail=detail)
 
@@ -117,7 +120,11 @@ class Explanation:
             number: [each for each in rows if each[0] not in self.chosen]
             for number, rows in self.options.items()
         }
-        certain = {each.operation.number: each for each in self.deletes if each.was_applied}
+        certain = {
+            each.operation.number: each
+            for each in self.deletes
+            if each.was_applied and each.operation.number not in self.doubtful
+        }
         matched = _matching({number: options[number] for number in certain})
         for number in certain.keys() - matched.keys():
             yield Problem(kind="lost", detail=f"{certain[number]}: no such row went for it alone")
@@ -135,9 +142,15 @@ class Explanation:
             yield Problem(kind="removed", detail=detail)
 
 
-def explain(course: Course, entries: Sequence[Entry]) -> Explanation:
-    """Explain the removals of a worksheet by the deletes of its entries."""
+def explain(
+    course: Course, entries: Sequence[Entry], doubtful: frozenset[int] = frozenset()
+) -> Explanation:
+    """Explain the removals of a worksheet by the deletes of its entries.
+
+    `doubtful` are the numbers of those that may have been for another tab.
+    """
     possible = [each for each in entries if each.outcome != "not_applied"]
+    blank = {each.operation.number for each in possible if _may_have_been_blank(course, each)}
     by_filter = {
         each.operation.number: each for each in possible if each.operation.kind == "delete where"
     }
@@ -153,6 +166,7 @@ def explain(course: Course, entries: Sequence[Entry]) -> Explanation:
             for each in deletes
         },
         by_filter=by_filter,
+        doubtful=doubtful | blank,
         covers={
             batch.index: [*_covers(course, batch, by_filter)]
             for batch in course.batches
@@ -168,45 +182,70 @@ def _may_be(course: Course, entry: Entry, removal: Removal) -> bool:
     """True if a delete by number may have removed this row."""
     batch = course.by_index[removal[0]]
     operation = entry.operation
-    if removal[1] not in operation.rows or not entry.asked_at <= batch.at <= entry.ends_at:
+    if removal[1] not in operation.rows or not _is_around(course, entry, batch):
         return False
+    tagged = course.tagged(operation)
     return operation.named is None or any(
-        look.row(removal[1]) == operation.named for look in course.looks(batch)
+        look.row(removal[1]) in tagged for look in course.looks(batch)
+    )
+
+
+def _is_around(course: Course, entry: Entry, batch: Batch) -> bool:
+    """True if a batch came within the time of a delete, in a tab of its name."""
+    return entry.asked_at <= batch.at <= entry.ends_at and course.had(
+        entry.worksheet, batch.sent_at - LOOK_SECONDS, batch.at
+    )
+
+
+def _may_have_been_blank(course: Course, entry: Entry) -> bool:
+    """True if a delete had nothing to empty, where rows are emptied."""
+    rows = entry.operation.rows or entry.answer.rows
+    return any(batch.cleared for batch in course.batches) and any(
+        not any(version.row(row) for row in rows)
+        for version in course.between(entry.asked_at, entry.answered_at)
     )
 
 
 def _covers(course: Course, batch: Batch, entries: Mapping[int, Entry]) -> Iterator[Cover]:
     """The deletes by filter whose rows are those of a batch, and whose answers are true of it."""
-    around = {
-        number: each
-        for number, each in entries.items()
-        if each.asked_at <= batch.at <= each.ends_at
-    }
-    for look in course.looks(batch):
+    around = {number: each for number, each in entries.items() if _is_around(course, each, batch)}
+    looks = course.looks(batch)
+    for look in course.first_looks(batch):
+        if not is_alike(look, looks, batch.removed):
+            continue
         meant = {}
         for number, each in around.items():
             operation = each.operation
             assert operation.filter is not None
             rows = look.matching(operation.filter)
             is_small = operation.most_rows is None or len(rows) <= operation.most_rows
-            if rows and is_small and set(rows) <= set(batch.removed):
+            if is_small and (gone := _gone(batch, look, rows)) and set(gone) <= set(batch.removed):
                 meant[number] = rows
         for size in range(1, min(len(meant), MOST_FILTERS) + 1):
             for chosen in combinations(meant, size):
-                rows = sorted(row for number in chosen for row in meant[number])
-                if rows == [*batch.removed] and _is_true(chosen, meant, around):
+                rows = sorted(row for number in chosen for row in _gone(batch, look, meant[number]))
+                if rows == [*batch.removed] and _is_true(batch, chosen, meant, around):
                     yield Cover(rows={number: meant[number] for number in chosen})
 
 
+def _gone(batch: Batch, look: Version, rows: Sequence[int]) -> Sequence[int]:
+    """Those of the rows that go: where rows are emptied, blank ones stay as they are."""
+    return rows if batch.moves_rows else [row for row in rows if look.row(row)]
+
+
 def _is_true(
-    chosen: Sequence[int], meant: Mapping[int, Sequence[int]], entries: Mapping[int, Entry]
+    batch: Batch,
+    chosen: Sequence[int],
+    meant: Mapping[int, Sequence[int]],
+    entries: Mapping[int, Entry],
 ) -> bool:
     """True if the answers told these rows, in some order of the deletes."""
     for order in permutations(chosen):
         before: list[int] = []
         for number in order:
             entry = entries[number]
-            told = [row - bisect_left(before, row) for row in meant[number]]
+            moves = before if batch.moves_rows else []
+            told = [row - bisect_left(moves, row) for row in meant[number]]
             if entry.outcome == "done" and told != [*entry.answer.rows]:
                 break
             before = sorted([*before, *meant[number]])

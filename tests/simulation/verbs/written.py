@@ -3,9 +3,12 @@
 Rules
 - Every changed row of a batch is one that an operation was to change, as a whole and in no other
   cell; every new row is below all others. All that an operation wrote is in one batch.
-- Which rows were meant is judged by a state that the batch may have been planned on.
-- An operation without a key that a killed gateway left may land late, on rows that have moved: then
-  nobody could know of it. What it wrote and how often is judged all the same.
+- Which rows were meant is judged by a state that the batch may have been planned on. If that state
+  is old, the rows were the same within the age that a look may have.
+- It is in a tab that had the name of its worksheet: at the commit, if Google's answer came, since
+  that answer shows the name.
+- Such an answer shows the rows, too: if another record was hit than the condition meant, the client
+  hears of it.
 """
 
 from collections import defaultdict
@@ -13,9 +16,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.person import CORRECTED
 from tests.simulation.verbs.entries import Entry
-from tests.simulation.verbs.history import Batch, Course, Effect, Version
+from tests.simulation.verbs.history import (
+    LOOK_SECONDS,
+    Batch,
+    Course,
+    Effect,
+    Version,
+    is_alike,
+)
 from tests.simulation.verbs.operations import KEY, Texts
+
+KNOWN_SECONDS = 12.0
+"""So long a create may go by the name that a tab had when its header was seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +46,18 @@ class Commit:
         return sorted(effect.row for each in self.effects.values() for effect in each)
 
     @property
-    def is_forgotten(self) -> bool:
-        """True if nobody could know of it any more: its gateway had been killed, and no store has
-        it.
-        """
-        operation = self.entry.operation
-        adds_by_key = operation.kind == "upsert" and any(
-            effect.is_below for each in self.effects.values() for effect in each
-        )
-        return self.batch.is_late and operation.key is None and not adds_by_key
+    def is_direct(self) -> bool:
+        """True if its client was answered by Google's answer to the batch."""
+        return not self.entry.answer.is_replayed and not self.batch.is_lost
+
+    @property
+    def is_in_its_tab(self) -> bool:
+        """True if the tab had the name of the worksheet when the gateway knew it last."""
+        batch, title = self.batch, self.entry.worksheet
+        is_sure = self.entry.outcome == "done" and self.is_direct
+        age_seconds = KNOWN_SECONDS if self.entry.operation.kind == "create" else LOOK_SECONDS
+        since = batch.at if is_sure else batch.sent_at - age_seconds
+        return self.course.had(title, since, batch.at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +70,11 @@ class Commits:
     def of(self, entry: Entry) -> Sequence[Commit]:
         return self.by_number.get(entry.operation.number, ())
 
-    def acknowledged(self, title: str) -> Iterator[tuple[float, int]]:
-        """When writes to a worksheet were acknowledged, and the versions after them."""
+    def acknowledged(self, tab: str) -> Iterator[tuple[float, int]]:
+        """When writes to a tab were acknowledged, and the versions after them."""
         for each in self.by_number.values():
             for commit in each:
-                if commit.entry.worksheet == title and commit.entry.outcome == "done":
+                if commit.course.tab == tab and commit.entry.outcome == "done":
                     yield commit.entry.answered_at, commit.batch.index
 
 
@@ -66,15 +83,15 @@ def commits_of(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Commi
     owners = {number: each for each in entries for number in each.operation.numbers}
     found: dict[int, list[Commit]] = defaultdict(list)
     problems = []
-    for title, course in courses.items():
+    for tab, course in courses.items():
         for batch in course.batches:
             if batch.complaint:
-                problems.append(Problem(kind="overwritten", detail=f"{title}: {batch.complaint}"))
+                problems.append(Problem(kind="overwritten", detail=f"{tab}: {batch.complaint}"))
             mine: dict[int, dict[int, list[Effect]]] = defaultdict(lambda: defaultdict(list))
             for effect in batch.effects:
                 entry = owners.get(effect.number or 0)
-                if entry is None or entry.worksheet != title:
-                    detail = f"{title} row {effect.row} became {effect.now}, which nobody sent"
+                if entry is None:
+                    detail = f"{tab} row {effect.row} became {effect.now}, which nobody sent"
                     problems.append(Problem(kind="overwritten", detail=detail))
                     continue
                 operation = entry.operation
@@ -129,6 +146,8 @@ def _may_change_nothing(entry: Entry) -> bool:
 def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
     looks = commit.course.looks(commit.batch)
     operation = commit.entry.operation
+    if not commit.is_in_its_tab:
+        yield "other tab", f"it was made in {commit.course.tab}, {commit.course.titles}"
     for place, effects in commit.effects.items():
         for effect in effects:
             body = operation.bodies[place]
@@ -137,11 +156,52 @@ def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
                     yield "misplaced", f"{body} was created as {effect.now}"
             elif not any(_is_written(effect, body, look) for look in looks):
                 yield "overwritten", f"{effect.was} became {effect.now}"
-    if commit.is_forgotten:
-        return
     yield from _MISPLACED[operation.kind](commit, looks)
     if operation.kind == "upsert":
         yield from _double_keys(commit)
+    if commit.entry.outcome == "done" and commit.is_direct:
+        yield from _silent(commit)
+
+
+def _silent(commit: Commit) -> Iterator[tuple[str, str]]:
+    """Rows of a conditional write that were another record when it came, which its answer hides."""
+    operation = commit.entry.operation
+    for place, effects in commit.effects.items():
+        body = operation.bodies[place]
+        for effect in effects:
+            is_new = effect.is_below and operation.kind == "upsert"
+            if not is_new and not _is_meant(commit, body, effect):
+                condition = operation.filter or operation.named or body
+                yield "silent", f"{condition} was meant, {effect.was} became {effect.now}"
+
+
+def _is_meant(commit: Commit, body: Texts, effect: Effect) -> bool:
+    """True if the cells beside the written ones are those of a record that was meant."""
+    operation = commit.entry.operation
+    if operation.tag is not None:
+        tagged = commit.course.tagged(operation)
+        beside = [_beside(each, body) for each in tagged]
+        met = _beside(effect.was, body)
+        is_same = any(identity_of(each) == identity_of(effect.was) for each in tagged)
+        return is_same or met in beside or not tagged
+    if operation.filter is not None:
+        where = operation.filter
+        return where.field in body or where.matches(effect.row, _as_first_typed(effect.was))
+    return operation.kind != "upsert" or _as_first_typed(effect.was).get(KEY) == body[KEY]
+
+
+def _beside(texts: Texts, body: Texts) -> Texts:
+    return {name: text for name, text in texts.items() if name not in body}
+
+
+def identity_of(texts: Texts) -> tuple[str, str]:
+    """By what a record is known, whatever else is changed."""
+    first = _as_first_typed(texts)
+    return first.get("id", ""), first.get(KEY, "")
+
+
+def _as_first_typed(texts: Texts) -> Texts:
+    return {name: text.removesuffix(CORRECTED) for name, text in texts.items()}
 
 
 def _is_written(effect: Effect, body: Texts, look: Version) -> bool:
@@ -173,7 +233,8 @@ def _updated(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, st
     rows = {place: [effect.row for effect in each] for place, each in commit.effects.items()}
     if rows != {place: [row] for place, row in enumerate(operation.rows)}:
         yield "misplaced", f"it was made in rows {rows}"
-    is_named = any(look.row(operation.rows[0]) == operation.named for look in looks)
+    tagged = commit.course.tagged(operation)
+    is_named = any(look.row(operation.rows[0]) in tagged for look in looks)
     if operation.named is not None and not is_named:
         seen = [look.row(operation.rows[0]) for look in looks]
         yield "another record", f"its tag was that of {operation.named}, the row was {seen}"
@@ -183,7 +244,12 @@ def _updated_where(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[s
     """Exactly the rows that matched."""
     operation = commit.entry.operation
     assert operation.filter is not None
-    meant = [look.matching(operation.filter) for look in looks]
+    first_looks = commit.course.first_looks(commit.batch)
+    meant = [
+        look.matching(operation.filter)
+        for look in first_looks
+        if is_alike(look, looks, commit.rows)
+    ]
     if commit.rows not in meant:
         yield "other rows", f"rows {commit.rows} were changed, {meant} matched"
     if operation.most_rows is not None and len(commit.rows) > operation.most_rows:
@@ -192,7 +258,12 @@ def _updated_where(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[s
 
 def _upserted(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:
     """Rows of a new key are added below all others, rows of a known one changed, if at all."""
-    wrong = [[*_upserted_on(commit, look)] for look in looks]
+    old = [
+        each
+        for each in commit.course.first_looks(commit.batch)
+        if each not in looks and is_alike(each, looks, commit.rows)
+    ]
+    wrong = [[*_upserted_on(commit, look)] for look in [*looks, *old]]
     if all(wrong):
         yield wrong[0][0]
 

@@ -1,0 +1,295 @@
+"""Kill -9 at each instant of each write, and what becomes of a stranger's write to the same row.
+
+Rules
+- Several writes, each to a worksheet of its own, stop at one instant; then the gateway is killed
+  and started again. A batch that was on its way takes effect some time after that.
+- Meanwhile a stranger reads a row of each worksheet and updates it under its tag, until that is
+  acknowledged. At the end its note is there, whatever the killed gateway had sent.
+- The killed write is not repeated: nobody knows of it but the store.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+
+import httpx2
+
+from gateway.access.issue import KeyRequest
+from sheets_emulator.app import EmulatorOptions, create_emulator
+from tests.journeys.conftest import create_keys
+from tests.journeys.mortal import Mortal
+from tests.journeys.workbook import write_seed
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.stage import SETTINGS
+from tests.simulation.kills.gate import Gate, Instant
+from tests.simulation.kills.verbs import TEXT, VERBS, Verb
+from tests.simulation.stage import KEYS, NO_LIMIT, Tables, gateway_process, served
+
+AT_ONCE = 5
+"""Writes that stop together; a gateway has six calls under way at most."""
+INSTANTS: Sequence[tuple[Instant, float]] = (
+    ("looking", 0.0),
+    ("sent", 0.0),
+    ("sent", 0.5),
+    ("sent", 1.5),
+    ("sent", 4.0),
+    ("applied", 0.0),
+    ("answered", 0.0),
+)
+"""Each with the seconds from the start of the next gateway to the effect."""
+STOP_SECONDS = 5.0
+WRITE_SECONDS = 30.0
+"""So long a stranger tries."""
+PAUSE_SECONDS = 0.1
+FIRST_TITLE = "Unused"
+SETTLED_SECONDS = 0.3
+MOST_SHOWN = 30
+PLAN: Tables = {
+    **SETTINGS,
+    "plans.paid": {"deletes": True, "max_concurrent": 0, "requests_per_minute": NO_LIMIT},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kills:
+    """How many writes are killed, and when.
+
+    `has_new_ids`: a late copy has a fence with an id of its own, so that Google accepts it always.
+    That is to be found.
+    """
+
+    cases: int = 200
+    instants: Sequence[tuple[Instant, float]] = INSTANTS
+    has_new_ids: bool = False
+    latency_ms: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A write that is killed at an instant, and the seconds after which it takes effect, if so."""
+
+    number: int
+    verb: Verb
+    is_keyed: bool
+    instant: Instant
+    late_seconds: float
+
+    @property
+    def stranger(self) -> str:
+        """The note of the stranger."""
+        return f"stranger:{self.number}"
+
+    def __str__(self) -> str:
+        keyed = "with a key" if self.is_keyed else "without a key"
+        return f"{self.verb.name} {keyed}, {self.instant}, {self.late_seconds} s late"
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What came of the cases."""
+
+    cases: int = 0
+    acknowledged: int = 0
+    longest_seconds: float = 0.0
+    """From a start to the acknowledgement of a stranger."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    """Of answers to strangers."""
+    landed: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        sorts = Counter(problem.kind for problem in self.problems)
+        return "\n".join(
+            [
+                f"{self.cases} killed writes in {self.seconds:.0f} s, {self.landed} late copies",
+                f"{self.acknowledged} writes of strangers acknowledged, "
+                f"{self.longest_seconds:.1f} s after the start at most: {dict(self.statuses)}",
+                f"problems: {dict(sorts) or 'none'}",
+                *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_SHOWN]),
+            ]
+        )
+
+
+def lives_of(campaign: Kills) -> Sequence[Sequence[Case]]:
+    """The cases by the gateways that they kill."""
+    sorts = [
+        (instant, [(verb, is_keyed) for verb in VERBS for is_keyed in (False, True)])
+        for instant in campaign.instants
+    ]
+    chunks = [
+        (instant, pairs[first : first + AT_ONCE])
+        for instant, pairs in sorts
+        for first in range(0, len(pairs), AT_ONCE)
+    ]
+    found: list[list[Case]] = []
+    number = 0
+    for (instant, late_seconds), pairs in cycle(chunks):
+        life = []
+        for verb, is_keyed in islice(pairs, campaign.cases - number):
+            life.append(
+                Case(
+                    number=number,
+                    verb=verb,
+                    is_keyed=is_keyed,
+                    instant=instant,
+                    late_seconds=late_seconds,
+                )
+            )
+            number += 1
+        if not life:
+            break
+        found.append(life)
+    return found
+
+
+def run(folder: Path, campaign: Kills) -> Report:
+    """All cases, in an empty folder."""
+    lives = lives_of(campaign)
+    names = [f"kills-{number}" for number in range(len(lives))]
+    seeds = {
+        name: {FIRST_TITLE: TEXT, **{f"Case{each.number}": TEXT for each in life}}
+        for name, life in zip(names, lives, strict=True)
+    }
+    write_seed(folder / "seed", seeds)
+    options = EmulatorOptions(seed=folder / "seed", latency_ms=campaign.latency_ms)
+    emulator = create_emulator(options)
+    gate = Gate(app=emulator.app, has_new_ids=campaign.has_new_ids)
+    with served(emulator, gate, folder) as url:
+        return asyncio.run(_run(folder, url, gate, dict(zip(names, lives, strict=True))))
+
+
+async def _run(folder: Path, url: str, gate: Gate, lives: dict[str, Sequence[Case]]) -> Report:
+    began = time.monotonic()
+    request = KeyRequest(name="kills", spreadsheets=frozenset(lives), may_delete=True)
+    key = (await create_keys(folder / KEYS, {"kills": request}))["kills"]
+    report = Report()
+    gateway = gateway_process(folder, url, PLAN)
+    await gateway.start()
+    try:
+        for name, cases in lives.items():
+            life = Life(gateway=gateway, gate=gate, url=url, name=name, cases=cases, key=key)
+            await life.live(report)
+    finally:
+        await asyncio.to_thread(gateway.incarnation.close)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """A gateway that is killed with some writes under way, and the one after it."""
+
+    gateway: Mortal
+    gate: Gate
+    url: str
+    """The emulator's."""
+    name: str
+    """The spreadsheet's."""
+    cases: Sequence[Case]
+    key: str
+
+    async def live(self, report: Report) -> None:
+        instant, late_seconds = self.cases[0].instant, self.cases[0].late_seconds
+        self.gate.stop_at(instant)
+        async with self._client() as client:
+            writes = [asyncio.create_task(self._write(client, each)) for each in self.cases]
+            is_stopped = await self._stopped(1 if instant == "looking" else len(self.cases))
+            await self.gateway.kill()
+            await asyncio.gather(*writes)
+        self.gate.instant = None
+        await self.gateway.start()
+        began = time.monotonic()
+        async with self._client() as client:
+            acknowledged, _ = await asyncio.gather(
+                asyncio.gather(*(self._be_stranger(client, each, report) for each in self.cases)),
+                self._land(late_seconds),
+            )
+        report.cases += len(self.cases)
+        report.landed += self.gate.landed
+        if not is_stopped:
+            report.problems.append(Problem(kind="not stopped", detail=str(self.cases[0])))
+        notes = await self._notes()
+        for case, moment in zip(self.cases, acknowledged, strict=True):
+            if moment is None:
+                report.problems.append(Problem(kind="unanswered", detail=str(case)))
+                continue
+            report.acknowledged += 1
+            report.longest_seconds = max(report.longest_seconds, moment - began)
+            if notes.count(case.stranger) != 1:
+                detail = f"{case}: {notes.count(case.stranger)} rows have {case.stranger}"
+                report.problems.append(Problem(kind="overwritten", detail=detail))
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx2.AsyncClient]:
+        headers = {"Authorization": f"Bearer {self.key}", "X-Spreadsheet-Id": self.name}
+        async with httpx2.AsyncClient(
+            base_url=self.gateway.url, headers=headers, timeout=WRITE_SECONDS
+        ) as client:
+            yield client
+
+    async def _write(self, client: httpx2.AsyncClient, case: Case) -> None:
+        verb = case.verb
+        headers = {"Idempotency-Key": f'"killed-{case.number}"'} if case.is_keyed else {}
+        try:
+            await client.request(
+                verb.method,
+                f"/v2/sheets/Case{case.number}{verb.suffix}",
+                params=dict(verb.parameters),
+                json=verb.body,
+                headers=headers,
+            )
+        except httpx2.TransportError:
+            return
+
+    async def _stopped(self, calls: int) -> bool:
+        ends = time.monotonic() + STOP_SECONDS
+        while len(self.gate.stopped) < calls and time.monotonic() < ends:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+        return len(self.gate.stopped) >= calls
+
+    async def _land(self, late_seconds: float) -> None:
+        await asyncio.sleep(late_seconds)
+        self.gate.lands = True
+        await asyncio.sleep(SETTLED_SECONDS)
+
+    async def _be_stranger(
+        self, client: httpx2.AsyncClient, case: Case, report: Report
+    ) -> float | None:
+        """When the stranger's update was acknowledged; None if it never was."""
+        path, row = f"/v2/sheets/Case{case.number}", case.verb.row
+        ends = time.monotonic() + WRITE_SECONDS
+        while time.monotonic() < ends:
+            read = await client.get(f"{path}/{row}")
+            if read.status_code == httpx2.codes.NOT_FOUND:
+                row -= row > 2  # the write took effect, and rows went
+            if read.status_code == httpx2.codes.OK:
+                answer = await client.patch(
+                    f"{path}/{row}",
+                    json={"note": case.stranger},
+                    headers={"If-Match": read.headers["ETag"]},
+                )
+                report.statuses[f"{answer.status_code} {_code_of(answer)}".strip()] += 1
+                if answer.status_code == httpx2.codes.OK:
+                    return time.monotonic()
+            await asyncio.sleep(PAUSE_SECONDS)
+        return None
+
+    async def _notes(self) -> Sequence[str]:
+        """All texts of the spreadsheet."""
+        async with httpx2.AsyncClient(base_url=self.url) as client:
+            answer = await client.get(f"/_emulator/spreadsheets/{self.name}")
+        return [*_texts(answer.json())]
+
+
+def _code_of(answer: httpx2.Response) -> str:
+    return "" if answer.is_success else str(answer.json().get("code", ""))
+
+
+def _texts(worksheets: dict[str, list[list[dict[str, str]]]]) -> Iterator[str]:
+    return (cell["text"] for rows in worksheets.values() for cells in rows for cell in cells)

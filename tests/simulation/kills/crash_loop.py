@@ -1,0 +1,173 @@
+"""A gateway that lives for moments only, and writes that go on.
+
+Usage: python -m tests.simulation.kills.crash_loop --seconds 600
+
+Rules
+- A gateway is killed soon after its start, again and again, so that none lives long enough to see
+  that the fences of those before it are of no use any more.
+- Clients create and update rows all the time, with an Idempotency-Key and without.
+- Every life has acknowledged writes, and fences do not fill the spreadsheet's metadata.
+"""
+
+import asyncio
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import httpx2
+
+from sheets_emulator.app import Emulator
+from sheets_emulator.edits.metadata_requests import MAX_SIZE
+from tests.journeys.mortal import Mortal
+from tests.journeys.workbook import write_seed
+from tests.simulation.command import exit_status, parsed
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.metadata import fill
+from tests.simulation.fire.orders import SPREADSHEET
+from tests.simulation.fire.stage import google, make_key, mortal_gateway
+from tests.simulation.fire.witness import Witness
+from tests.simulation.stage import CREDENTIALS
+
+TITLE = "Loop"
+TEXT = "id,note\nid:seed,note:seed\n"
+PATH = f"/v2/sheets/{TITLE}"
+OWN = "gw-"
+"""Begins the keys of all fences."""
+ANSWER_SECONDS = 30.0
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashLoop:
+    """How long it goes on, how long a gateway lives, and how much is written.
+
+    `is_full`: others have filled the metadata, so that nothing can be written. That is to be found.
+    """
+
+    seconds: float = 600.0
+    life_seconds: float = 2.0
+    writes_per_second: float = 6.0
+    clients: int = 4
+    latency_ms: int = 20
+    is_full: bool = False
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What came of it."""
+
+    lives: int = 0
+    idle_lives: list[int] = field(default_factory=list)
+    """Those without an acknowledged write, by their numbers."""
+    answers: Counter[str] = field(default_factory=Counter)
+    most_fences: int = 0
+    most_characters: int = 0
+    """Of the keys and values of all metadata."""
+    problems: list[Problem] = field(default_factory=list)
+    acknowledged: int = 0
+
+    def __str__(self) -> str:
+        sorts = Counter(problem.kind for problem in self.problems)
+        return "\n".join(
+            [
+                f"{self.lives} lives, {len(self.idle_lives)} without an acknowledged write: "
+                f"{self.idle_lives[:MOST_SHOWN]}",
+                f"{self.acknowledged} writes acknowledged; answers: {dict(self.answers)}",
+                f"at most {self.most_fences} fences, and {self.most_characters} of {MAX_SIZE} "
+                "characters of metadata",
+                f"problems: {dict(sorts) or 'none'}",
+                *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_SHOWN]),
+            ]
+        )
+
+
+def run(folder: Path, campaign: CrashLoop) -> Report:
+    """The whole loop, in an empty folder."""
+    write_seed(folder / "seed", {SPREADSHEET: {TITLE: TEXT}})
+    emulators: list[Emulator] = []
+
+    def watch(_: Witness, emulator: Emulator) -> None:
+        emulators.append(emulator)
+
+    with google(folder, latency_ms=campaign.latency_ms, watch=watch) as (url, _):
+        return asyncio.run(_run(folder, campaign, url, emulators[0]))
+
+
+async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) -> Report:
+    gateway = mortal_gateway(folder, url)
+    key = await make_key(folder)
+    report = Report()
+    headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
+    numbers = count(1)
+    if campaign.is_full:
+        await asyncio.to_thread(fill, url, folder / CREDENTIALS, SPREADSHEET)
+    await gateway.start()
+    async with httpx2.AsyncClient(
+        base_url=gateway.url, headers=headers, timeout=ANSWER_SECONDS
+    ) as client:
+
+        async def write_on() -> None:
+            while True:
+                await asyncio.sleep(campaign.clients / campaign.writes_per_second)
+                await gateway.is_up.wait()
+                await _write(client, next(numbers), report)
+
+        writers = [asyncio.create_task(write_on()) for _ in range(campaign.clients)]
+        try:
+            ends = time.monotonic() + campaign.seconds
+            while time.monotonic() < ends:
+                await _live(gateway, campaign, emulator, report)
+        finally:
+            for writer in writers:
+                writer.cancel()
+            await asyncio.gather(*writers, return_exceptions=True)
+            await asyncio.to_thread(gateway.incarnation.close)
+    return report
+
+
+async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, report: Report) -> None:
+    """One gateway until it is killed, and the start of the next one."""
+    acknowledged = report.acknowledged
+    await asyncio.sleep(campaign.life_seconds)
+    await gateway.kill()
+    report.lives += 1
+    if report.acknowledged == acknowledged:
+        report.idle_lives.append(report.lives)
+        detail = f"nothing was acknowledged in life {report.lives}"
+        report.problems.append(Problem(kind="idle", detail=detail))
+    metadata = emulator.service.store.workbooks[SPREADSHEET].metadata
+    characters = sum(len(each.key) + len(each.value or "") for each in metadata)
+    report.most_characters = max(report.most_characters, characters)
+    fences = sum(each.key.startswith(OWN) for each in metadata)
+    report.most_fences = max(report.most_fences, fences)
+    await gateway.start()
+
+
+async def _write(client: httpx2.AsyncClient, number: int, report: Report) -> None:
+    """A create or an update; every second one with a key."""
+    body: Mapping[str, str] = {"note": f"note:{number}"}
+    headers = {"Idempotency-Key": f'"loop-{number}"'} if number % 2 else {}
+    try:
+        if number % 4 < 2:
+            answer = await client.post(PATH, json={"id": f"id:{number}", **body}, headers=headers)
+        else:
+            answer = await client.patch(f"{PATH}/2", json=body, headers=headers)
+    except httpx2.TransportError:
+        return
+    code = "" if answer.is_success else answer.json().get("code", "")
+    report.answers[f"{answer.status_code} {code}".strip()] += 1
+    report.acknowledged += answer.is_success
+
+
+def main() -> int:
+    """Print the report; 1 if a life had no acknowledged write."""
+    campaign = parsed(CrashLoop())
+    return exit_status(lambda folder: run(folder, campaign))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

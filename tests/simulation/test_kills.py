@@ -1,0 +1,58 @@
+"""Gateways that are killed while they write: no acknowledged write is overwritten, writes go on.
+
+The long forms are `python -m tests.simulation.kills --cases 200` and
+`python -m tests.simulation.kills.crash_loop --seconds 600`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.simulation.kills import crash_loop
+from tests.simulation.kills.campaign import INSTANTS, Kills, lives_of, run
+from tests.simulation.kills.crash_loop import CrashLoop
+from tests.simulation.kills.gate import Instant
+from tests.simulation.kills.verbs import VERBS
+
+LATE: Sequence[tuple[Instant, float]] = (("sent", 2.5),)
+
+
+def test_every_write_is_killed_at_each_instant() -> None:
+    """200 cases are all writes, with a key and without, at all instants, most of them twice."""
+    cases = [case for life in lives_of(Kills()) for case in life]
+    sorts = {(each.verb.name, each.is_keyed, each.instant, each.late_seconds) for each in cases}
+
+    assert len(cases) == 200
+    assert len(sorts) == 2 * len(VERBS) * len(INSTANTS)
+    assert len({each.number for each in cases}) == 200
+
+
+def test_no_acknowledged_write_is_overwritten_after_a_kill(tmp_path: Path) -> None:
+    """A batch that was on its way when its gateway was killed changes no row of a stranger."""
+    report = run(tmp_path, Kills(cases=2 * len(VERBS), instants=LATE))
+
+    assert report.problems == [], str(report)
+    assert report.acknowledged == report.landed == 2 * len(VERBS), str(report)
+
+
+def test_a_late_copy_that_google_accepts_is_found(tmp_path: Path) -> None:
+    """Planted bug: with another fence, a late copy comes over what a stranger wrote."""
+    report = run(tmp_path, Kills(cases=5, instants=LATE, has_new_ids=True))
+
+    assert "overwritten" in {each.kind for each in report.problems}, str(report)
+
+
+def test_writes_go_on_in_a_crash_loop(tmp_path: Path) -> None:
+    """Gateways that live for a second write as long as they live."""
+    report = crash_loop.run(tmp_path, CrashLoop(seconds=8.0, life_seconds=1.0))
+
+    assert report.problems == [], str(report)
+    assert report.lives > 1, str(report)
+    assert report.most_fences > 0, str(report)
+
+
+def test_a_crash_loop_that_cannot_write_is_found(tmp_path: Path) -> None:
+    """Planted: no write is acknowledged if the metadata is full."""
+    campaign = CrashLoop(seconds=2.0, life_seconds=1.0, is_full=True)
+    report = crash_loop.run(tmp_path, campaign)
+
+    assert {each.kind for each in report.problems} == {"idle"}, str(report)

@@ -8,9 +8,9 @@ Rules
   What it does not show is not claimed: no tag, and no patch of cached rows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -35,6 +35,9 @@ CELL_BYTES = 110
 
 RANGE_BYTES = 250
 """Size of a range in a request and in its answer, without its cells."""
+
+AROUND = 3
+"""Rows on each side of removed ones by which they are recognised."""
 
 ROWS_AT_ONCE = 100
 
@@ -73,21 +76,22 @@ Seen = Mapping[RowChange, Sequence[Span]]
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """Rows above and below removed or emptied ones: `first` to `last`, as numbered before.
+    """Up to `AROUND` rows above and below removed or emptied ones, the nearest first.
 
-    `above` and `below` are their texts before the batch, () if there is no such row; `row` and
-    `row_below` are their numbers after it. The answer shows one row more on both sides.
+    `first` to `last` are the removed rows, as numbered before the batch. `above` and `below` are
+    the texts of the rows beside them, `row` and `row_below` the numbers of the nearest ones after
+    it.
     """
 
     first: int
     last: int
-    above: Sequence[str]
-    below: Sequence[str]
+    above: Sequence[Sequence[str]]
+    below: Sequence[Sequence[str]]
     row: int
     row_below: int
 
     def range(self, title: str) -> str:
-        return a1.rows_between(title, max(1, self.row - 1), self.row_below + 1)
+        return a1.rows_between(title, max(1, self.row - AROUND), self.row_below + AROUND)
 
 
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
@@ -151,8 +155,12 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
     """The rows above and below those that writes remove or empty."""
     gone = {row for each in writes for row in removed_rows(each)}
-    ends = {row for span in row_spans(sorted(gone), around=0) for row in (span[0] - 1, span[1] + 1)}
-    rows = sorted(row for row in ends if FIRST_DATA_ROW <= row <= table.last_row)
+    beside = {
+        row
+        for first, last in row_spans(sorted(gone), around=0)
+        for row in (*range(first - AROUND, first), *range(last + 1, last + 1 + AROUND))
+    }
+    rows = sorted(row for row in beside - gone if FIRST_DATA_ROW <= row <= table.last_row)
     around: dict[int, Sequence[str]] = {}
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
@@ -178,16 +186,24 @@ def edges_of(
         edge = Edge(
             first=first,
             last=last,
-            above=around.get(first - 1, ()),
-            below=around.get(last + 1, ()),
+            above=_next_to(range(first - 1, first - 1 - AROUND, -1), around, gone),
+            below=_next_to(range(last + 1, last + 1 + AROUND), around, gone),
             row=row,
             row_below=last + 1 - removed_above,
         )
-        byte_count = RANGE_BYTES + 2 * _byte_count([*edge.above, *edge.below])
-        if (any(edge.above) or any(edge.below)) and byte_count <= left_bytes:
+        texts = [*chain(*edge.above, *edge.below)]
+        byte_count = RANGE_BYTES + _byte_count(texts)
+        if any(texts) and byte_count <= left_bytes:
             left_bytes -= byte_count
             edges.append(edge)
     return edges
+
+
+def _next_to(
+    rows: Iterable[int], around: Mapping[int, Sequence[str]], gone: Collection[int]
+) -> Sequence[Sequence[str]]:
+    """The rows, up to the first one that is removed, too, or that nobody looked at."""
+    return [around[row] for row in takewhile(lambda row: row in around and row not in gone, rows)]
 
 
 def answer_ranges(

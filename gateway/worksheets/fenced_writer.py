@@ -56,6 +56,7 @@ from gateway.table.header import Header
 from gateway.table.steps import OutOfSteps, Work
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
+    AROUND,
     Asked,
     Edge,
     answer_ranges,
@@ -355,7 +356,7 @@ class FencedWriter:
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         rows = sorted({row for write in writes.values() for row in rows_of(write)})
         removes = isinstance(next(iter(writes.values())), Delete)
-        look = await look_at_rows(self._sheets, worksheet, rows, has_around=removes)
+        look = await look_at_rows(self._sheets, worksheet, rows, around=AROUND if removes else 0)
         for row in look.missing:
             worksheet.missed(row)
         planned, outcomes = await self._planned(

@@ -8,7 +8,8 @@ Rules
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
-  another one if most cells of one of these changed, or if the row that was meant is among them.
+  another one if two of these changed, or most cells of one, or if the row that was meant is among
+  them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,7 +63,7 @@ def met_others(
                     write.index, _error(write, header, change.row, change.displayed, met)
                 )
     for edge, block in edges:
-        yield REQUEST_STEPS + len(edge.above) + len(edge.below)
+        yield REQUEST_STEPS + sum(map(len, (*edge.above, *edge.below)))
         rows = {row: gone[row][1] for row in range(edge.first, edge.last + 1)}
         is_moved, met_record = _passed(edge, block, rows)
         is_as_planned &= not is_moved
@@ -87,24 +88,31 @@ def _passed(
 ) -> tuple[bool, Sequence[str] | None]:
     """Whether other records than `rows` were removed or emptied; the record, if it is known.
 
-    If the record that was meant stands above now, behind the one that was above it, a row further
-    up went at the same time, and the record below was removed; below likewise.
+    If the record that was meant stands above now, a row further up went at the same time, and the
+    one below it was removed; below likewise. That is known if the next rows on both sides stand
+    where they must.
     """
 
     def is_at(texts: Sequence[str], row: int) -> bool:
         return _compared_row(texts, block, row).is_it
 
-    is_above, is_below = is_at(edge.above, edge.row), is_at(edge.below, edge.row_below)
+    above, below = ([*side[:2], *[()] * (2 - len(side))] for side in (edge.above, edge.below))
+    is_single = len(rows) == 1
+    is_above, is_below = is_at(above[0], edge.row), is_at(below[0], edge.row_below)
     for texts in rows.values():
         if not is_above and is_at(texts, edge.row):
-            is_known = len(rows) == 1 and is_at(edge.above, edge.row - 1)
-            return True, edge.below if is_known else None
+            is_up = is_at(above[0], edge.row - 1) and is_at(below[1], edge.row_below)
+            return True, below[0] if is_single and is_up else None
         if not is_below and is_at(texts, edge.row_below):
-            is_known = len(rows) == 1 and not is_above and is_at(edge.below, edge.row_below + 1)
-            return True, edge.above if is_known else None
-    beside = [(edge.above, edge.row), (edge.below, edge.row_below)]
-    found = [_compared_row(texts, block, row) for texts, row in beside if any(texts)]
-    return any(len(each.changed) > len(each.same) for each in found), None
+            is_down = is_at(above[1], edge.row) and is_at(below[0], edge.row_below + 1)
+            return True, above[0] if is_single and is_down else None
+    beside = [
+        *((texts, edge.row - at) for at, texts in enumerate(edge.above)),
+        *((texts, edge.row_below + at) for at, texts in enumerate(edge.below)),
+    ]
+    compared = [_compared_row(texts, block, row) for texts, row in beside if any(texts)]
+    changed = [each for each in compared if each.changed]
+    return len(changed) > 1 or any(len(each.changed) > len(each.same) for each in changed), None
 
 
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:

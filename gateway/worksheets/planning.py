@@ -337,15 +337,16 @@ def told_if_new(written: Written, *, is_new: bool) -> Written:
 
 
 async def look_at_rows(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, has_around: bool = False
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int = 0
 ) -> RowLook:
     """Look at the header and some rows. 1 read; 1 more if one of them is blank.
 
-    A row past the grid costs 1 read more, 3 if it is not alone. `has_around`: the rows above and
-    below them are read too. If the title goes to another tab in between, all is looked at again.
+    A row past the grid costs 1 read more, 3 if it is not alone. `around`: how many rows above and
+    below each of them are read too. If the title goes to another tab in between, all is looked at
+    again.
     """
     for _ in range(MAX_LOOKS):
-        look = await _look(sheets, worksheet, rows, has_around=has_around)
+        look = await _look(sheets, worksheet, rows, around=around)
         last = _last_filled(look)
         doubtful = [row for row in look.rows if row > last]
         if doubtful:  # a blank row exists only if a row that is not blank comes after it
@@ -360,14 +361,14 @@ async def look_at_rows(
 
 
 async def _look(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, has_around: bool
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
 ) -> RowLook:
     """The header and the rows in the grid, blank ones too."""
     moment, began = worksheet.header.moment(), worksheet.header.now()
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
-        spans = row_spans(found, around=int(has_around))
+        spans = row_spans(found, around=around)
         try:
             with recording_sent_at() as sent:
                 view = await _read_rows(sheets, worksheet.id, spans)

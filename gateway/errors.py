@@ -24,8 +24,8 @@
     ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
     ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030 · QueueFull 5031
-    │                           LookOutdated 5031 · KeysUnavailable 5031 · RecordsUnavailable 5031
-    │                           ShuttingDown 5032 · MetadataFull 5034
+    │                           LookOutdated 5031 · RowsUnsettled 5031 · KeysUnavailable 5031
+    │                           RecordsUnavailable 5031 · ShuttingDown 5032 · MetadataFull 5034
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
@@ -324,13 +324,20 @@ class QueueFull(TemporarilyUnavailable):
 class LookOutdated(QueueFull):
     """A write was not sent: the rows may have changed since the gateway looked at them."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The rows changed while the gateway looked at them, or the look took too long. Nothing "
-            "was written; send it again.",
-            outcome="not_applied",
-            retry_after_seconds=1,
-        )
+    def __init__(
+        self,
+        message: str = "The rows changed while the gateway looked at them, or the look took too "
+        "long. Nothing was written; send it again.",
+        *,
+        outcome: Outcome | None = "not_applied",
+        retry_after_seconds: int | None = 1,
+    ) -> None:
+        super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
+
+
+class RowsUnsettled(QueueFull):
+    """A repeated write was applied, and a later delete, whose outcome is open, may have moved its
+    rows. The same `Idempotency-Key` gets the answer later, so that it may be repeated."""
 
 
 class ShuttingDown(TemporarilyUnavailable):
@@ -508,8 +515,8 @@ class RowNumberUnknown(GatewayError):
 class RowsMoved(GatewayError):
     """A conditional write was applied to another record than the one that it looked at.
 
-    `row` is the row, `expected` the record that it looked at, and `existing` the other record: of
-    an update as it is now, of a removal as it was, or None if nobody saw it.
+    `row` is the row, `expected` the record that it looked at, and `met` the other record: of an
+    update as it is now, of a removal as it was, or None if nobody saw it.
     """
 
     code, name, status = 4095, "RowsMoved", 409
@@ -520,14 +527,14 @@ class RowsMoved(GatewayError):
         *,
         row: int = 0,
         expected: Mapping[str, object] | None = None,
-        existing: Mapping[str, object] | None = None,
+        met: Mapping[str, object] | None = None,
         problems: Sequence[Problem] = (),
         outcome: Outcome | None = "applied",
     ) -> None:
         super().__init__(message, problems=problems, outcome=outcome)
         self.row = row
         self.expected = expected
-        self.existing = existing
+        self.met = met
 
 
 class WriteOutcomeUnknown(GatewayError):

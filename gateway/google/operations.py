@@ -221,19 +221,15 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
     )
 
 
-def _sheet_view(spreadsheet: Spreadsheet | None, *, has_entered: bool = False) -> Work[SheetView]:
-    """The one worksheet of an answer, with all its blocks.
-
-    `has_entered`: the answer shows what was entered, so that computed cells are known.
-    """
+def _sheet_view(spreadsheet: Spreadsheet | None) -> Work[SheetView]:
+    """The one worksheet of an answer, with all its blocks."""
     sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
     if len(sheets) != 1:
         raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
     found = sheets[0].properties
     worksheet = _worksheet(found)
     lines = [line for data in sheets[0].data for line in data.row_data]
-    decode = _cells_as_entered if has_entered else _cells
-    rows = iter((yield from mapped(decode, lines, _length, PIECE_BYTES)))
+    rows = iter((yield from mapped(_cells, lines, _length, PIECE_BYTES)))
     blocks = yield from mapped(
         lambda data: _block(data, [*islice(rows, len(data.row_data))]),
         sheets[0].data,
@@ -273,12 +269,6 @@ def _block(data: GridData, rows: Sequence[_Row]) -> Block:
 def _cells(line: msgspec.Raw) -> _Row:
     """A row; an equal text and value are one object."""
     cells = _row.decode(line).values
-    return _Row([cell.formatted_value for cell in cells], [_value(cell) for cell in cells])
-
-
-def _cells_as_entered(line: msgspec.Raw) -> _Row:
-    """A row with its computed cells, also those that a formula of another cell fills."""
-    cells = _row.decode(line).values
     return _Row(
         [cell.formatted_value for cell in cells],
         [_value(cell) for cell in cells],
@@ -287,6 +277,7 @@ def _cells_as_entered(line: msgspec.Raw) -> _Row:
 
 
 def _is_computed(cell: Cell) -> bool:
+    """True for a cell of a formula, and for one that a formula of another cell fills."""
     entered = cell.user_entered_value
     if entered is None:
         return cell.effective_value is not None
@@ -347,19 +338,18 @@ LIST_WORKSHEETS = ApiCall(
 _SHEETS = (
     "sheets(properties(sheetId,title,sheetType,"
     "gridProperties(rowCount,columnCount,frozenRowCount)),"
-    "data(startRow,rowData.values(formattedValue,effectiveValue)))"
+    "data(startRow,rowData.values(formattedValue,effectiveValue,userEnteredValue)))"
 )
 READ_SHEET = ApiCall(is_write=False, fields=_SHEETS, decode=_in_steps(Spreadsheet, _sheet_view))
 READ_SHEET_TEXTS = ApiCall(
     is_write=False,
-    fields=_SHEETS.replace(",effectiveValue", ""),
+    fields=_SHEETS.replace(",effectiveValue,userEnteredValue", ""),
     decode=_in_steps(Spreadsheet, _sheet_view),
 )
 APPLY = ApiCall(
     is_write=True,
-    fields="updatedSpreadsheet."
-    + _SHEETS.replace(",effectiveValue", ",effectiveValue,userEnteredValue"),
-    decode=_in_steps(Applied, lambda done: _sheet_view(done.updated_spreadsheet, has_entered=True)),
+    fields=f"updatedSpreadsheet.{_SHEETS}",
+    decode=_in_steps(Applied, lambda done: _sheet_view(done.updated_spreadsheet)),
 )
 FIND_METADATA = ApiCall(
     is_write=False,

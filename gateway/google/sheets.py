@@ -190,8 +190,8 @@ class Batch:
 class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
-    Trailing blank cells and trailing blank rows may be left out. In the answer to a write,
-    `computed` has the columns of each row whose cells show the result of a formula.
+    Trailing blank cells and trailing blank rows may be left out. `computed` has the columns of each
+    row whose cells show the result of a formula; it is known where typed values are.
     """
 
     first_row: int

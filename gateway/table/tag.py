@@ -44,8 +44,8 @@ def keyed_row_tag(
 ) -> str:
     """A tag over a whole row for a reader who sees only these columns of it.
 
-    Without the key, a reader could guess hidden cells. With the row number, equal hidden cells of
-    two rows do not show.
+    Without the key, a reader could guess hidden cells. With the row number, equal cells of two rows
+    do not show; those that stood in one row one after another do.
     """
     if not key:
         raise ValueError("a tag over hidden cells needs a key")

@@ -16,6 +16,7 @@ from gateway.errors import (
     Problem,
     RouteNotFound,
     RowsMoved,
+    RowsUnsettled,
     TooManyAuthFailures,
     Unauthorized,
     write_outcome,
@@ -77,7 +78,8 @@ def error_response(request: Request, error: GatewayError) -> Response:
         "message": message,
         "status": error.status,
         "requestId": request_id,
-        "retryable": error.retryable and outcome in (None, "not_applied"),
+        "retryable": error.retryable
+        and (outcome in (None, "not_applied") or isinstance(error, RowsUnsettled)),
     }
     if error.problems:
         body["errors"] = [_problem(problem) for problem in error.problems]
@@ -87,7 +89,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         body["rowIndex"] = error.row
     if isinstance(error, RowsMoved):
         empty_cell = request.state["api"].empty_cell
-        for name, record in (("expected", error.expected), ("existing", error.existing)):
+        for name, record in (("expected", error.expected), ("met", error.met)):
             body[name] = record and shaped(record, empty_cell)
     if outcome is not None:
         body["outcome"] = outcome

@@ -12,7 +12,6 @@ from functools import partial
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
-    RowsMoved,
     UpstreamRefusal,
 )
 from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
@@ -164,12 +163,13 @@ class AppliedReader:
         *,
         below: int = 0,
         sheet_id: int | None = None,
+        is_retry: bool = False,
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """The rows of applied creates, by their content. 1 read; 2 more if they moved up.
 
         They come one after another from `first_row` on if nobody wrote meanwhile; `below` others
-        were appended below them. Each answer has their header with them. `sheet_id` is the tab that
-        they were written to, if it is known.
+        were appended below them. `is_retry`: others may have appended rows since. Each answer has
+        their header with them. `sheet_id` is the tab that they were written to, if it is known.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         start = max(FIRST_DATA_ROW, first_row - 1)
@@ -177,7 +177,7 @@ class AppliedReader:
             ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
-            find = partial(located, expected=first_row - start, below=below)
+            find = partial(located, expected=first_row - start, below=below, is_retry=is_retry)
             placed = await self.scheduler.build(_placed(view.blocks[1], creates, find))
             is_end_seen = sum(map(any, view.blocks[1].texts)) >= below + sum(map(len, creates))
             if None not in placed or is_end_seen:
@@ -188,7 +188,10 @@ class AppliedReader:
                 spreadsheet, a1.rows_from(id_.title, FIRST_DATA_ROW), render=Render.TYPED
             )
             own_area(id_, values.range)
-            firsts = await self.scheduler.build(at_the_end(values.cells, creates, below=below))
+            expected = first_row - FIRST_DATA_ROW
+            firsts = await self.scheduler.build(
+                located(values.cells, creates, expected=expected, below=below, is_retry=is_retry)
+            )
             found = [
                 a1.rows_between(id_.title, first, first + len(rows) - 1)
                 for at, rows in zip(firsts, creates, strict=True)
@@ -234,7 +237,9 @@ class AppliedReader:
     async def _recorded_create(self, worksheet: Worksheet, create: Create, entry: Entry) -> Results:
         """The rows of an applied create. 1 to 3 reads."""
         below = max(0, -max(entry.numbers, default=-1) - 1)
-        header, (at,) = await self._located(worksheet, [entry.rows], entry.first_row, below=below)
+        header, (at,) = await self._located(
+            worksheet, [entry.rows], entry.first_row, below=below, is_retry=True
+        )
         if at is None:
             raise number_unknown()
         try:
@@ -352,12 +357,13 @@ def _outcomes_and_patches(
     """
     blocks, beside = answered
     seen = yield from _seen(sent.asked, blocks)
-    others: Mapping[int, RowsMoved] = {}
-    is_as_planned = True
-    if not is_lost:
-        others, is_as_planned = yield from met_others(
-            writes, sent.header, seen, zip(sent.edges, beside, strict=True)
-        )
+    others, is_as_planned = yield from met_others(
+        writes,
+        sent.header,
+        seen,
+        () if is_lost else zip(sent.edges, beside, strict=True),
+        has_header=header.cells == sent.header.cells,
+    )
     places = iter(placed)
     outcomes: dict[int, Outcome] = {}
     for each in writes:
@@ -367,7 +373,9 @@ def _outcomes_and_patches(
         except GatewayError as error:
             outcomes[each.index] = error
         else:
-            outcomes[each.index] = others.get(each.index, results)
+            other = others.get(each.index)
+            # After a lost answer people may have changed the row later, too.
+            outcomes[each.index] = number_unknown() if other and is_lost else other or results
     is_all = len(seen) == sum(len(each.changes) for each in writes)
     if not is_all or not is_as_planned or header.cells != sent.header.cells:
         return outcomes, None

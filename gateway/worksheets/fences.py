@@ -52,7 +52,7 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a fence whose write can never land; no random token has a dot."""
+"""End of the token of a fence whose write can never land; no random part of a token has a dot."""
 
 LONGEST_CALL_SECONDS = 180.0
 """The longest time that Google works on a call."""
@@ -462,10 +462,10 @@ class Fences:
         ages = [self._clock() - each.sent_at for name, each in left.items() if name not in kept]
         seconds = math.ceil(UNKNOWN_RETRY_SECONDS - max(ages, default=0.0))
         return MetadataFull(
-            "The spreadsheet's developer metadata is full, so the gateway cannot mark this write, "
-            "and nothing was written. Its own old marks go by themselves: send the write again "
-            "after Retry-After. If that does not help, others fill the metadata: the operator's "
-            "command 'check' says who.",
+            "The spreadsheet's developer metadata is full, so there is no room for the fence of "
+            "this write, and nothing was written. The gateway deletes its own old fences: send the "
+            "write again after Retry-After. If that does not help, others fill the metadata: the "
+            "operator's command 'check' says who.",
             outcome="not_applied",
             retry_after_seconds=max(RETRY_SECONDS, seconds),
         )

@@ -24,6 +24,8 @@ from gateway.errors import (
     QueueFull,
     RecordsUnavailable,
     RowNumberUnknown,
+    RowsMoved,
+    RowsUnsettled,
     ShuttingDown,
     WriteOutcomeUnknown,
     write_outcome,
@@ -96,7 +98,7 @@ class Entry:
     @property
     def row_numbers(self) -> Sequence[int]:
         """The rows that the write changed, or its answer names."""
-        if isinstance(self.answer, HeaderChanged):
+        if isinstance(self.answer, HeaderChanged | RowsMoved):
             return [self.answer.row]
         if isinstance(self.answer, GatewayError):
             return ()
@@ -363,9 +365,9 @@ def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
     return error
 
 
-def rows_unsettled(retry_seconds: int) -> QueueFull:
+def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
     """The error of a write that was applied, and whose rows an open write may have moved."""
-    return QueueFull(
+    return RowsUnsettled(
         "The write was applied. The outcome of a later delete is not known yet, and it may have "
         f"moved its rows. {_LOOK}",
         outcome="applied",

@@ -4,7 +4,7 @@ Rules
 - A look and its write are two calls, and people may sort, insert or delete rows between them. The
   answer to the write shows the rows as they are then.
 - Only constant cells are evidence: what formulas show may follow from the write. A cell that is
-  blank now is none, since a formula may have filled it.
+  blank now is none, since a formula may have filled it; but one by which the row was found is.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
@@ -37,12 +37,18 @@ class _Compared(NamedTuple):
 
 
 def met_others(
-    writes: Sequence[Planned], header: Header, seen: Seen, edges: Iterable[tuple[Edge, Block]]
+    writes: Sequence[Planned],
+    header: Header,
+    seen: Seen,
+    edges: Iterable[tuple[Edge, Block]],
+    *,
+    has_header: bool,
 ) -> Work[tuple[Mapping[int, RowsMoved], bool]]:
     """The errors of conditional writes that met other records, by their index.
 
     And whether all rows were as they were looked at. `seen` and `edges` are what the answer shows
-    of changed rows and beside removed ones.
+    of changed rows and beside removed ones. `has_header`: the header is as it was at the look, so
+    that it names the cells of the answer, too.
     """
     errors: dict[int, RowsMoved] = {}
     is_as_planned = True
@@ -55,10 +61,10 @@ def met_others(
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
-            found = _compared_change(change, spans)
+            found = _compared_change(change, spans, write.compared)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):
-                met = shown_row(change.displayed, spans)
+                met = shown_row(change.displayed, spans) if has_header else None
                 errors.setdefault(
                     write.index, _error(write, header, change.row, change.displayed, met)
                 )
@@ -70,7 +76,8 @@ def met_others(
         for row in rows if is_moved else ():
             write, texts = gone[row]
             if write.is_conditional:
-                errors.setdefault(write.index, _error(write, header, row, texts, met_record))
+                met = met_record if has_header else None
+                errors.setdefault(write.index, _error(write, header, row, texts, met))
     return errors, is_as_planned
 
 
@@ -124,7 +131,9 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
     return _compared(before, enumerate(block.texts[at]), computed)
 
 
-def _compared_change(change: RowChange, spans: Sequence[Span]) -> _Compared:
+def _compared_change(
+    change: RowChange, spans: Sequence[Span], keys: Collection[int]
+) -> _Compared:
     """The cells of a changed row that were seen and not written, compared with their texts."""
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -133,18 +142,22 @@ def _compared_change(change: RowChange, spans: Sequence[Span]) -> _Compared:
             for column, text in enumerate(span.texts, span.first)
             if column not in written
         )
-        found = _compared(change.displayed, cells, span.computed)
+        found = _compared(change.displayed, cells, span.computed, keys)
         same += found.same
         changed += found.changed
     return _Compared(same, changed)
 
 
 def _compared(
-    before: Sequence[str], cells: Iterable[tuple[int, str]], computed: Collection[int]
+    before: Sequence[str],
+    cells: Iterable[tuple[int, str]],
+    computed: Collection[int],
+    keys: Collection[int] = (),
 ) -> _Compared:
+    """Constant cells, and blank ones of `keys`, compared with their texts of before."""
     same, changed = list[int](), list[int]()
     for at, text in cells:
-        if text and at not in computed:
+        if (text or at in keys) and at not in computed:
             (same if text == text_at(before, at) else changed).append(at)
     return _Compared(same, changed)
 
@@ -166,9 +179,9 @@ def _error(
     return RowsMoved(
         f"The write was applied at row {row}, but another record stood there: people moved or "
         "changed rows in the moment between the gateway's look and its write. 'expected' is the "
-        "record that it looked at, 'existing' the other one, if it is known. Look at the "
-        "worksheet, and do not send the write again.",
+        "record that it looked at, 'met' the other one, if it is known. Look at the worksheet, and "
+        "do not send the write again.",
         row=row,
         expected=row_record(row, columns, texts),
-        existing=None if met is None else row_record(row, columns, met),
+        met=None if met is None else row_record(row, columns, met),
     )

@@ -43,16 +43,27 @@ def at_the_end(
 
 
 def located(
-    lines: Cells, creates: Sequence[Rows], *, expected: int, below: int
+    lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[Sequence[int | None]]:
     """The same in lines that are seen later; `expected` is their index if nobody wrote meanwhile.
 
-    Rows below the expected ones were appended since. Rows elsewhere that are equal are no proof.
+    Before a retry others may have appended equal rows: then the end proves a position only if no
+    other rows are equal, and rows where they are expected are ours. Rows that are equal anywhere
+    else are no proof.
     """
     rows = [row for each in creates for row in each]
-    if 0 <= expected <= len(lines) - len(rows) and (yield from _is_at(lines, expected, rows)):
+    is_expected = 0 <= expected <= len(lines) - len(rows) and (
+        yield from _is_at(lines, expected, rows)
+    )
+    if is_retry and is_expected:
         return _stacked(expected, creates)
-    return (yield from at_the_end(lines, creates, below=below))
+    firsts = yield from at_the_end(lines, creates, below=below)
+    if None in firsts:
+        return _stacked(expected, creates) if is_expected else firsts
+    for at in range(firsts[0] or 0) if is_retry else ():
+        if (yield from _is_at(lines, at, rows)):
+            return [None] * len(creates)
+    return firsts
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:

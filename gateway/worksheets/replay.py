@@ -61,7 +61,7 @@ class _Failure(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     row: int = 0
     expected: Mapping[str, Any] | None = None
-    existing: Mapping[str, Any] | None = None
+    met: Mapping[str, Any] | None = None
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,7 +86,7 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
         problems=answer.problems,
         row=answer.row if isinstance(answer, HeaderChanged | RowsMoved) else 0,
         expected=None if moved is None else moved.expected,
-        existing=None if moved is None else moved.existing,
+        met=None if moved is None else moved.met,
     )
     return msgspec.json.encode(_Kept(failure=failure)).decode()
 
@@ -105,7 +105,7 @@ def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) ->
     if isinstance(error, HeaderChanged | RowsMoved):
         error.row = failure.row
     if isinstance(error, RowsMoved):
-        error.expected, error.existing = failure.expected, failure.existing
+        error.expected, error.met = failure.expected, failure.met
     return error
 
 

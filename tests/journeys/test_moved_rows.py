@@ -69,10 +69,10 @@ def test_a_conditional_write_to_another_record(start: OpenGateway, kind: str) ->
     assert body["retryable"] is False
     assert body["expected"]["name"] == ("New York" if path != "Cities" else "Philadelphia")
     if method == "DELETE":
-        assert body["existing"] is None
+        assert body["met"] is None
     else:
         row = api.emulator.texts("Cities")[body["rowIndex"] - 1]
-        assert [*body["existing"].values()][1:3] == row[:2] != [*body["expected"].values()][1:3]
+        assert [*body["met"].values()][1:3] == row[:2] != [*body["expected"].values()][1:3]
 
 
 @pytest.mark.parametrize("kind", UNCONDITIONAL)

@@ -16,6 +16,9 @@ from structlog.testing import capture_logs
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
+    LookOutdated,
+    RowsMoved,
+    RowsUnsettled,
     InternalError,
     InvalidApiKey,
     InvalidBody,
@@ -48,6 +51,8 @@ EXISTING = {"rowIndex": 2, "name": "Boston", "state": None}
 
 OWN_WORDS: Mapping[type[GatewayError], GatewayError] = {
     PreconditionFailed: PreconditionFailed(EXISTING, tag='"now"'),
+    LookOutdated: LookOutdated("what to do", retry_after_seconds=None),
+    RowsMoved: RowsMoved("what to do", row=2, expected=EXISTING, met=None),
     SpreadsheetNotFound: SpreadsheetNotFound(),
     UnknownField: UnknownField("what to do", parameter="order"),
     UpstreamRefusal: UpstreamRefusal("Invalid value at A1: secret"),
@@ -83,6 +88,8 @@ def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
         existing = {"existing": EXISTING}
     elif isinstance(error, HeaderChanged):
         existing = {"rowIndex": error.row}
+    elif isinstance(error, RowsMoved):
+        existing = {"rowIndex": 2, "expected": EXISTING, "met": None}
     assert list(body) == [*MEMBERS, *existing]
     assert body == existing | {
         "type": "SheetsonError",
@@ -103,12 +110,12 @@ def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
     expected = "not_applied"
     if isinstance(error, InternalError | WriteOutcomeUnknown):
         expected = "unknown"
-    elif isinstance(error, HeaderChanged | RowNumberUnknown):
+    elif isinstance(error, HeaderChanged | RowNumberUnknown | RowsMoved):
         expected = "applied"
 
     body = body_of(answer(error, "POST"))
 
-    own = ("existing", "rowIndex")
+    own = ("existing", "rowIndex", "expected", "met")
     assert [name for name in body if name not in own] == [*MEMBERS, "outcome"]
     assert body["outcome"] == expected
     assert body["retryable"] is (error.retryable and expected == "not_applied")
@@ -125,6 +132,15 @@ def test_an_outcome_decides_whether_a_write_is_retryable(
     body = body_of(answer(UpstreamError("failed", outcome=outcome), method))
 
     assert (body["outcome"], body["retryable"]) == (outcome, retryable)
+
+
+def test_a_repeat_whose_rows_are_unsettled_is_retryable() -> None:
+    """Its write was applied, and the same Idempotency-Key gets the answer later."""
+    error = RowsUnsettled("later", outcome="applied", retry_after_seconds=10)
+
+    body = body_of(answer(error, "POST"))
+
+    assert (body["outcome"], body["retryable"]) == ("applied", True)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
@@ -158,7 +174,7 @@ def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> 
     response = answer(error, headers={"Accept": accept})
 
     body = body_of(response)
-    members = [name for name in body if name not in ("existing", "rowIndex")]
+    members = [name for name in body if name not in ("existing", "rowIndex", "expected", "met")]
     assert members == [*MEMBERS, "title", "detail", "instance"]
     assert (body["title"], body["detail"]) == (error.name, error.message)
     assert body["instance"] == "/v2/sheets/Cities#req-1"

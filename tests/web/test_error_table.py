@@ -14,6 +14,7 @@ from gateway.errors import (
     QueryTooCostly,
     RowNotRemovable,
     RowNumberUnknown,
+    RowsMoved,
     TooManyRowsAffected,
     WriteTooLarge,
 )
@@ -27,7 +28,8 @@ Entry = tuple[int, int, str | None]
 ERRORS = list(concrete_errors())
 ADDED = (
     *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
-    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge, MetadataFull),
+    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge),
+    *(MetadataFull, RowsMoved),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""

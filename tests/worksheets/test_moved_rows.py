@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from gateway.errors import RowsMoved
+from gateway.errors import RowNumberUnknown, RowsMoved, WriteOutcomeUnknown
 from gateway.settings.model import WriteSettings
 from gateway.table.tag import IfMatch
+from gateway.table.view import ColumnGrant
+from gateway.worksheets.access import Access, Target
 from gateway.worksheets.replay import decode_answer, encode_answer
 from gateway.worksheets.writes import Delete, DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert
 from tests.fakes import FakeWorksheet, Held
@@ -64,7 +66,7 @@ async def test_conditional_update_of_another_record(bench: Bench) -> None:
     error = raised.value
     assert (error.outcome, error.row) == ("applied", 2)
     assert error.expected == {"rowIndex": 2, "name": "Austin", "state": "TX", "open": "yes"}
-    assert error.existing == {"rowIndex": 2, "name": "Fargo", "state": "ND", "open": "done"}
+    assert error.met == {"rowIndex": 2, "name": "Fargo", "state": "ND", "open": "done"}
     assert await bench.names() == ["Fargo", "El Paso", "Denver", "Boston", "Austin"]
 
 
@@ -106,7 +108,7 @@ async def test_unconditional_writes_mean_the_row(
 
 
 @pytest.mark.parametrize(
-    ("edit", "existing"),
+    ("edit", "met"),
     [
         pytest.param(reverse, None, id="sort"),
         pytest.param(insert_above, "Boston", id="insert"),
@@ -116,7 +118,7 @@ async def test_unconditional_writes_mean_the_row(
 )
 @pytest.mark.parametrize("delete", ["shift", "clear"])
 async def test_conditional_delete_of_another_record(
-    make_bench: MakeBench, edit: Edit, existing: str | None, delete: str
+    make_bench: MakeBench, edit: Edit, met: str | None, delete: str
 ) -> None:
     """The rows above and below show that another record was removed or cleared, or even which."""
     writes = WriteSettings.model_validate({"delete": delete})
@@ -130,7 +132,7 @@ async def test_conditional_delete_of_another_record(
 
     error = raised.value
     assert error.expected == {"rowIndex": 4, "name": "Denver", "state": "CO", "open": "no"}
-    assert (error.existing and error.existing["name"]) == existing
+    assert (error.met and error.met["name"]) == met
     assert await bench.names() == [line[0] if line else None for line in bench.cities.lines()[1:]]
 
 
@@ -181,6 +183,16 @@ async def test_filters_and_keys_are_conditions(
     assert raised.value.expected["name"] == "Boston"
 
 
+async def test_a_record_without_the_key_is_another_one(bench: Bench) -> None:
+    """The row of an upsert has no key any more: a person sorted, or emptied it."""
+    bench.sheets.before("apply", lambda: bench.cities.type(3, "", "LA"))
+
+    with pytest.raises(RowsMoved):
+        await bench.service.write(
+            TARGET, Upsert(rows=({"name": "Boston", "open": "x"},), keys=("name",))
+        )
+
+
 async def test_a_filter_minds_its_own_columns(bench: Bench) -> None:
     """A person who edits another cell of a record that a filter found is not in its way."""
     write = UpdateWhere(where=where("name", "$eq", "Denver"), fields={"open": "x"}, max_rows=9)
@@ -218,12 +230,51 @@ async def test_equal_rows_cannot_be_told_apart(make_bench: MakeBench) -> None:
     assert [line[0] for line in bench.cities.lines()[1:]] == ["Austin", "Boston", "Denver"]
 
 
+async def test_a_lost_answer_of_a_conditional_update(bench: Bench) -> None:
+    """The row is read again, and holds another record: it was moved before the write, or since."""
+    condition = await tag_of(bench, 2)
+    lost = WriteOutcomeUnknown("no answer")
+    bench.sheets.before("apply", lambda: reverse(bench.cities))
+    bench.sheets.after("apply", lost)
+
+    with pytest.raises(RowNumberUnknown) as raised:
+        await bench.service.update_row(
+            TARGET, Update(row=2, fields={"open": "done"}, condition=condition)
+        )
+
+    assert raised.value.outcome == "applied"
+
+
+async def test_a_moved_column_shows_no_hidden_cell(bench: Bench) -> None:
+    """The header of the look does not name the cells of the answer: the other record is left out.
+
+    The key sees `name` and `open`; a person swaps `open` and the hidden `state`.
+    """
+    grant = ColumnGrant(readable=frozenset({"name", "open"}), tag_key=b"key")
+    target = Target(TARGET.worksheet, Access(key_id="some", columns=grant))
+
+    def swap(sheet: FakeWorksheet) -> None:
+        for row, line in enumerate(sheet.lines(), start=1):
+            sheet.type(row, line[0], line[2], line[1])
+
+    condition = IfMatch(frozenset({(await bench.read(2, target=target)).tag}))
+    bench.sheets.before("apply", lambda: swap(bench.cities))
+
+    with pytest.raises(RowsMoved) as raised:
+        await bench.service.update_row(
+            target, Update(row=2, fields={"name": "x"}, condition=condition)
+        )
+
+    assert raised.value.expected == {"rowIndex": 2, "name": "Austin", "open": "yes"}
+    assert raised.value.met is None
+
+
 def test_a_replay_shows_both_records_again() -> None:
     """The error is kept with its records."""
-    error = RowsMoved("moved", row=3, expected={"rowIndex": 3, "a": "x"}, existing=None)
+    error = RowsMoved("moved", row=3, expected={"rowIndex": 3, "a": "x"}, met=None)
 
     kept = decode_answer(encode_answer(error))
 
     assert isinstance(kept, RowsMoved)
-    assert (kept.row, kept.expected, kept.existing) == (3, {"rowIndex": 3, "a": "x"}, None)
+    assert (kept.row, kept.expected, kept.met) == (3, {"rowIndex": 3, "a": "x"}, None)
     assert kept.outcome == "applied"

@@ -37,16 +37,17 @@ def test_rows_in_the_answer_of_their_write(
 
 
 @pytest.mark.parametrize(
-    ("lines", "creates", "below", "firsts"),
+    ("lines", "creates", "below", "firsts", "retry_firsts"),
     [
-        pytest.param([["x"], ["a"], ["y"]], [A], 0, [1], id="rows-appended-since"),
-        pytest.param([["x"], ["a"], ["a"]], [A], 0, [1], id="an-equal-row-appended-since"),
-        pytest.param([["x"], ["y"], ["a"]], [A], 0, [2], id="a-row-inserted-above"),
-        pytest.param([["a"]], [A], 0, [0], id="a-row-deleted-above"),
-        pytest.param([["a"], ["b"], ["c"]], [A], 2, [0], id="others-of-its-batch-below"),
-        pytest.param([["x"], ["y"], ["a"], ["z"]], [A], 0, [None], id="equal-elsewhere"),
-        pytest.param([["a"], ["x"]], [A], 0, [None], id="equal-above"),
-        pytest.param([["x"], ["b", "", 1], ["y"], ["a"]], [A, B], 0, [None, None], id="apart"),
+        pytest.param([["x"], ["a"], ["y"]], [A], 0, [1], [1], id="rows-appended-since"),
+        pytest.param([["x"], ["a"], ["a"]], [A], 0, [2], [1], id="an-equal-row"),
+        pytest.param([["a"], ["y"], ["a"]], [A], 0, [2], [None], id="an-equal-row-above"),
+        pytest.param([["x"], ["y"], ["a"]], [A], 0, [2], [2], id="a-row-inserted-above"),
+        pytest.param([["a"]], [A], 0, [0], [0], id="a-row-deleted-above"),
+        pytest.param([["a"], ["b"], ["c"]], [A], 2, [0], [0], id="others-of-its-batch-below"),
+        pytest.param([["x"], ["y"], ["a"], ["z"]], [A], 0, [None], [None], id="elsewhere"),
+        pytest.param([["a"], ["x"]], [A], 0, [None], [None], id="above"),
+        pytest.param([["x"], ["b", "", 1], ["y"], ["a"]], [A, B], 0, [None] * 2, [None] * 2),
     ],
 )
 def test_rows_seen_later(
@@ -54,9 +55,16 @@ def test_rows_seen_later(
     creates: Sequence[Sequence[Sequence[Stored]]],
     below: int,
     firsts: list[int | None],
+    retry_firsts: list[int | None],
 ) -> None:
     """They are where they had to land, or at the end: equal rows anywhere else prove nothing."""
-    assert list(finish(located(lines, creates, expected=1, below=below))) == firsts
+    found, found_by_retry = (
+        finish(located(lines, creates, expected=1, below=below, is_retry=is_retry))
+        for is_retry in (False, True)
+    )
+
+    assert list(found) == firsts
+    assert list(found_by_retry) == retry_firsts
 
 
 @pytest.mark.parametrize(

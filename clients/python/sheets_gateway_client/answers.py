@@ -113,7 +113,9 @@ def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
             for each in (errors if isinstance(errors, list) else ())
             if isinstance(each, dict)
         ],
-        existing=_existing(body, answer),
+        existing=_record(body, "existing", etag=answer.etag),
+        expected=_record(body, "expected"),
+        met=_record(body, "met"),
         row_index=row_index if isinstance(row_index, int) else None,
         retry_after_seconds=wait,
     )
@@ -141,9 +143,9 @@ def _outcome(body: Mapping[str, Any]) -> Outcome:
     return next((each for each in _OUTCOMES if each == body.get("outcome")), "unknown")
 
 
-def _existing(body: Mapping[str, Any], answer: Answer) -> Row | None:
+def _record(body: Mapping[str, Any], name: str, *, etag: str | None = None) -> Row | None:
     try:
-        return _row(body.get("existing"), etag=answer.etag)
+        return _row(body.get(name), etag=etag)
     except OtherShape:
         return None
 

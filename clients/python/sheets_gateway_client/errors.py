@@ -41,6 +41,8 @@ class ErrorBody:
     request_id: str
     errors: Sequence[Problem] = ()
     existing: Row | None = None
+    expected: Row | None = None
+    met: Row | None = None
     row_index: int | None = None
     retry_after_seconds: float | None = None
 
@@ -84,8 +86,13 @@ class SheetsError(SheetsFailure):
         self.errors = body.errors
         self.existing = body.existing
         """The current row, if it differs from `if_match` (code 4120)."""
+        self.expected = body.expected
+        """The record that a conditional write was meant for, if it met another one (code 4095)."""
+        self.met = body.met
+        """The record that it changed or removed (code 4095); None if that is not known."""
         self.row_index = body.row_index
-        """The written row, if its header changed under the write (code 4091)."""
+        """The written row, if its header changed under the write (code 4091) or it held another
+        record (code 4095)."""
         self.retry_after_seconds = body.retry_after_seconds
 
     def __str__(self) -> str:

@@ -75,7 +75,7 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
   if (isSuccess(answer) || !isObject(body) || body["type"] !== ERROR_TYPE) {
     return foreign(answer, isWrite, retryAfterSeconds);
   }
-  const { code, outcome, existing, rowIndex, errors } = body;
+  const { code, outcome, existing, expected, met, rowIndex, errors } = body;
   const problems = Array.isArray(errors) ? errors.filter(isObject) : [];
   return {
     status: answer.status,
@@ -90,6 +90,8 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
       detail: textOf(detail),
     })),
     existing: isRow(existing) ? tagged(rowOf(existing), answer) : undefined,
+    expected: isRow(expected) ? rowOf(expected) : undefined,
+    met: isRow(met) ? rowOf(met) : undefined,
     rowIndex: typeof rowIndex === "number" ? rowIndex : undefined,
     retryAfterSeconds,
   };
@@ -117,6 +119,8 @@ function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): Er
     requestId: answer.headers.get("x-request-id") ?? "",
     errors: [],
     existing: undefined,
+    expected: undefined,
+    met: undefined,
     rowIndex: undefined,
     retryAfterSeconds: wait,
   };

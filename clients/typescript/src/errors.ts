@@ -31,6 +31,8 @@ export interface ErrorBody {
   readonly requestId: string;
   readonly errors: readonly Problem[];
   readonly existing: Row<AnyFields> | undefined;
+  readonly expected: Row<AnyFields> | undefined;
+  readonly met: Row<AnyFields> | undefined;
   readonly rowIndex: number | undefined;
   readonly retryAfterSeconds: number | undefined;
 }
@@ -70,7 +72,14 @@ export class SheetsError extends SheetsFailure {
   readonly errors: readonly Problem[];
   /** The current row, if it differs from `ifMatch` (code 4120). */
   readonly existing: Row<AnyFields> | undefined;
-  /** The written row, if its header changed under the write (code 4091). */
+  /** The record that a conditional write was meant for, if it met another one (code 4095). */
+  readonly expected: Row<AnyFields> | undefined;
+  /** The record that it changed or removed (code 4095); undefined if that is not known. */
+  readonly met: Row<AnyFields> | undefined;
+  /**
+   * The written row, if its header changed under the write (code 4091) or it held another record
+   * (code 4095).
+   */
   readonly rowIndex: number | undefined;
   readonly retryAfterSeconds: number | undefined;
 
@@ -83,6 +92,8 @@ export class SheetsError extends SheetsFailure {
     this.requestId = body.requestId;
     this.errors = body.errors;
     this.existing = body.existing;
+    this.expected = body.expected;
+    this.met = body.met;
     this.rowIndex = body.rowIndex;
     this.retryAfterSeconds = body.retryAfterSeconds;
   }

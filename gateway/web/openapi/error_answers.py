@@ -62,9 +62,8 @@ ERROR_SCHEMA: Node = {
             "description": "With codes 4091 and 4095, the first row written.",
         },
         "existing": {
-            "type": ["object", "null"],
-            "description": "With code 4120, the row as it is now; with 4095, the record that was "
-            "changed or removed, null if it is not known.",
+            "type": "object",
+            "description": "With code 4120, the row as it is now.",
             "properties": {"rowIndex": {"type": "integer"}},
             "required": ["rowIndex"],
             "additionalProperties": schema_reference(CELL),
@@ -72,6 +71,14 @@ ERROR_SCHEMA: Node = {
         "expected": {
             "type": "object",
             "description": "With code 4095, the record that the gateway looked at.",
+            "properties": {"rowIndex": {"type": "integer"}},
+            "required": ["rowIndex"],
+            "additionalProperties": schema_reference(CELL),
+        },
+        "met": {
+            "type": ["object", "null"],
+            "description": "With code 4095, the record that was changed or removed; null if it is "
+            "not known.",
             "properties": {"rowIndex": {"type": "integer"}},
             "required": ["rowIndex"],
             "additionalProperties": schema_reference(CELL),

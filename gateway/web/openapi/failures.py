@@ -28,6 +28,7 @@ from gateway.errors import (
     InvalidSpreadsheetId,
     KeyNotAllowedInUrl,
     KeysUnavailable,
+    LookOutdated,
     MetadataFull,
     MethodNotAllowed,
     MissingApiKey,
@@ -52,6 +53,7 @@ from gateway.errors import (
     RowNotRemovable,
     RowNumberUnknown,
     RowsMoved,
+    RowsUnsettled,
     SheetTooLarge,
     ShuttingDown,
     SpreadsheetNotFound,
@@ -151,6 +153,8 @@ _OF_RECORDS: Sequence[GatewayError] = (
         retry_after_seconds=RETRY_SECONDS,
     ),
     RecordsUnavailable("The database of write records is away.", retry_after_seconds=5),
+    LookOutdated(),
+    RowsUnsettled("The write was applied; a later delete is not settled.", outcome="applied"),
     MetadataFull("The spreadsheet's developer metadata is full.", retry_after_seconds=185),
     WriteTooLarge("The rows of this request have too many cells. Name fewer rows at once."),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
@@ -159,7 +163,7 @@ _MOVED = RowsMoved(
     "The write was applied at row 7, but another record stood there. Do not send it again.",
     row=7,
     expected={"rowIndex": 7, "nickname": "Bo"},
-    existing={"rowIndex": 7, "nickname": "Al"},
+    met={"rowIndex": 7, "nickname": "Al"},
 )
 _OF_WRITES = (*_OF_WRITERS, *_OF_BODIES, *_OF_RECORDS)
 _OF_UPDATES: Sequence[GatewayError] = (

@@ -18,8 +18,9 @@ async def test_a_write_that_could_not_be_shown_is_found_later(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
     """If its fence was found but its row was not read, a retry minutes later finds both."""
+    await service.create_rows(TARGET, OTHER)
     sheets.after("apply", LOST)
-    sheets.before("read_sheet", UpstreamError("away"), nth=2)
+    sheets.before("read_sheet", UpstreamError("away"))
     with pytest.raises(WriteOutcomeUnknown):
         await service.create_rows(TARGET, create())
     for _ in range(2):
@@ -29,7 +30,7 @@ async def test_a_write_that_could_not_be_shown_is_found_later(
     settled = await service.create_rows(TARGET, create())
 
     assert settled.is_replayed
-    assert names(cities) == ["Bern", "Basel", "Basel"]
+    assert names(cities) == ["Basel", "Bern", "Basel", "Basel"]
 
 
 async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
@@ -37,6 +38,7 @@ async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
 ) -> None:
     """On a full disk the record stays open, and so does the fence."""
     service = restarted(sheets, ForgetfulLedger(ledger), clock, recorded=ledger.open_fences)
+    await service.create_rows(TARGET, OTHER)
     await service.create_rows(TARGET, create())
     for _ in range(2):
         clock.advance(UNKNOWN_RETRY_SECONDS + 1)
@@ -45,4 +47,4 @@ async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
     settled = await service.create_rows(TARGET, create())
 
     assert settled.is_replayed
-    assert names(cities) == ["Bern", "Basel", "Basel"]
+    assert names(cities) == ["Basel", "Bern", "Basel", "Basel"]

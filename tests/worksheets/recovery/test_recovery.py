@@ -108,14 +108,27 @@ async def test_rows_are_found_below_those_of_others(
 async def test_rows_are_found_after_any_time(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """Nothing deletes the fence of an open write."""
+    """Nothing deletes the fence of an open write, and its record says where its row had to land."""
+    await service.create_rows(TARGET, create({"name": "Aarau"}, identity=None))
     await killed(service, sheets, create(), was_applied=True)
     for _ in range(5):
         clock.advance(20_000)
         await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
     settled = await service.create_rows(TARGET, create())
 
-    assert (settled.results[0].row, settled.is_replayed) == (5, True)
+    assert (settled.results[0].row, settled.is_replayed) == (6, True)
+
+
+async def test_rows_below_which_others_came_are_not_guessed(
+    service: RowService, sheets: ScriptedSheets
+) -> None:
+    """If its write did not know where the sheet ended, a row that is not the last is unknown."""
+    await killed(service, sheets, create(), was_applied=True)
+    await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
+    with pytest.raises(RowNumberUnknown) as caught:
+        await service.create_rows(TARGET, create())
+
+    assert caught.value.outcome == "applied"
 
 
 async def test_rows_that_are_not_there_are_sent_anew(

@@ -144,8 +144,8 @@ CONDITIONAL = Mixture(updates=60, deletes=60, conditional=1.0)
             {"other rows", "misplaced", "another record", "removed"},
             replace(
                 LOOKING,
-                operations=120,
-                slowest_look_ms=2000,
+                operations=100,
+                slowest_look_ms=4000,
                 look_share=0.3,
                 visit_seconds=0.08,
                 mixture=BY_FILTER,

@@ -128,7 +128,7 @@ def counting_age_from_answers() -> Defect:
 def deleting_young_fences() -> Defect:
     """The next batch deletes all fences of those before it, though copies of them may arrive."""
 
-    def all_left(fences: Fences, spreadsheet: str) -> Sequence[int]:
+    async def all_left(fences: Fences, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
         return [*fences._left.get(spreadsheet, ())]
 
     return Defect(planted=lambda: patch.object(Fences, "_forgettable", all_left))

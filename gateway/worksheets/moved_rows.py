@@ -131,9 +131,7 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
     return _compared(before, enumerate(block.texts[at]), computed)
 
 
-def _compared_change(
-    change: RowChange, spans: Sequence[Span], keys: Collection[int]
-) -> _Compared:
+def _compared_change(change: RowChange, spans: Sequence[Span], keys: Collection[int]) -> _Compared:
     """The cells of a changed row that were seen and not written, compared with their texts."""
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:

@@ -362,13 +362,16 @@ class GoogleSheets:
             )
         message: Message = verb(Gspread(endpoint=self._settings.endpoint, fields=operation.fields))
         deadline = self._deadline(is_write=operation.is_write)
-        authorization = await self.tokens.authorization(deadline)  # a new token takes a call
-        if self._clock() > send_until:
-            raise LookOutdated
-        answer = await self._exchange(message, authorization, deadline)
-        if answer.status == 401:  # Google did not execute it, so a second attempt is safe
-            authorization = await self.tokens.authorization(deadline, refused=authorization)
+        refused = None
+        while True:
+            # A new token takes a call, in which a look grows older.
+            authorization = await self.tokens.authorization(deadline, refused=refused)
+            if self._clock() > send_until:
+                raise LookOutdated
             answer = await self._exchange(message, authorization, deadline)
+            if answer.status != 401 or refused is not None:
+                break
+            refused = authorization  # Google did not execute it, so a second attempt is safe
         if answer.status != 200:
             raise GoogleRefusal(answer)
         return answer

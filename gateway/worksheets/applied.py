@@ -72,6 +72,7 @@ class SentBatch:
     sheet_id: int
     header: Header
     after_row: int
+    is_end: bool
     asked: Sequence[Asked]
     edges: Sequence[Edge]
     sent_at: int
@@ -129,7 +130,10 @@ class AppliedReader:
         is_found = not is_lost and None not in placed
         if creates and not is_found:
             header, placed = await self._located(
-                worksheet, creates, sent.after_row + 1, sheet_id=sent.sheet_id
+                worksheet,
+                creates,
+                sent.after_row + 1 if sent.is_end else 0,
+                sheet_id=sent.sheet_id,
             )
         outcomes, patches = await self.scheduler.build(
             _outcomes_and_patches(writes, sent, header, (blocks, beside), placed, is_lost=is_lost)
@@ -167,9 +171,10 @@ class AppliedReader:
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """The rows of applied creates, by their content. 1 read; 2 more if they moved up.
 
-        They come one after another from `first_row` on if nobody wrote meanwhile; `below` others
-        were appended below them. `is_retry`: others may have appended rows since. Each answer has
-        their header with them. `sheet_id` is the tab that they were written to, if it is known.
+        They come one after another from `first_row` on if nobody wrote meanwhile, 0 if the end was
+        not known; `below` others were appended below them. `is_retry`: others may have appended
+        rows since. Each answer has their header with them. `sheet_id` is the tab that they were
+        written to, if it is known.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         start = max(FIRST_DATA_ROW, first_row - 1)
@@ -450,6 +455,7 @@ def _keep(
             SheetExtent(
                 header=header,
                 last_row=max(ends) if ends else _last_row(last, len(removed)),
+                is_end=bool(ends) or (last is not None and last.is_end),
                 header_as_of=sent_seconds,
                 as_of=cache.moment(),
             )

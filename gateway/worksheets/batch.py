@@ -175,6 +175,7 @@ def edges_of(
     """What the answer shows beside removed or emptied rows; `around` are the rows next to them."""
     removed = {row for each in writes for row in each.removed}
     gone = {row for each in writes for row in removed_rows(each)}
+    written = gone.union(change.row for each in writes for change in each.changes)
     if emptied:
         return []  # no other row is left
     edges: list[Edge] = []
@@ -186,24 +187,24 @@ def edges_of(
         edge = Edge(
             first=first,
             last=last,
-            above=_next_to(range(first - 1, first - 1 - AROUND, -1), around, gone),
-            below=_next_to(range(last + 1, last + 1 + AROUND), around, gone),
+            above=_next_to(range(first - 1, first - 1 - AROUND, -1), around, written),
+            below=_next_to(range(last + 1, last + 1 + AROUND), around, written),
             row=row,
             row_below=last + 1 - removed_above,
         )
-        texts = [*chain(*edge.above, *edge.below)]
-        byte_count = RANGE_BYTES + _byte_count(texts)
-        if any(texts) and byte_count <= left_bytes:
+        byte_count = RANGE_BYTES + _byte_count([*chain(*edge.above, *edge.below)])
+        if byte_count <= left_bytes:
             left_bytes -= byte_count
             edges.append(edge)
     return edges
 
 
 def _next_to(
-    rows: Iterable[int], around: Mapping[int, Sequence[str]], gone: Collection[int]
+    rows: Iterable[int], around: Mapping[int, Sequence[str]], written: Collection[int]
 ) -> Sequence[Sequence[str]]:
-    """The rows, up to the first one that is removed, too, or that nobody looked at."""
-    return [around[row] for row in takewhile(lambda row: row in around and row not in gone, rows)]
+    """The rows, up to the first one that the batch writes, too, or that nobody looked at."""
+    near = takewhile(lambda row: row in around and row not in written, rows)
+    return [around[row] for row in near]
 
 
 def answer_ranges(
@@ -265,13 +266,15 @@ def removed_rows(planned: Planned) -> Sequence[int]:
     return ()
 
 
-def sendings_of(writes: Sequence[Planned], after_row: int) -> Sequence[Sending]:
+def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:
     """What is noted of the writes of a batch: rows, and with an identity the cells.
 
-    Rows that it appends have no number yet. They are counted from the end: the last one is -1.
+    Rows that it appends have no number yet. They are counted from the end: the last one is -1. If
+    `after_row` is the last row of the sheet, it is known where they have to land, too.
     """
     sendings: list[Sending] = []
-    first_row, left = after_row + 1, sum(len(each.created.rows) for each in writes if each.created)
+    first_row = after_row + 1 if is_end else 0
+    left = sum(len(each.created.rows) for each in writes if each.created)
     for planned in writes:
         rows: list[Sequence[Stored]] = []
         numbers: list[int] = []
@@ -295,5 +298,5 @@ def sendings_of(writes: Sequence[Planned], after_row: int) -> Sequence[Sending]:
             is_exclusive=planned.is_exclusive,
         )
         sendings.append(sending)
-        first_row, left = first_row + len(new), left - len(new)
+        first_row, left = first_row + len(new) * is_end, left - len(new)
     return sendings

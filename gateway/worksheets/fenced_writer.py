@@ -14,7 +14,6 @@ Rules
   copy would overwrite it. So a batch that changes rows is noted in the store before it is sent.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -85,7 +84,7 @@ from gateway.worksheets.planning import (
     FRESH_LOOK_SECONDS,
     Planned,
     Planner,
-    is_unchanged,
+    look_again,
     look_at_rows,
     note_unchanged,
 )
@@ -126,6 +125,9 @@ MAX_OLD_LOOKS = 3
 """Looks of a group that are too old when the batch could be sent, and show other rows than later
 ones."""
 
+MAX_SMALL_LOOKS = 2
+"""Looks at the rows of a plan after the first, if each takes long."""
+
 MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
 
@@ -148,6 +150,8 @@ class Plan:
     sheet_id: int
     after_row: int = 0
     """Created rows come below it."""
+    is_end: bool = True
+    """True if that was the last row of the sheet at the look."""
     emptied: frozenset[int] = frozenset()
     """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
@@ -344,10 +348,9 @@ class FencedWriter:
             header=header,
             sheet_id=sheet_id,
             after_row=extent.last_row,
+            is_end=extent.is_end,
             looked_at=extent.header_as_of,
-            fresh_seconds=math.inf
-            if is_cached
-            else max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
+            fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
             is_cached=is_cached,
         )
 
@@ -438,14 +441,12 @@ class FencedWriter:
         try:
             request = await self._scheduler.build(_request(worksheet.id, plan, writes))
             # From here on nothing is waited for but Google: a look grows old.
-            left_seconds = plan.looked_at + plan.fresh_seconds - worksheet.header.now()
-            if left_seconds < 0:
-                await self._look_again(worksheet, plan, writes)
-                left_seconds = FRESH_LOOK_SECONDS
+            request, looked_at = await self._fresh(worksheet, plan, writes, request)
         except BaseException:
             await self._settled(worksheet.id, writes, fence, is_applied=False)
             raise
         sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
+        left_seconds = looked_at + plan.fresh_seconds - sent_seconds
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
@@ -484,6 +485,7 @@ class FencedWriter:
             sheet_id=plan.sheet_id,
             header=plan.header,
             after_row=plan.after_row,
+            is_end=plan.is_end,
             asked=request.asked,
             edges=request.edges,
             sent_at=sent_at,
@@ -493,16 +495,37 @@ class FencedWriter:
         await self._completed({each.index: each.write for each in writes}, outcomes)
         return {**unnoted, **outcomes}
 
-    async def _look_again(
-        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned]
-    ) -> None:
-        """Look at the rows of writes whose look is old. 1 read; LookOutdated if they changed."""
-        async with explaining(self._sheets, worksheet.id):
-            is_same = await is_unchanged(
-                self._sheets, worksheet, plan.header, plan.sheet_id, writes
+    async def _fresh(
+        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], request: "_Request"
+    ) -> tuple["_Request", float]:
+        """A request whose look is fresh, and when the look was sent; LookOutdated if rows changed.
+
+        Free if the look is fresh, else 1 read, 2 if the new look takes long, too. Where Google's
+        reads always do, the second one has to be enough: it counts from its answer.
+        """
+        looked_at, around = plan.looked_at, AROUND if plan.around else 0
+        for _ in range(MAX_SMALL_LOOKS):
+            if worksheet.header.now() - looked_at <= plan.fresh_seconds:
+                return request, looked_at
+            look = await look_again(
+                self._sheets,
+                worksheet,
+                self._scheduler,
+                plan.header,
+                plan.sheet_id,
+                writes,
+                around=around,
             )
-        if not is_same:
-            raise LookOutdated
+            if look is None:
+                raise LookOutdated
+            looked_at = look.sent_at
+            if around:
+                plan = replace(plan, around=look.rows)
+                shown = await self._scheduler.build(
+                    _shown(worksheet.id, plan, writes, request.asked)
+                )
+                request = request._replace(edges=shown[0], ranges=shown[1])
+        return request, worksheet.header.now()
 
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]
@@ -531,7 +554,9 @@ class FencedWriter:
         pairs = [
             (each, sending)
             for each, sending in zip(
-                plan.writes, sendings_of(plan.writes, plan.after_row), strict=True
+                plan.writes,
+                sendings_of(plan.writes, plan.after_row, is_end=plan.is_end),
+                strict=True,
             )
             if each.identity is not None or self._has_note(each)
         ]
@@ -661,9 +686,17 @@ def _request(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> W
     changes = yield from requests_of(writes, plan.emptied)
     encoded = yield from encoded_changes(plan.sheet_id, [change for change, _ in changes])
     asked = yield from asked_cells(writes)
+    edges, ranges = yield from _shown(worksheet, plan, writes, asked)
+    return _Request(changes, encoded, asked, edges, ranges)
+
+
+def _shown(
+    worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned], asked: Sequence[Asked]
+) -> Work[tuple[Sequence[Edge], Sequence[str]]]:
+    """What the answer shows beside removed rows, and all its ranges."""
     edges = yield from edges_of(writes, plan.emptied, plan.around)
     has_new_rows = any(each.created for each in writes)
     ranges = yield from answer_ranges(
         worksheet, plan.after_row, asked, edges, has_new_rows=has_new_rows
     )
-    return _Request(changes, encoded, asked, edges, ranges)
+    return edges, ranges

@@ -28,6 +28,8 @@ class SheetExtent:
     header: Header
     last_row: int
     """The last row that is not blank, or one above it; from 1."""
+    is_end: bool = False
+    """True if it was the last row when it was seen."""
     header_as_of: float
     as_of: int
 
@@ -132,7 +134,7 @@ class HeaderCache:
         ):
             self.forget()
         else:
-            self._kept = replace(extent, last_row=last_row, as_of=self.moment())
+            self._kept = replace(extent, last_row=last_row, is_end=False, as_of=self.moment())
 
     def compare(self, header: Header, *, as_of: int) -> None:
         """Take in the header of a read that began at `as_of`.

@@ -43,7 +43,9 @@ Answer = Results | GatewayError
 
 
 class Sending(NamedTuple):
-    """A write about to be sent, with its first row or one above; no identity, no record.
+    """A write about to be sent; without an identity it has no record.
+
+    `first_row` is where its new rows have to land, 0 if the end of the sheet was not known.
 
     Negative `numbers` are of rows that it appends, from the end of the sheet: -1 is the last one.
     `updated` and `removed` are the rows that it changes, and removes or empties, by their numbers

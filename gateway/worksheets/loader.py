@@ -88,6 +88,7 @@ class Loader:
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
+            is_end=True,
             header_as_of=began,
             as_of=moment,
         )
@@ -147,6 +148,7 @@ class Loader:
         extent = SheetExtent(
             header=header,
             last_row=1 if known is None else min(known.last_row, view.rows),
+            is_end=known is not None and known.is_end,
             header_as_of=started,
             as_of=moment,
         )

@@ -4,15 +4,17 @@ Rules
 - A look and its write are two calls, and people may sort, insert or delete rows between them. The
   answer to the write shows the rows as they are then.
 - Only constant cells are evidence: what formulas show may follow from the write. A cell that is
-  blank now is none, since a formula may have filled it; but one by which the row was found is.
+  blank now counts if its row has no formula, or if the row was found by it.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
-  another one if two of these changed, or most cells of one, or if the row that was meant is among
-  them.
+  another one if most of their cells changed, or if the row that was meant is among them; not if
+  rows were inserted or deleted further down.
+- After a lost answer the rows are read again. Removed rows have no evidence then.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from gateway.errors import RowsMoved
@@ -34,6 +36,14 @@ class _Compared(NamedTuple):
     def is_it(self) -> bool:
         """True if the row holds the same record, unchanged."""
         return bool(self.same) and not self.changed
+
+
+class _Passed(NamedTuple):
+    """What an answer shows of removed rows: whether other ones went, and which, if it is known."""
+
+    is_as_planned: bool = False
+    is_another: bool = True
+    met: Sequence[str] | None = None
 
 
 def met_others(
@@ -71,12 +81,12 @@ def met_others(
     for edge, block in edges:
         yield REQUEST_STEPS + sum(map(len, (*edge.above, *edge.below)))
         rows = {row: gone[row][1] for row in range(edge.first, edge.last + 1)}
-        is_moved, met_record = _passed(edge, block, rows)
-        is_as_planned &= not is_moved
-        for row in rows if is_moved else ():
+        passed = _passed(edge, block, rows)
+        is_as_planned &= passed.is_as_planned
+        for row in rows if passed.is_another else ():
             write, texts = gone[row]
             if write.is_conditional:
-                met = met_record if has_header else None
+                met = passed.met if has_header else None
                 errors.setdefault(write.index, _error(write, header, row, texts, met))
     return errors, is_as_planned
 
@@ -90,10 +100,8 @@ def _is_other(write: Planned, found: _Compared) -> bool:
     return len(found.changed) >= max(1, len(found.same))
 
 
-def _passed(
-    edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]
-) -> tuple[bool, Sequence[str] | None]:
-    """Whether other records than `rows` were removed or emptied; the record, if it is known.
+def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Passed:
+    """Whether other records than `rows` were removed or emptied.
 
     If the record that was meant stands above now, a row further up went at the same time, and the
     one below it was removed; below likewise. That is known if the next rows on both sides stand
@@ -109,26 +117,40 @@ def _passed(
     for texts in rows.values():
         if not is_above and is_at(texts, edge.row):
             is_up = is_at(above[0], edge.row - 1) and is_at(below[1], edge.row_below)
-            return True, below[0] if is_single and is_up else None
+            return _Passed(met=below[0] if is_single and is_up else None)
         if not is_below and is_at(texts, edge.row_below):
             is_down = is_at(above[1], edge.row) and is_at(below[0], edge.row_below + 1)
-            return True, above[0] if is_single and is_down else None
-    beside = [
-        *((texts, edge.row - at) for at, texts in enumerate(edge.above)),
-        *((texts, edge.row_below + at) for at, texts in enumerate(edge.below)),
+            return _Passed(met=above[0] if is_single and is_down else None)
+    compared = [
+        [_compared_row(texts, block, row) for texts, row in zip(side, numbers, strict=False)]
+        for side, numbers in (
+            (edge.above, count(edge.row, -1)),
+            (edge.below, count(edge.row_below)),
+            (edge.below, count(edge.row_below + 1)),
+            (edge.below[1:], count(edge.row_below)),
+        )
     ]
-    compared = [_compared_row(texts, block, row) for texts, row in beside if any(texts)]
-    changed = [each for each in compared if each.changed]
-    return len(changed) > 1 or any(len(each.changed) > len(each.same) for each in changed), None
+    stays, *ways = [not any(each.changed for each in side) for side in compared]
+    if stays and any(ways):
+        return _Passed(is_as_planned=True, is_another=False)
+    beside = [*compared[0], *compared[1]]
+    others = [each for each in beside if len(each.changed) >= max(1, len(each.same))]
+    changed, same = (
+        sum(map(len, cells))
+        for cells in zip(*((each.changed, each.same) for each in beside), strict=True)
+    )
+    return _Passed(is_as_planned=False, is_another=len(others) > 1 or changed > same)
 
 
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
-    """A row of a block, compared with the texts that it had."""
+    """A row of a block, compared with the texts that it had; nothing if it is not there."""
     at = row - block.first_row
-    if not 0 <= at < len(block.texts):
+    if not any(before) or at < 0:
         return _Compared((), ())
-    computed = block.computed[at] if block.computed else ()
-    return _compared(before, enumerate(block.texts[at]), computed)
+    texts = block.texts[at] if at < len(block.texts) else ()
+    computed = block.computed[at] if at < len(block.computed) else ()
+    cells = [(column, text_at(texts, column)) for column in range(max(len(before), len(texts)))]
+    return _compared(before, cells, computed)
 
 
 def _compared_change(change: RowChange, spans: Sequence[Span], keys: Collection[int]) -> _Compared:
@@ -152,11 +174,14 @@ def _compared(
     computed: Collection[int],
     keys: Collection[int] = (),
 ) -> _Compared:
-    """Constant cells, and blank ones of `keys`, compared with their texts of before."""
+    """Constant cells compared with their texts of before; `keys` are those that found the row."""
     same, changed = list[int](), list[int]()
     for at, text in cells:
-        if (text or at in keys) and at not in computed:
-            (same if text == text_at(before, at) else changed).append(at)
+        was = text_at(before, at)
+        if at in computed or not (text or was):
+            continue
+        if text or not computed or at in keys:
+            (same if text == was else changed).append(at)
     return _Compared(same, changed)
 
 

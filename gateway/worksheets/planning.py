@@ -3,7 +3,7 @@
 Pure but for the look at the rows of updates, which costs 1 read.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -39,6 +39,7 @@ from gateway.table.tag import IfMatch
 from gateway.table.view import View
 from gateway.worksheets.loader import OtherTab, check_names, read_tab
 from gateway.worksheets.refusal import explain, row_not_found, tabs_changing
+from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
@@ -160,6 +161,11 @@ class Planned:
         return created.union(*(change.columns for change in self.changes))
 
     @property
+    def rows(self) -> Sequence[int]:
+        """The existing rows that it changes or removes."""
+        return [*self.removed, *(change.row for change in self.changes)]
+
+    @property
     def has_condition(self) -> bool:
         """True if its row has to have the tag of an `If-Match`."""
         condition = self.write.condition if isinstance(self.write, Update | Delete) else None
@@ -168,7 +174,9 @@ class Planned:
     @property
     def is_conditional(self) -> bool:
         """True if it is only meant for the records that it was planned for."""
-        return self.has_condition or isinstance(self.write, TableWrite)
+        if isinstance(self.write, TableWrite):
+            return bool(self.compared)  # a filter of row numbers compares none
+        return self.has_condition
 
     @property
     def is_exclusive(self) -> bool:
@@ -409,45 +417,68 @@ async def _look(
     )
 
 
-async def is_unchanged(
+async def look_again(
     sheets: Sheets,
     worksheet: Worksheet,
+    scheduler: Scheduler,
     header: Header,
     sheet_id: int,
     writes: Sequence[Planned],
-) -> bool:
-    """Whether a look at the header and the rows of planned writes shows what they were planned by.
+    *,
+    around: int,
+) -> RowLook | None:
+    """A look at the rows of planned writes; None if it does not show what they were planned by.
 
     1 read. A condition counts for the whole row, a filter or key for the columns that it compares;
-    otherwise the columns that are written count.
+    otherwise the columns that are written count. `around` as in `look_at_rows`.
     """
-    expected: dict[int, tuple[Sequence[str], Collection[int]]] = {}
-    for each in writes:
-        for change in each.changes:
-            whole = range(len(change.displayed)) if each.has_condition else ()
-            columns = each.compared.union(change.columns, whole)
-            expected[change.row] = change.displayed, columns
-        for row, texts in each.removed.items():
-            expected[row] = texts, range(len(texts)) if each.has_condition else each.compared
-    spans = row_spans(sorted(expected), around=0)
-    moment = worksheet.header.moment()
+    rows = sorted({row for each in writes for row in each.rows})
+    spans = row_spans(rows, around=around)
+    moment, began = worksheet.header.moment(), worksheet.header.now()
     try:
-        view = await _read_rows(sheets, worksheet.id, spans)
+        with recording_sent_at() as sent:
+            view = await _read_rows(sheets, worksheet.id, spans)
+    except SheetTooLarge as too_large:
+        raise (_too_many_cells() if len(rows) > 1 else _too_much_text()) from too_large
     except UpstreamRefusal as refusal:
-        error = await explain(sheets, worksheet.id, refusal, row=max(expected, default=1))
+        error = await explain(sheets, worksheet.id, refusal, row=max(rows, default=1))
         if isinstance(error, RowNotFound):
-            return False
+            return None
         raise error from refusal
     now = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
     worksheet.header.compare(now, as_of=moment)
     shown = rows_in(view, spans)
     worksheet.saw(now, shown)
-    return (now.cells, view.sheet_id) == (header.cells, sheet_id) and all(
-        row in shown
-        and (any(shown[row]) or not any(texts))
-        and all(text_at(shown[row], at) == text_at(texts, at) for at in columns)
-        for row, (texts, columns) in expected.items()
+    if (now.cells, view.sheet_id) != (header.cells, sheet_id):
+        return None
+    if not await scheduler.build(_are_unchanged(writes, shown)):
+        return None
+    return RowLook(
+        sheet_id=sheet_id,
+        header=header,
+        rows=shown,
+        missing=frozenset(),
+        sent_at=sent.at_seconds or began,
     )
+
+
+def _are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]]) -> Work[bool]:
+    """True if the rows of writes are as they were planned by, as far as the writes depend on it."""
+    for each in writes:
+        planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
+        planned += [
+            (change.row, change.displayed, each.compared | change.columns)
+            for change in each.changes
+        ]
+        for row, texts, columns in planned:
+            now = shown.get(row)
+            if now is None or (any(texts) and not any(now)):
+                return False
+            compared = range(max(len(texts), len(now))) if each.has_condition else columns
+            yield len(compared)
+            if any(text_at(now, at) != text_at(texts, at) for at in compared):
+                return False
+    return True
 
 
 def note_unchanged(

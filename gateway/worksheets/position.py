@@ -48,21 +48,21 @@ def located(
     """The same in lines that are seen later; `expected` is their index if nobody wrote meanwhile.
 
     Before a retry others may have appended equal rows: then the end proves a position only if no
-    other rows are equal, and rows where they are expected are ours. Rows that are equal anywhere
-    else are no proof.
+    other rows are equal, and not against the expected one. Rows that are equal anywhere else are no
+    proof.
     """
     rows = [row for each in creates for row in each]
     is_expected = 0 <= expected <= len(lines) - len(rows) and (
         yield from _is_at(lines, expected, rows)
     )
-    if is_retry and is_expected:
-        return _stacked(expected, creates)
     firsts = yield from at_the_end(lines, creates, below=below)
-    if None in firsts:
+    end = firsts[0]
+    if end is None:
         return _stacked(expected, creates) if is_expected else firsts
-    for at in range(firsts[0] or 0) if is_retry else ():
-        if (yield from _is_at(lines, at, rows)):
-            return [None] * len(creates)
+    if is_retry and end != expected:
+        for at in range(end):
+            if (yield from _is_at(lines, at, rows)):
+                return [None] * len(creates)
     return firsts
 
 

@@ -40,7 +40,7 @@ def test_rows_in_the_answer_of_their_write(
     ("lines", "creates", "below", "firsts", "retry_firsts"),
     [
         pytest.param([["x"], ["a"], ["y"]], [A], 0, [1], [1], id="rows-appended-since"),
-        pytest.param([["x"], ["a"], ["a"]], [A], 0, [2], [1], id="an-equal-row"),
+        pytest.param([["x"], ["a"], ["a"]], [A], 0, [2], [None], id="an-equal-row"),
         pytest.param([["a"], ["y"], ["a"]], [A], 0, [2], [None], id="an-equal-row-above"),
         pytest.param([["x"], ["y"], ["a"]], [A], 0, [2], [2], id="a-row-inserted-above"),
         pytest.param([["a"]], [A], 0, [0], [0], id="a-row-deleted-above"),

@@ -64,6 +64,20 @@ async def test_rows_among_those_that_look_the_same_are_applied(
     assert names(cities) == ["Bern"] * 3
 
 
+async def test_an_equal_record_from_before_is_not_taken(
+    service: RowService, sheets: ScriptedSheets
+) -> None:
+    """A write that did not know the end of the sheet has no row that it had to land in."""
+    boston = {"name": "Boston"}
+    await killed(service, sheets, create(boston), was_applied=True)
+    await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
+
+    with pytest.raises(RowNumberUnknown) as raised:
+        await service.create_rows(TARGET, create(boston))
+
+    assert raised.value.outcome == "applied"
+
+
 async def test_a_row_among_others_is_found(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
 ) -> None:

@@ -39,8 +39,6 @@ RANGE_BYTES = 250
 AROUND = 3
 """Rows on each side of removed ones by which they are recognised."""
 
-ROWS_AT_ONCE = 100
-
 REQUEST_STEPS = 40
 """Steps for a request, or for a range of an answer."""
 
@@ -162,8 +160,9 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
     }
     rows = sorted(row for row in beside - gone if FIRST_DATA_ROW <= row <= table.last_row)
     around: dict[int, Sequence[str]] = {}
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[start : start + ROWS_AT_ONCE]
+    size = max(1, MOST_STEPS // max(1, len(table.displayed)))
+    for start in range(0, len(rows), size):
+        some = rows[start : start + size]
         yield len(some) * len(table.displayed)
         around |= zip(some, table.texts(some), strict=True)
     return around

@@ -22,7 +22,8 @@ from gateway.google.sheets import Block
 from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
-from gateway.worksheets.batch import REQUEST_STEPS, Edge, Seen, Span
+from gateway.table.table import FIRST_DATA_ROW
+from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
 
 
@@ -79,8 +80,8 @@ def met_others(
                     write.index, _error(write, header, change.row, change.displayed, met)
                 )
     for edge, block in edges:
-        yield REQUEST_STEPS + sum(map(len, (*edge.above, *edge.below)))
         rows = {row: gone[row][1] for row in range(edge.first, edge.last + 1)}
+        yield REQUEST_STEPS + 4 * AROUND * max(map(len, rows.values()))
         passed = _passed(edge, block, rows)
         is_as_planned &= passed.is_as_planned
         for row in rows if passed.is_another else ():
@@ -114,13 +115,13 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
     above, below = ([*side[:2], *[()] * (2 - len(side))] for side in (edge.above, edge.below))
     is_single = len(rows) == 1
     is_above, is_below = is_at(above[0], edge.row), is_at(below[0], edge.row_below)
-    for texts in rows.values():
-        if not is_above and is_at(texts, edge.row):
-            is_up = is_at(above[0], edge.row - 1) and is_at(below[1], edge.row_below)
-            return _Passed(met=below[0] if is_single and is_up else None)
-        if not is_below and is_at(texts, edge.row_below):
-            is_down = is_at(above[1], edge.row) and is_at(below[0], edge.row_below + 1)
-            return _Passed(met=above[0] if is_single and is_down else None)
+    meant = [*rows.values()]
+    if not is_above and any(is_at(texts, edge.row) for texts in meant[:AROUND]):
+        is_up = is_at(above[0], edge.row - 1) and is_at(below[1], edge.row_below)
+        return _Passed(met=below[0] if is_single and is_up else None)
+    if not is_below and any(is_at(texts, edge.row_below) for texts in meant[-AROUND:]):
+        is_down = is_at(above[1], edge.row) and is_at(below[0], edge.row_below + 1)
+        return _Passed(met=above[0] if is_single and is_down else None)
     compared = [
         [_compared_row(texts, block, row) for texts, row in zip(side, numbers, strict=False)]
         for side, numbers in (
@@ -145,7 +146,7 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
     """A row of a block, compared with the texts that it had; nothing if it is not there."""
     at = row - block.first_row
-    if not any(before) or at < 0:
+    if not any(before) or at < 0 or row < FIRST_DATA_ROW:
         return _Compared((), ())
     texts = block.texts[at] if at < len(block.texts) else ()
     computed = block.computed[at] if at < len(block.computed) else ()

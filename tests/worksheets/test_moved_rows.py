@@ -143,6 +143,8 @@ async def test_conditional_delete_of_another_record(
         pytest.param(lambda sheet: sheet.type(2, None, "LA"), id="cell-above"),
         pytest.param(lambda sheet: sheet.type(4, None, None, "yes"), id="cell-below"),
         pytest.param(lambda sheet: sheet.type(7, "Gary", "IN"), id="row-appended"),
+        pytest.param(lambda sheet: sheet.insert_rows(4), id="blank-row-inserted-below"),
+        pytest.param(lambda sheet: sheet.delete_rows(4), id="row-deleted-below"),
     ],
 )
 async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
@@ -152,7 +154,7 @@ async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
 
     await bench.service.write(TARGET, Delete(row=3, condition=condition))
 
-    assert "Boston" not in [line[0] for line in bench.cities.lines()]
+    assert "Boston" not in [cell for line in bench.cities.lines() for cell in line]
 
 
 @pytest.mark.parametrize(
@@ -202,6 +204,48 @@ async def test_a_filter_minds_its_own_columns(bench: Bench) -> None:
 
     assert [each.row for each in settled.results] == [4]
     assert bench.cities.lines()[3] == ["Denver", "KS", "x"]
+
+
+async def test_a_blank_row_inserted_above(bench: Bench) -> None:
+    """A conditional update lands in the blank row: that is another record, and lists are true."""
+    condition = await tag_of(bench, 3)
+    await bench.page()
+    bench.sheets.before("apply", lambda: bench.cities.insert_rows(3))
+
+    with pytest.raises(RowsMoved):
+        await bench.service.update_row(
+            TARGET, Update(row=3, fields={"open": "done"}, condition=condition)
+        )
+
+    assert await bench.names() == ["Austin", None, "Boston", "Denver", "El Paso", "Fargo"]
+
+
+async def test_the_only_record_below_an_inserted_row(make_bench: MakeBench) -> None:
+    """A row is inserted above the only record, and removed in its place."""
+    bench = make_bench([LINES[0], AUSTIN])
+    condition = await tag_of(bench, 2)
+    bench.sheets.before("apply", lambda: insert_above(bench.cities))
+
+    with pytest.raises(RowsMoved):
+        await bench.service.write(TARGET, Delete(row=2, condition=condition))
+
+
+async def test_rows_that_the_batch_writes_are_no_evidence(make_bench: MakeBench) -> None:
+    """In clear mode a delete and an update of the row below it go together."""
+    writes = WriteSettings.model_validate({"delete": "clear"})
+    bench = make_bench(LINES, writes=writes)
+    await bench.look()
+
+    ends = await bench.together(
+        DeleteWhere(where=where("name", "$eq", "Denver"), max_rows=9),
+        UpdateWhere(
+            where=where("rowIndex", "$gte", 5),
+            fields={"name": "Q", "state": "W", "open": "E"},
+            max_rows=9,
+        ),
+    )
+
+    assert [len(end) for end in ends if not isinstance(end, BaseException)] == [1, 2]
 
 
 async def test_only_the_write_that_met_another_record_fails(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from gateway.errors import LookOutdated, PreconditionFailed, RowNotFound
+from gateway.errors import LookOutdated, PreconditionFailed, RowNotFound, SheetTooLarge
 from gateway.table.tag import IfMatch
 from gateway.worksheets.planning import FRESH_LOOK_SECONDS
 from gateway.worksheets.writes import (
@@ -172,3 +172,67 @@ async def test_a_slow_look_at_the_header_of_a_create(bench: Bench) -> None:
     await carried_out(bench, Create(rows=({"name": "El Paso"},)))
 
     assert bench.cities.lines()[-1] == ["", "El Paso"]
+
+
+@pytest.mark.parametrize("make", [Delete, lambda **given: Update(fields=FIELDS, **given)])
+async def test_a_blank_cell_that_is_filled_during_a_look(
+    bench: Bench, make: Callable[..., Update | Delete]
+) -> None:
+    """A condition covers blank cells at the end of the row, too."""
+    bench.cities.type(2, None, None, "")
+    condition = IfMatch(frozenset({(await bench.read(2)).tag}))
+    bench.sheets.after("read_sheet", lambda: bench.cities.type(2, None, None, "edited"))
+    late(bench, "read_sheet", SLOW_SECONDS)
+
+    with pytest.raises(PreconditionFailed):
+        await carried_out(bench, make(row=2, condition=condition))
+
+    assert not bench.sheets.batches
+
+
+async def test_a_small_look_that_is_slow_is_repeated(bench: Bench) -> None:
+    """Its age counts from its sending, too: people sort while it takes six seconds."""
+    condition = IfMatch(frozenset({(await bench.read(2)).tag}))
+    late(bench, "read_sheet", SLOW_SECONDS)
+    bench.sheets.after("read_sheet", lambda: swap(bench.cities), nth=2)
+    late(bench, "read_sheet", SLOW_SECONDS, nth=2)
+
+    with pytest.raises(PreconditionFailed):
+        await carried_out(bench, Delete(row=2, condition=condition))
+
+    assert not bench.sheets.batches
+
+
+async def test_google_is_slow_all_the_time(bench: Bench) -> None:
+    """The second small look has to be enough."""
+    for nth in range(1, 10):
+        late(bench, "read_sheet", SLOW_SECONDS, nth=nth)
+    await carried_out(bench, Update(row=2, fields=FIELDS))
+
+    assert bench.cities.lines()[1] == ["Austin", "TX", "done"]
+    assert bench.sheets.cost() == Cost(3, 1)
+
+
+async def test_rows_beside_that_change_during_a_look(bench: Bench) -> None:
+    """The small look sees them as well: the removed row is the one that was meant."""
+    condition = IfMatch(frozenset({(await bench.read(3)).tag}))
+    bench.sheets.after("read_sheet", lambda: bench.cities.type(2, "Ames", "IA", "no"))
+    late(bench, "read_sheet", SLOW_SECONDS)
+
+    await carried_out(bench, Delete(row=3, condition=condition))
+
+    assert [line[0] for line in bench.cities.lines()[1:]] == ["Ames", "Denver"]
+
+
+async def test_a_small_look_that_is_too_large(bench: Bench) -> None:
+    """Its rows take more than an answer may: the writes of the group go one by one."""
+    await bench.look()
+    late(bench, "read_columns", SLOW_SECONDS)
+    bench.sheets.before("read_sheet", SheetTooLarge("too large"))
+
+    ends = await bench.together(
+        DeleteWhere(where=where("name", "$eq", "Austin"), max_rows=9),
+        DeleteWhere(where=where("name", "$eq", "Denver"), max_rows=9),
+    )
+
+    assert [len(end) for end in ends if not isinstance(end, BaseException)] == [1, 1]

@@ -168,6 +168,10 @@ class _Outdated(Exception):
     """The sheet has changed since the look: look again."""
 
 
+class _SlowLooks(Exception):
+    """Google takes too long for looks: what they show is old."""
+
+
 class _NotSent(Exception):
     """Nothing was sent, for a reason that may pass."""
 
@@ -312,6 +316,10 @@ class FencedWriter:
                 worksheet.header.forget()
                 error = outdated
                 old_looks += 1
+            except _SlowLooks:
+                worksheet.header.forget()
+                error = LookOutdated()
+                break
             except _NotSent as not_sent:
                 error = not_sent.error
                 failures += 1
@@ -500,8 +508,8 @@ class FencedWriter:
     ) -> tuple["_Request", float]:
         """A request whose look is fresh, and when the look was sent; LookOutdated if rows changed.
 
-        Free if the look is fresh, else 1 read, 2 if the new look takes long, too. Where Google's
-        reads always do, the second one has to be enough: it counts from its answer.
+        Free if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
+        updates that only name a row are sent; all others raise _SlowLooks.
         """
         looked_at, around = plan.looked_at, AROUND if plan.around else 0
         for _ in range(MAX_SMALL_LOOKS):
@@ -525,7 +533,11 @@ class FencedWriter:
                     _shown(worksheet.id, plan, writes, request.asked)
                 )
                 request = request._replace(edges=shown[0], ranges=shown[1])
-        return request, worksheet.header.now()
+        if worksheet.header.now() - looked_at > plan.fresh_seconds:
+            if any(each.is_conditional or each.removed for each in writes):
+                raise _SlowLooks
+            looked_at = worksheet.header.now()
+        return request, looked_at
 
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]

@@ -204,13 +204,29 @@ async def test_a_small_look_that_is_slow_is_repeated(bench: Bench) -> None:
 
 
 async def test_google_is_slow_all_the_time(bench: Bench) -> None:
-    """The second small look has to be enough."""
+    """An update that only names its row is sent after the second small look."""
     for nth in range(1, 10):
         late(bench, "read_sheet", SLOW_SECONDS, nth=nth)
     await carried_out(bench, Update(row=2, fields=FIELDS))
 
     assert bench.cities.lines()[1] == ["Austin", "TX", "done"]
     assert bench.sheets.cost() == Cost(3, 1)
+
+
+@pytest.mark.parametrize(("write", "kind"), WRITES[2:])
+async def test_google_is_too_slow_for_conditions(bench: Bench, write: Write, kind: Kind) -> None:
+    """A removal, and a write that means one record, is not sent on rows that were seen long ago."""
+    await bench.look()
+    for nth in range(1, 10):
+        late(bench, kind, SLOW_SECONDS, nth=nth)
+        if kind != "read_sheet":
+            late(bench, "read_sheet", SLOW_SECONDS, nth=nth)
+
+    with pytest.raises(LookOutdated):
+        await carried_out(bench, write)
+
+    assert bench.sheets.cost().reads <= 4
+    assert not bench.sheets.batches[1:]
 
 
 async def test_rows_beside_that_change_during_a_look(bench: Bench) -> None:

@@ -9,7 +9,7 @@ Rules
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.simulation.fire.ledger import Problem
@@ -63,9 +63,15 @@ def problems_of_answers(
 
 
 def problems_of_full_metadata(
-    entries: Sequence[Entry], full: Sequence[Span], saw_lost_write: SawFailure
+    entries: Sequence[Entry],
+    full: Sequence[Span],
+    saw_lost_write: SawFailure,
+    courses: Collection[Course],
 ) -> Iterator[Problem]:
-    """Full metadata has an error of its own, which comes at no other time."""
+    """Full metadata has an error of its own, which comes at no other time.
+
+    Google also refuses a write whose tab people rename meanwhile.
+    """
     for entry in entries:
         answer = entry.answer
         since, until = entry.asked_at, entry.answered_at
@@ -73,7 +79,10 @@ def problems_of_full_metadata(
         if answer.code == METADATA_FULL and not may_be_full:
             yield Problem(kind="full", detail=f"{entry}, though there was room")
         is_vague = answer.code == UPSTREAM and entry.outcome == "not_applied"
-        if is_vague and may_be_full and not saw_lost_write(since, until):
+        is_explained = saw_lost_write(since, until) or any(
+            each.was_renamed(since - KNOWN_SECONDS, until) for each in courses
+        )
+        if is_vague and may_be_full and not is_explained:
             yield Problem(kind="full", detail=f"{entry}: {answer.message}")
 
 

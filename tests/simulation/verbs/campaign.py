@@ -400,7 +400,9 @@ def _report(scene: Scene, clerks: Sequence[Clerk], seconds: float) -> Report:
         ),
         problems=(
             *verdict.problems,
-            *problems_of_full_metadata(entries, scene.full, scene.witness.saw_lost_write),
+            *problems_of_full_metadata(
+                entries, scene.full, scene.witness.saw_lost_write, courses.values()
+            ),
             *(Problem(kind="list", detail=each) for each in complaints),
         ),
         seconds=seconds,

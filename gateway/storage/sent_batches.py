@@ -65,6 +65,7 @@ ADD = insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(bindparam("tokens", expanding=True))
 FORGET = delete(sent_batches).where(_IS_IT)
 """For the batches with these `tokens`, of which no record needs to know."""
+FORGET_OLD = delete(sent_batches).where(sent_batches.c.id == bindparam("old"))
 APPLIED = (
     update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
     delete(sent_batches).where(_IS_IT & _REMOVES_NONE),

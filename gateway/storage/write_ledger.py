@@ -8,7 +8,8 @@ Rules:
   (`gateway.storage.storage_quota`). Each group of new records deletes more expired ones than it
   adds. Open records with a fence do not expire: the fence tells the outcome at any time.
 - Of a batch that may change or move rows a note is committed before it is sent, together with the
-  records of its writes. It is deleted with a later commit, or when the ledger is closed.
+  records of its writes. It is deleted with a later commit, when the ledger is closed, or by a later
+  process, if no copy of the batch can land any more.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
   worksheet wait until the fence tells.
 """
@@ -34,6 +35,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
 from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     InternalError,
     Outcome,
@@ -48,6 +50,7 @@ from gateway.storage.sent_batches import (
     ADD,
     APPLIED,
     FORGET,
+    FORGET_OLD,
     OPEN_BATCHES,
     BatchRows,
     is_noted,
@@ -79,6 +82,7 @@ from gateway.storage.write_records import (
     size_of,
 )
 from gateway.telemetry.events import current_event, damaged_row, request_failed
+from gateway.worksheets.fences import last_sent_at
 from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -134,8 +138,9 @@ class SqlLedger:
     async def load(self) -> None:
         """Load the open writes of an earlier process.
 
-        When they were sent is not stored: the wall clock may have been set since. They count as
-        sent now.
+        Records and removals count as sent now: the wall clock may have been set since. Other
+        batches count as sent when their fences were made, at the latest. The notes of those that
+        cannot land any more are deleted: a process that is killed soon leaves one each time.
         """
         now = self._loaded_at = self._clock()
         self.open_writes = []
@@ -144,15 +149,23 @@ class SqlLedger:
             for row in (await connection.execute(OPEN)).mappings().all():
                 self._load(row, now)
             batches = (await connection.execute(OPEN_BATCHES)).mappings().all()
+            old = [{"old": row["id"]} for row in batches if not self._load_batch(row, now)]
+            if old:
+                await connection.execute(FORGET_OLD, old)
             await self._measure(connection)
-        for row in batches:
-            self._load_batch(row, now)
 
-    def _load_batch(self, row: RowMapping, now: float) -> None:
-        """Load an open batch; all writes wait for a damaged one, if its fence can be read."""
+    def _load_batch(self, row: RowMapping, now: float) -> bool:
+        """Load an open batch; False if no copy of it can land, and no record needs its outcome.
+
+        All writes wait for a damaged one, if its fence can be read.
+        """
         batch: OpenWrite | None = None
         try:
             batch = open_write(sent_batches, row, now, is_exclusive=True)
+            if batch is not None and row["removed"] == "[]":
+                batch = replace(batch, sent_at=last_sent_at(batch.fence, now))
+                if batch.sent_at < now - UNKNOWN_RETRY_SECONDS:
+                    return False
             if batch is not None:
                 batch = _of_rows(batch, rows_of(row))
         except DamagedRow as error:
@@ -162,6 +175,7 @@ class SqlLedger:
             self._fences[batch.fence.token] = batch.fence.id
             if not batch.is_removal:
                 self._removes_none.add(batch.fence.token)
+        return True
 
     def _load(self, row: RowMapping, now: float) -> None:
         """Load an open record; of a damaged one its fence, if that can be read."""

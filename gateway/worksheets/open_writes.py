@@ -26,6 +26,9 @@ from gateway.worksheets.writes import (
     rows_of,
 )
 
+MAX_SETTLED = 5
+"""Open batches that one turn settles. Its writes wait if there are more."""
+
 
 class OpenWrites:
     """`earlier` are the open writes of an earlier process, `clock` is that of the fences.
@@ -63,12 +66,13 @@ class OpenWrites:
     async def _in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
         """Which of these writes have to wait, once all that can be settled is settled.
 
-        At most 2 reads and 1 write for each open write. An update cannot land after 185 s; the
-        outcome of a removal must be known for the answers to earlier writes.
+        At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
+        land after 185 s; the outcome of a removal must be known for the answers to earlier writes.
         """
         if self._lock.is_shared and not await self._settled_earlier(worksheet):
             return [True] * len(writes)
         still_open: list[OpenWrite] = []
+        settled = 0
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
         for each in [*self._open]:
             if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
@@ -79,7 +83,8 @@ class OpenWrites:
                 continue
             if each not in self._open:  # settled with another of its batch
                 continue
-            if still_open:  # a search may take 15 s, and would fail like the one before
+            # A search may take 15 s, and would fail like the one before.
+            if still_open or settled == MAX_SETTLED:
                 still_open.append(each)
                 continue
             try:
@@ -90,6 +95,7 @@ class OpenWrites:
                 still_open.append(each)
                 continue
             await self.settled(worksheet, each.fence, is_applied=is_applied)
+            settled += 1
         return [any(_collides(write, each) for each in still_open) for write in writes]
 
     async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:

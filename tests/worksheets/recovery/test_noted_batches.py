@@ -200,6 +200,66 @@ async def test_a_clean_stop_leaves_nothing_to_settle(
     assert sheets.cost() == Cost(1, 1)
 
 
+async def updated_and_killed(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, row: int
+) -> int:
+    """The open fences of a process that is killed after one acknowledged update."""
+    later = await next_ledger(ledger, clock)
+    service = restarted(
+        sheets, later, clock, open_writes=later.open_writes, recorded=later.open_fences
+    )
+    await service.update_row(TARGET, Update(row=row, fields=LATE))
+    return len(later.open_fences())
+
+
+async def next_ledger(ledger: SqlLedger, clock: ManualClock) -> SqlLedger:
+    """The ledger of the next process, which is not closed."""
+    later = SqlLedger(ledger._engine, clock, max_bytes=10**9)
+    await later.load()
+    return later
+
+
+async def test_notes_of_killed_processes_do_not_pile_up(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
+) -> None:
+    """The next process deletes those that are provably old, although none lives for 185 s."""
+    for row in range(5, 65):
+        cities.type(row, "Reno")
+    opened: list[int] = []
+    for life in range(60):
+        opened.append(await updated_and_killed(sheets, ledger, clock, 5 + life))
+        clock.advance(20)
+    clock.advance(336)
+    later = await next_ledger(ledger, clock)
+    left = [*later.open_fences()]
+
+    assert max(opened) == 335 // 20 + 1  # with its own
+    assert left == []
+
+
+async def test_a_turn_settles_a_few_batches_only(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
+) -> None:
+    """A delete waits for all of them, with 503, and each repeat settles some more."""
+    for row in range(5, 17):
+        cities.type(row, "Reno")
+    for life in range(12):
+        await updated_and_killed(sheets, ledger, clock, 5 + life)
+    sheets.cost()
+    costs: list[Cost] = []
+    later = await next_ledger(ledger, clock)
+    service = restarted(sheets, later, clock, open_writes=later.open_writes)
+    for _ in range(2):
+        with pytest.raises(QueueFull) as refusal:
+            await service.write(TARGET, Delete(row=2))
+        assert refusal.value.outcome == "not_applied"
+        assert refusal.value.retry_after_seconds is not None
+        costs.append(sheets.cost())
+    await service.write(TARGET, Delete(row=2))
+
+    assert [*costs, sheets.cost()] == [Cost(5, 0), Cost(5, 0), Cost(3, 1)]
+
+
 @contextmanager
 def commits_before(ledger: SqlLedger, sheets: ScriptedSheets) -> Iterator[list[int]]:
     """The number of commits before each batch is sent."""

@@ -214,7 +214,7 @@ class SqlLedger:
                 entry = self._entry(row, Restorer(texts))
                 return entry if row["removes_rows"] else await self._placed(connection, row, entry)
         except STORE_ERRORS as error:
-            raise self._failure(_UNREAD, None) from error
+            raise self._failure(_UNREAD, "unknown") from error
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
             raise WriteOutcomeUnknown(
@@ -378,18 +378,19 @@ class SqlLedger:
         await connection.execute(PUT_UNLESS_TAKEN, wanted)
         return set(await connection.scalars(select(records.c.scope).where(of_others)))
 
-    def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
+    def _failure(self, message: str, outcome: Outcome) -> GatewayError:
         """The error of a request whose record cannot be read or noted, so that it sent nothing.
 
         503 for a server and for a locked file, which come back; a file that fails otherwise is a
-        fault of ours, with this `outcome`. To be called where the store's error is handled.
+        fault of ours. `outcome` is that of the key: an earlier request with it may have been
+        applied. To be called where the store's error is handled.
         """
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
         return RecordsUnavailable(
             f"{message} The gateway's database does not answer. Send the request again, with "
             "the same Idempotency-Key if it has one.",
-            outcome="not_applied",
+            outcome=outcome,
             retry_after_seconds=RETRY_SECONDS,
         )
 

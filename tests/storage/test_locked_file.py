@@ -25,7 +25,6 @@ from tests.storage.conftest import FENCE, IDENTITY, ROWS, WORKSHEET, results
 Use = Callable[[SqlLedger], Awaitable[Any]]
 
 BEFORE_IT_IS_SENT: dict[str, Use] = {
-    "look up": lambda ledger: ledger.find("s1"),
     "look up twins": lambda ledger: ledger.twins([IDENTITY]),
     "note": lambda ledger: ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE),
     "note a removal": lambda ledger: ledger.sending(
@@ -80,6 +79,19 @@ async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path
 
     assert refusal.value.outcome == "not_applied"
     assert refusal.value.retry_after_seconds == 5
+
+
+async def test_a_record_that_cannot_be_read_says_nothing_of_its_write(
+    ledger: SqlLedger, file: Path
+) -> None:
+    """`unknown`: an earlier request with this key may have been applied; a repeat asks again."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
+    with locked(file), pytest.raises(RecordsUnavailable) as refusal:
+        await ledger.find("s1")
+
+    assert refusal.value.outcome == "unknown"
+    assert refusal.value.retry_after_seconds == 5
+    assert await ledger.find("s1") is not None
 
 
 @pytest.mark.parametrize("use", AFTER_IT_WAS_APPLIED.values(), ids=AFTER_IT_WAS_APPLIED)

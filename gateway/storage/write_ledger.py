@@ -92,6 +92,9 @@ DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
 """Pause while a server is away or a file locked."""
 
+MAX_TOKENS = 500
+"""Tokens in one statement: databases limit its parameters."""
+
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
 _rows = msgspec.json.Decoder(list[list[Any]])
@@ -248,8 +251,10 @@ class SqlLedger:
         try:
             taken = await self._finished(self._note(worksheet, sendings, opened, fence, now))
         except STORE_ERRORS as error:
-            if has_note:
-                self._settled[fence.token] = False  # it may have been committed all the same
+            for record in opened:
+                self._closed(str(record["scope"]))
+            if fence.token not in self._settled:  # nothing was committed
+                self._fences.pop(fence.token, None)
             raise self._failure(
                 "The write could not be noted, and was not sent.", "not_applied"
             ) from error
@@ -285,6 +290,8 @@ class SqlLedger:
             note = note_of(place_of(worksheet), fence, sent, now)
             if note is not None:
                 await connection.execute(ADD, note)
+                self._settled[fence.token] = False  # a commit that fails may be one all the same
+        self._settled.pop(fence.token, None)
         if note is None:
             self._fences.pop(fence.token, None)
         elif note["removed"] == "[]":
@@ -329,7 +336,9 @@ class SqlLedger:
         self._sent_at[identity.scope] = self._clock()
 
     async def drop(self, identity: WriteIdentity) -> None:
-        is_it, token = records.c.scope == identity.scope, self._seen.get(identity.scope, "")
+        if identity.scope not in self._seen:  # there is no record
+            return
+        is_it, token = records.c.scope == identity.scope, self._seen[identity.scope]
         self._closed(identity.scope)
         if self._is_server:  # another process may have noted one under this scope
             is_it &= records.c.token.is_not_distinct_from(token)
@@ -493,16 +502,21 @@ class SqlLedger:
                     for token, is_applied in outcomes.items()
                     if not is_applied or token in self._removes_none
                 ]
-                if forgotten:
-                    await connection.execute(FORGET, {"tokens": forgotten})
-                applied = [*outcomes.keys() - forgotten]
-                for statement in APPLIED if applied else ():
-                    await connection.execute(statement, {"tokens": applied})
+                for tokens in _pieces(forgotten):
+                    await connection.execute(FORGET, {"tokens": tokens})
+                for tokens in _pieces([*outcomes.keys() - forgotten]):
+                    for statement in APPLIED:
+                        await connection.execute(statement, {"tokens": tokens})
                 yield connection
             for token in outcomes:
                 self._removes_none.discard(token)
                 self._settled.pop(token, None)
                 self._fences.pop(token, None)
+
+
+def _pieces(tokens: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Tokens in pieces that one statement takes."""
+    return [tokens[at : at + MAX_TOKENS] for at in range(0, len(tokens), MAX_TOKENS)]
 
 
 def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:

@@ -109,6 +109,19 @@ async def test_what_was_sent_is_answered_as_it_ended(
     assert entry.answer is None
 
 
+async def test_a_write_that_was_not_noted_has_no_record_to_delete(
+    ledger: SqlLedger, file: Path
+) -> None:
+    """Each further attempt takes as long as SQLite waits, one write after the other."""
+    with locked(file), capture_logs() as logged:
+        with pytest.raises(RecordsUnavailable):
+            await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
+        await ledger.drop(IDENTITY)
+
+    assert logged == []
+    assert not ledger.open_fences()
+
+
 async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:
     """503, never 401."""
     keys = ActiveKeys(

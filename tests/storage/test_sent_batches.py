@@ -388,6 +388,35 @@ async def test_a_batch_that_cannot_be_noted_is_refused(
     assert not ledger.open_fences()
 
 
+async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
+    ledger: SqlLedger, database: Database, unsendable: Unsendable
+) -> None:
+    """What failed before its commit is not in the store."""
+    refuse(database, "INSERT", table="row_removals")
+    for number in range(3):
+        with pytest.raises(unsendable):
+            await ledger.sending(WORKSHEET, update(2), replace(FENCE, id=number + 1))
+
+    assert not ledger.open_fences()
+
+
+async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
+    """A database limits the parameters of a statement, and outcomes wait while it fails."""
+    await ledger.sending(WORKSHEET, update(2), FENCE)
+    ledger._settled.update({f"t{number}": number % 2 == 0 for number in range(2500)})
+    ledger._settled[FENCE.token] = True
+    longest: list[int] = []
+    event.listen(
+        ledger._engine.sync_engine,
+        "before_cursor_execute",
+        lambda _connection, _cursor, _statement, values, *_: longest.append(len(values)),
+    )
+    await ledger.sending(WORKSHEET, update(3), SECOND)
+
+    assert max(longest) == 502  # with two values of its own
+    assert await tokens(ledger) == {SECOND.token}
+
+
 @pytest.mark.parametrize("is_applied", [True, False])
 async def test_rows_of_an_answer_made_while_a_removal_was_open_are_unknown_after_it(
     ledger: SqlLedger, is_applied: bool

@@ -249,6 +249,7 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
     ledger: SqlLedger, database: Database, logged: Sequence[MutableMapping[str, Any]]
 ) -> None:
     """A write that is done is answered; the log has the failure, and no cell."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
     spoil(database)
     await ledger.completed([(IDENTITY, results(5))])
     await ledger.complete(IDENTITY, results(5))

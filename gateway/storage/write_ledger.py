@@ -230,7 +230,11 @@ class SqlLedger:
         self._quota.check(identity.key_id)
 
     async def sending(
-        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+        self,
+        worksheet: WorksheetId,
+        sendings: Sequence[Sending],
+        fence: Fence,
+        sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
         now = self._clock()
         opened: list[Mapping[str, object]] = []
@@ -249,7 +253,8 @@ class SqlLedger:
         if has_note:
             self._fences[fence.token] = fence.id
         try:
-            taken = await self._finished(self._note(worksheet, sendings, opened, fence, now))
+            noting = self._note(worksheet, sheet_id, sendings, opened, fence, now)
+            taken = await self._finished(noting)
         except STORE_ERRORS as error:
             for record in opened:
                 self._closed(str(record["scope"]))
@@ -267,6 +272,7 @@ class SqlLedger:
     async def _note(
         self,
         worksheet: WorksheetId,
+        sheet_id: int | None,
         sendings: Sequence[Sending],
         opened: Sequence[Mapping[str, object]],
         fence: Fence,
@@ -287,7 +293,7 @@ class SqlLedger:
                 for each in sendings
                 if each.identity is None or each.identity.scope not in taken
             ]
-            note = note_of(place_of(worksheet), fence, sent, now)
+            note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
             if note is not None:
                 await connection.execute(ADD, note)
                 self._settled[fence.token] = False  # a commit that fails may be one all the same
@@ -523,6 +529,7 @@ def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:
     """An open batch with its rows."""
     return replace(
         batch,
+        sheet_id=rows.sheet_id,
         updated_rows=frozenset({*rows.updated, *(() if rows.is_exclusive else rows.removed)}),
         is_exclusive=rows.is_exclusive,
         is_removal=bool(rows.removed),

@@ -2,13 +2,21 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
-from gateway.errors import GatewayError, QueueFull, UpstreamAuth, UpstreamRefusal
+from gateway.errors import (
+    GatewayError,
+    PreconditionFailed,
+    QueueFull,
+    UpstreamAuth,
+    UpstreamRefusal,
+    WriteOutcomeUnknown,
+)
 from gateway.google.sheets import Batch
 from gateway.query.where import parse_where
 from gateway.settings.model import WriteSettings
@@ -16,6 +24,7 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.tag import IfMatch, row_tag
 from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import (
     Create,
     Delete,
@@ -29,7 +38,7 @@ from gateway.worksheets.writes import (
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET
-from tests.worksheets.recovery.conftest import create, restarted
+from tests.worksheets.recovery.conftest import LOST, create, restarted
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 
 LATE: Mapping[str, Any] = {"state": "late"}
@@ -196,6 +205,92 @@ async def test_a_clean_stop_leaves_nothing_to_settle(
     sheets.cost()
     async with restart() as service:
         await service.update_row(TARGET, Update(row=3, fields={"state": "mine"}))
+
+    assert sheets.cost() == Cost(1, 1)
+
+
+TOWNS = replace(TARGET, worksheet=WorksheetId(TARGET.worksheet.spreadsheet, "Towns"))
+
+
+@pytest.mark.parametrize("name", [*CHANGES, "delete"])
+async def test_a_renamed_tab_is_known_by_its_id(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+    restart: Restart,
+    name: str,
+) -> None:
+    """What was sent under its old title lands no more; while that is open, writes wait."""
+    late = await left(sheets, ledger, clock, {**CHANGES, **CLEARINGS}[name], clears=False)
+    cities.title = "Towns"
+    async with restart() as service:
+        sheets.before("fence_tokens", UpstreamAuth("no token"))
+        with pytest.raises(QueueFull) as refusal:
+            await service.update_row(TOWNS, MINE)
+        await service.update_row(TOWNS, MINE)
+        land_late(fake, late)
+        sheets.cost()
+        await service.update_row(TOWNS, OTHER_ROW)
+
+    assert refusal.value.outcome == "not_applied"
+    assert [line[:2] for line in cities.lines()[2:]] == [["Denver", "mine"], ["Austin", "TX"]]
+    assert sheets.cost() == Cost(1, 1)
+
+
+async def test_a_look_from_before_a_renamed_batch_landed_is_repeated(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+    restart: Restart,
+) -> None:
+    """The condition is checked against the rows as the earlier batch left them."""
+    late = await left(sheets, ledger, clock, CHANGES["update"], clears=False)
+    cities.title = "Towns"
+    async with restart() as service:
+        sheets.before("fence_tokens", lambda: land_late(fake, late))
+        with pytest.raises(PreconditionFailed):
+            await service.update_row(TOWNS, MINE)
+
+    assert cities.lines()[2][:2] == ["Denver", "late"]
+
+
+async def test_a_write_left_open_counts_after_its_tab_is_renamed(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+) -> None:
+    """Within one process, too."""
+    service = restarted(sheets, ledger, clock, recorded=ledger.open_fences)
+    sheets.before("apply", LOST)
+    sheets.before("fence_tokens", UpstreamAuth("no token"))
+    with pytest.raises(WriteOutcomeUnknown):
+        await service.update_row(TARGET, Update(row=3, fields=LATE))
+    (late,) = sheets.batches
+    cities.title = "Towns"
+    await service.update_row(TOWNS, MINE)
+    land_late(fake, late)
+
+    assert cities.lines()[2][:2] == ["Denver", "mine"]
+
+
+async def test_other_tabs_of_the_spreadsheet_wait_for_nothing(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    restart: Restart,
+) -> None:
+    """Their sheet ids differ from that of the open batch."""
+    await left(sheets, ledger, clock, CHANGES["upsert that adds"], clears=False)
+    fake.add("Towns", CITIES, rows=100)
+    async with restart() as service:
+        await service.update_row(TOWNS, MINE)
 
     assert sheets.cost() == Cost(1, 1)
 

@@ -131,8 +131,8 @@ class SqlLedger:
         """Fences of open records by their scope, and of noted batches by their token."""
         self._seen: dict[str, str | None] = {}
         """The token of each open record that this process found or noted, by its scope."""
-        self._removes_none: set[str] = set()
-        """Tokens of noted batches whose outcome no record needs."""
+        self._removals: set[str] = set()
+        """Tokens of noted batches whose outcome records need."""
         self._settled: dict[str, bool] = {}
         """Whether noted batches were applied, by token, until that is stored."""
         self.open_writes: list[OpenWrite] = []
@@ -176,8 +176,8 @@ class SqlLedger:
         if batch is not None:
             self.open_writes.append(batch)
             self._fences[batch.fence.token] = batch.fence.id
-            if not batch.is_removal:
-                self._removes_none.add(batch.fence.token)
+            if row["removed"] != "[]":
+                self._removals.add(batch.fence.token)
         return True
 
     def _load(self, row: RowMapping, now: float) -> None:
@@ -300,8 +300,8 @@ class SqlLedger:
         self._settled.pop(fence.token, None)
         if note is None:
             self._fences.pop(fence.token, None)
-        elif note["removed"] == "[]":
-            self._removes_none.add(fence.token)
+        elif note["removed"] != "[]":
+            self._removals.add(fence.token)
         for scope in scopes:
             if scope in taken:
                 self._closed(scope)
@@ -324,8 +324,11 @@ class SqlLedger:
         ]
 
     async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        is_others = fence.token not in self._fences
+        if is_others and not self._is_server:  # it has no note
+            return
         self._settled[fence.token] = is_applied
-        if fence.token not in self._removes_none:
+        if is_others or fence.token in self._removals:
             await self._try_commit([(purge_removals(place_of(worksheet)), None)])
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
@@ -503,11 +506,7 @@ class SqlLedger:
         async with self._lock:
             outcomes = dict(self._settled)
             async with self._engine.begin() as connection:
-                forgotten = [
-                    token
-                    for token, is_applied in outcomes.items()
-                    if not is_applied or token in self._removes_none
-                ]
+                forgotten = [token for token, is_applied in outcomes.items() if not is_applied]
                 for tokens in _pieces(forgotten):
                     await connection.execute(FORGET, {"tokens": tokens})
                 for tokens in _pieces([*outcomes.keys() - forgotten]):
@@ -515,7 +514,7 @@ class SqlLedger:
                         await connection.execute(statement, {"tokens": tokens})
                 yield connection
             for token in outcomes:
-                self._removes_none.discard(token)
+                self._removals.discard(token)
                 self._settled.pop(token, None)
                 self._fences.pop(token, None)
 

@@ -400,6 +400,15 @@ async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
     assert not ledger.open_fences()
 
 
+async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: SqlLedger) -> None:
+    """Open records of older versions have a fence, and no note; a server's may be another's."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
+    with commits(ledger) as found:
+        await ledger.settled(WORKSHEET, FENCE, is_applied=False)
+
+    assert len(found) == (ledger._engine.dialect.name == "postgresql")
+
+
 async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
     """A database limits the parameters of a statement, and outcomes wait while it fails."""
     await ledger.sending(WORKSHEET, update(2), FENCE)

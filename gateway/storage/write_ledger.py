@@ -421,7 +421,9 @@ class SqlLedger:
                 continue
             if outcome is not None:
                 return replace(entry, is_moved=True)
-            sent_at = max(later["sent_at"], self._loaded_at)
+            # The wall clock may have been set back since an earlier process noted it.
+            is_earlier = any(each.fence.token == later["token"] for each in self.open_writes)
+            sent_at = self._loaded_at if is_earlier else min(later["sent_at"], self._clock())
             entry = replace(entry, open_removal=open_write(sent_batches, later, sent_at))
         return entry
 

@@ -409,6 +409,33 @@ async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: Sql
     assert len(found) == (ledger._engine.dialect.name == "postgresql")
 
 
+@pytest.mark.parametrize("passed_seconds", [-900, 900], ids=["set back", "later"])
+async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
+    ledger: SqlLedger, database: Database, passed_seconds: float
+) -> None:
+    """However the wall clock was set meanwhile; one of this process counts from its note."""
+    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending(WORKSHEET, removal(2), REMOVAL)
+    clock = ManualClock()
+    clock.advance(passed_seconds)
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
+        started_at = clock()
+        clock.advance(100)
+        earlier = await later.find(IDENTITY.scope)
+        await later.settled(WORKSHEET, REMOVAL, is_applied=False)
+        await later.sending(WORKSHEET, removal(3), SECOND)
+        noted_at = clock()
+        clock.advance(100)
+        own = await later.find(IDENTITY.scope)
+
+    assert earlier is not None
+    assert earlier.open_removal is not None
+    assert own is not None
+    assert own.open_removal is not None
+    assert earlier.open_removal.sent_at == started_at
+    assert own.open_removal.sent_at == noted_at
+
+
 async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
     """A database limits the parameters of a statement, and outcomes wait while it fails."""
     await ledger.sending(WORKSHEET, update(2), FENCE)

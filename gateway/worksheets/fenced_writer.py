@@ -222,7 +222,8 @@ class FencedWriter:
         upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Of those that concern
         the same rows or columns, each takes as much. A refused group costs at most 4 more writes,
         and 1 read each time to learn why. A group that is too large costs 1 read or 1 write more
-        than its writes one by one. Earlier open writes in the way: 1 to 2 reads and 1 write each.
+        than its writes one by one. Earlier open writes in the way: 1 to 2 reads and 1 write each,
+        and a new look if they were sent when the tab had another title.
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
         free = [each for each, refusal in zip(writes, refusals, strict=True) if refusal is None]

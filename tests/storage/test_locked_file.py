@@ -99,7 +99,8 @@ async def test_what_was_sent_is_answered_as_it_ended(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
     """The lock is in the log only; the record stays open, and a retry looks."""
-    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
+    clearing = Sending(None, 0, [], removed=[3])
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), clearing], FENCE)
     with locked(file), capture_logs() as logged:
         await use(ledger)
     entry = await ledger.find("s1")

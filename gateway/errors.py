@@ -428,7 +428,10 @@ class KeysUnavailable(TemporarilyUnavailable):
 
 
 class RecordsUnavailable(TemporarilyUnavailable):
-    """The server of the write records is away, or their file is locked, so nothing was sent."""
+    """The server of the write records is away, or their file is locked, so nothing was sent.
+
+    `unknown` if the record of an earlier request with the same Idempotency-Key cannot be read.
+    """
 
     code = 5031
 

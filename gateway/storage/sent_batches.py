@@ -47,6 +47,7 @@ sent_batches = Table(
     Column("token", String, nullable=False),
     Column("updated", String, nullable=False, server_default="[]"),
     Column("is_exclusive", AsStoredFlag, nullable=False, server_default=true()),
+    Column("sheet_id", Integer),  # unknown of removals that older versions noted
     sqlite_autoincrement=True,  # no id is used again
 )
 _REMOVES_NONE = sent_batches.c.removed == "[]"
@@ -65,6 +66,7 @@ ADD = insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(bindparam("tokens", expanding=True))
 FORGET = delete(sent_batches).where(_IS_IT)
 """For the batches with these `tokens`, of which no record needs to know."""
+FORGET_OLD = delete(sent_batches).where(sent_batches.c.id == bindparam("old"))
 APPLIED = (
     update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
     delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
@@ -78,7 +80,7 @@ def is_noted(sending: Sending) -> bool:
 
 
 def note_of(
-    place: str, fence: Fence, sendings: Sequence[Sending], now: float
+    place: str, sheet_id: int | None, fence: Fence, sendings: Sequence[Sending], now: float
 ) -> Mapping[str, object] | None:
     """The note of a batch that is about to be sent, by row numbers of before it."""
     noted = [each for each in sendings if is_noted(each)]
@@ -88,6 +90,7 @@ def note_of(
     removed = sorted({row for each in noted for row in each.removed})
     return {
         "worksheet": place,
+        "sheet_id": sheet_id,
         "updated": _json(sorted({row for each in noted for row in each.updated})),
         "removed": _json(removed[:1] if is_exclusive else removed),  # all rows below it move
         "is_exclusive": is_exclusive,
@@ -107,6 +110,7 @@ class StoredBatch(msgspec.Struct, frozen=True, kw_only=True):
     """The columns of a batch, but for its fence and its worksheet."""
 
     id: int
+    sheet_id: int | None
     updated: str
     removed: str
     is_exclusive: Flag
@@ -118,6 +122,7 @@ class StoredBatch(msgspec.Struct, frozen=True, kw_only=True):
 class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of a batch; of an exclusive one the first removed row is enough."""
 
+    sheet_id: int | None
     updated: Sequence[int]
     removed: Sequence[int]
     is_exclusive: bool
@@ -140,7 +145,12 @@ def rows_of(row: RowMapping) -> BatchRows:
         raise DamagedRow(sent_batches, row, "it has no JSON list of row numbers") from error
     if not removed and stored.removed != "[]":
         raise DamagedRow(sent_batches, row, "its JSON list has no row number")
-    return BatchRows(updated=updated, removed=removed, is_exclusive=bool(stored.is_exclusive))
+    return BatchRows(
+        sheet_id=stored.sheet_id,
+        updated=updated,
+        removed=removed,
+        is_exclusive=bool(stored.is_exclusive),
+    )
 
 
 def later_removals(record: RowMapping) -> Select[tuple[object, ...]]:

@@ -8,7 +8,8 @@ Rules:
   (`gateway.storage.storage_quota`). Each group of new records deletes more expired ones than it
   adds. Open records with a fence do not expire: the fence tells the outcome at any time.
 - Of a batch that may change or move rows a note is committed before it is sent, together with the
-  records of its writes. It is deleted with a later commit, or when the ledger is closed.
+  records of its writes. It is deleted with a later commit, when the ledger is closed, or by a later
+  process, if no copy of the batch can land any more.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
   worksheet wait until the fence tells.
 """
@@ -34,6 +35,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
 from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     InternalError,
     Outcome,
@@ -48,6 +50,7 @@ from gateway.storage.sent_batches import (
     ADD,
     APPLIED,
     FORGET,
+    FORGET_OLD,
     OPEN_BATCHES,
     BatchRows,
     is_noted,
@@ -79,6 +82,7 @@ from gateway.storage.write_records import (
     size_of,
 )
 from gateway.telemetry.events import current_event, damaged_row, request_failed
+from gateway.worksheets.fences import last_sent_at
 from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -87,6 +91,9 @@ from gateway.worksheets.writes import Results, WriteIdentity
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
 """Pause while a server is away or a file locked."""
+
+MAX_TOKENS = 500
+"""Tokens in one statement: databases limit its parameters."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
@@ -124,8 +131,8 @@ class SqlLedger:
         """Fences of open records by their scope, and of noted batches by their token."""
         self._seen: dict[str, str | None] = {}
         """The token of each open record that this process found or noted, by its scope."""
-        self._removes_none: set[str] = set()
-        """Tokens of noted batches whose outcome no record needs."""
+        self._removals: set[str] = set()
+        """Tokens of noted batches whose outcome records need."""
         self._settled: dict[str, bool] = {}
         """Whether noted batches were applied, by token, until that is stored."""
         self.open_writes: list[OpenWrite] = []
@@ -134,8 +141,9 @@ class SqlLedger:
     async def load(self) -> None:
         """Load the open writes of an earlier process.
 
-        When they were sent is not stored: the wall clock may have been set since. They count as
-        sent now.
+        Records and removals count as sent now: the wall clock may have been set since. Other
+        batches count as sent when their fences were made, at the latest. The notes of those that
+        cannot land any more are deleted: a process that is killed soon leaves one each time.
         """
         now = self._loaded_at = self._clock()
         self.open_writes = []
@@ -144,15 +152,23 @@ class SqlLedger:
             for row in (await connection.execute(OPEN)).mappings().all():
                 self._load(row, now)
             batches = (await connection.execute(OPEN_BATCHES)).mappings().all()
+            old = [{"old": row["id"]} for row in batches if not self._load_batch(row, now)]
+            if old:
+                await connection.execute(FORGET_OLD, old)
             await self._measure(connection)
-        for row in batches:
-            self._load_batch(row, now)
 
-    def _load_batch(self, row: RowMapping, now: float) -> None:
-        """Load an open batch; all writes wait for a damaged one, if its fence can be read."""
+    def _load_batch(self, row: RowMapping, now: float) -> bool:
+        """Load an open batch; False if no copy of it can land, and no record needs its outcome.
+
+        All writes wait for a damaged one, if its fence can be read.
+        """
         batch: OpenWrite | None = None
         try:
             batch = open_write(sent_batches, row, now, is_exclusive=True)
+            if batch is not None and row["removed"] == "[]":
+                batch = replace(batch, sent_at=last_sent_at(batch.fence, now))
+                if batch.sent_at < now - UNKNOWN_RETRY_SECONDS:
+                    return False
             if batch is not None:
                 batch = _of_rows(batch, rows_of(row))
         except DamagedRow as error:
@@ -160,8 +176,9 @@ class SqlLedger:
         if batch is not None:
             self.open_writes.append(batch)
             self._fences[batch.fence.token] = batch.fence.id
-            if not batch.is_removal:
-                self._removes_none.add(batch.fence.token)
+            if row["removed"] != "[]":
+                self._removals.add(batch.fence.token)
+        return True
 
     def _load(self, row: RowMapping, now: float) -> None:
         """Load an open record; of a damaged one its fence, if that can be read."""
@@ -200,7 +217,7 @@ class SqlLedger:
                 entry = self._entry(row, Restorer(texts))
                 return entry if row["removes_rows"] else await self._placed(connection, row, entry)
         except STORE_ERRORS as error:
-            raise self._failure(_UNREAD, None) from error
+            raise self._failure(_UNREAD, "unknown") from error
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
             raise WriteOutcomeUnknown(
@@ -213,7 +230,11 @@ class SqlLedger:
         self._quota.check(identity.key_id)
 
     async def sending(
-        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+        self,
+        worksheet: WorksheetId,
+        sendings: Sequence[Sending],
+        fence: Fence,
+        sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
         now = self._clock()
         opened: list[Mapping[str, object]] = []
@@ -232,10 +253,13 @@ class SqlLedger:
         if has_note:
             self._fences[fence.token] = fence.id
         try:
-            taken = await self._finished(self._note(worksheet, sendings, opened, fence, now))
+            noting = self._note(worksheet, sheet_id, sendings, opened, fence, now)
+            taken = await self._finished(noting)
         except STORE_ERRORS as error:
-            if has_note:
-                self._settled[fence.token] = False  # it may have been committed all the same
+            for record in opened:
+                self._closed(str(record["scope"]))
+            if fence.token not in self._settled:  # nothing was committed
+                self._fences.pop(fence.token, None)
             raise self._failure(
                 "The write could not be noted, and was not sent.", "not_applied"
             ) from error
@@ -248,6 +272,7 @@ class SqlLedger:
     async def _note(
         self,
         worksheet: WorksheetId,
+        sheet_id: int | None,
         sendings: Sequence[Sending],
         opened: Sequence[Mapping[str, object]],
         fence: Fence,
@@ -268,13 +293,15 @@ class SqlLedger:
                 for each in sendings
                 if each.identity is None or each.identity.scope not in taken
             ]
-            note = note_of(place_of(worksheet), fence, sent, now)
+            note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
             if note is not None:
                 await connection.execute(ADD, note)
+                self._settled[fence.token] = False  # a commit that fails may be one all the same
+        self._settled.pop(fence.token, None)
         if note is None:
             self._fences.pop(fence.token, None)
-        elif note["removed"] == "[]":
-            self._removes_none.add(fence.token)
+        elif note["removed"] != "[]":
+            self._removals.add(fence.token)
         for scope in scopes:
             if scope in taken:
                 self._closed(scope)
@@ -297,8 +324,11 @@ class SqlLedger:
         ]
 
     async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        is_others = fence.token not in self._fences
+        if is_others and not self._is_server:  # it has no note
+            return
         self._settled[fence.token] = is_applied
-        if fence.token not in self._removes_none:
+        if is_others or fence.token in self._removals:
             await self._try_commit([(purge_removals(place_of(worksheet)), None)])
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
@@ -315,7 +345,9 @@ class SqlLedger:
         self._sent_at[identity.scope] = self._clock()
 
     async def drop(self, identity: WriteIdentity) -> None:
-        is_it, token = records.c.scope == identity.scope, self._seen.get(identity.scope, "")
+        if identity.scope not in self._seen:  # there is no record
+            return
+        is_it, token = records.c.scope == identity.scope, self._seen[identity.scope]
         self._closed(identity.scope)
         if self._is_server:  # another process may have noted one under this scope
             is_it &= records.c.token.is_not_distinct_from(token)
@@ -364,18 +396,19 @@ class SqlLedger:
         await connection.execute(PUT_UNLESS_TAKEN, wanted)
         return set(await connection.scalars(select(records.c.scope).where(of_others)))
 
-    def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
+    def _failure(self, message: str, outcome: Outcome) -> GatewayError:
         """The error of a request whose record cannot be read or noted, so that it sent nothing.
 
         503 for a server and for a locked file, which come back; a file that fails otherwise is a
-        fault of ours, with this `outcome`. To be called where the store's error is handled.
+        fault of ours. `outcome` is that of the key: an earlier request with it may have been
+        applied. To be called where the store's error is handled.
         """
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
         return RecordsUnavailable(
             f"{message} The gateway's database does not answer. Send the request again, with "
             "the same Idempotency-Key if it has one.",
-            outcome="not_applied",
+            outcome=outcome,
             retry_after_seconds=RETRY_SECONDS,
         )
 
@@ -388,7 +421,9 @@ class SqlLedger:
                 continue
             if outcome is not None:
                 return replace(entry, is_moved=True)
-            sent_at = max(later["sent_at"], self._loaded_at)
+            # The wall clock may have been set back since an earlier process noted it.
+            is_earlier = any(each.fence.token == later["token"] for each in self.open_writes)
+            sent_at = self._loaded_at if is_earlier else min(later["sent_at"], self._clock())
             entry = replace(entry, open_removal=open_write(sent_batches, later, sent_at))
         return entry
 
@@ -473,27 +508,29 @@ class SqlLedger:
         async with self._lock:
             outcomes = dict(self._settled)
             async with self._engine.begin() as connection:
-                forgotten = [
-                    token
-                    for token, is_applied in outcomes.items()
-                    if not is_applied or token in self._removes_none
-                ]
-                if forgotten:
-                    await connection.execute(FORGET, {"tokens": forgotten})
-                applied = [*outcomes.keys() - forgotten]
-                for statement in APPLIED if applied else ():
-                    await connection.execute(statement, {"tokens": applied})
+                forgotten = [token for token, is_applied in outcomes.items() if not is_applied]
+                for tokens in _pieces(forgotten):
+                    await connection.execute(FORGET, {"tokens": tokens})
+                for tokens in _pieces([*outcomes.keys() - forgotten]):
+                    for statement in APPLIED:
+                        await connection.execute(statement, {"tokens": tokens})
                 yield connection
             for token in outcomes:
-                self._removes_none.discard(token)
+                self._removals.discard(token)
                 self._settled.pop(token, None)
                 self._fences.pop(token, None)
+
+
+def _pieces(tokens: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Tokens in pieces that one statement takes."""
+    return [tokens[at : at + MAX_TOKENS] for at in range(0, len(tokens), MAX_TOKENS)]
 
 
 def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:
     """An open batch with its rows."""
     return replace(
         batch,
+        sheet_id=rows.sheet_id,
         updated_rows=frozenset({*rows.updated, *(() if rows.is_exclusive else rows.removed)}),
         is_exclusive=rows.is_exclusive,
         is_removal=bool(rows.removed),

@@ -226,7 +226,8 @@ class FencedWriter:
         upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Of those that concern
         the same rows or columns, each takes as much. A refused group costs at most 4 more writes,
         and 1 read each time to learn why. A group that is too large costs 1 read or 1 write more
-        than its writes one by one. Earlier open writes in the way: 1 to 2 reads and 1 write each.
+        than its writes one by one. Earlier open writes in the way: 1 to 2 reads and 1 write each,
+        and a new look if they were sent when the tab had another title.
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
         free = [each for each, refusal in zip(writes, refusals, strict=True) if refusal is None]
@@ -299,6 +300,10 @@ class FencedWriter:
                 # The quota comes first: nothing waits between a look and its write.
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     plan = await make_plan(worksheet, now)
+                    if await self._open_writes.settle_renamed(
+                        worksheet, plan.sheet_id, [*now.values()]
+                    ):
+                        raise _Outdated
                     outcomes |= plan.outcomes
                     # Their numbers follow the rows that this batch or a later one removes.
                     await self._completed(left, plan.outcomes)
@@ -478,12 +483,12 @@ class FencedWriter:
                 raise
             return unnoted | {writes[0].index: too_large}
         except WriteOutcomeUnknown as unknown:
-            self._leave_open(worksheet, writes, fence)
+            self._leave_open(worksheet, plan, writes, fence)
             return unnoted | dict.fromkeys([each.index for each in writes], unknown)
         except (GatewayError, NeverApplied):
             raise
         except Exception:  # an error of the gateway: the batch may have been sent
-            self._leave_open(worksheet, writes, fence)
+            self._leave_open(worksheet, plan, writes, fence)
             raise
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):
             worksheet.forget()
@@ -552,9 +557,11 @@ class FencedWriter:
         if results:
             await self._ledger.completed(results)
 
-    def _leave_open(self, worksheet: Worksheet, writes: Sequence[Planned], fence: Fence) -> None:
+    def _leave_open(
+        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], fence: Fence
+    ) -> None:
         """Take in that nobody knows whether a batch is applied, or still will be."""
-        self._open_writes.note(worksheet.id, writes, fence)
+        self._open_writes.note(worksheet.id, plan.sheet_id, writes, fence)
         self._lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
         worksheet.may_be_written()
@@ -580,7 +587,7 @@ class FencedWriter:
             ]
         refused: dict[int, Outcome] = {}
         try:
-            twins = await self._ledger.sending(worksheet, sendings, fence)
+            twins = await self._ledger.sending(worksheet, sendings, fence, plan.sheet_id)
         except (InternalError, RecordsUnavailable) as error:
             refused = {each.index: error for each in noted}
         else:

@@ -418,10 +418,7 @@ class Fences:
         found = await self._sheets.find_fences(spreadsheet, self._key)
         left, now = self._left.setdefault(spreadsheet, OrderedDict()), self._clock()
         for each in found:
-            sent_at = now
-            if each.made_at is not None:
-                sent_at = min(now, each.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)
-            left.setdefault(each.id, _Left(sent_at, has_copies=True))
+            left.setdefault(each.id, _Left(last_sent_at(each, now), has_copies=True))
         return found
 
     async def _room(
@@ -497,6 +494,13 @@ class Fences:
             others = await self._kept(forgotten)
             forgotten = [each for each in forgotten if each not in others]
         return forgotten
+
+
+def last_sent_at(fence: Fence, now: float) -> float:
+    """The latest instant, until now, at which another process may have sent a fence's batch."""
+    if fence.made_at is None:
+        return now
+    return min(now, fence.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)
 
 
 class _StillOpen(Exception):

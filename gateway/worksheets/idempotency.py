@@ -67,6 +67,7 @@ class OpenWrite:
     """A batch with a fence whose outcome is open, and the rows that it changes.
 
     `is_removal`: it removes or empties rows, so its outcome decides where rows of records are.
+    `sheet_id` is None if an older version sent it.
     """
 
     worksheet: WorksheetId
@@ -75,6 +76,7 @@ class OpenWrite:
     updated_rows: frozenset[int]
     is_exclusive: bool = False
     is_removal: bool = False
+    sheet_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +132,11 @@ class Ledger(Protocol):
         ...
 
     async def sending(
-        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+        self,
+        worksheet: WorksheetId,
+        sendings: Sequence[Sending],
+        fence: Fence,
+        sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
         """Note the writes of a batch as open, as of now, in one transaction.
 

@@ -2,7 +2,8 @@
 
 Rules: updates and deletes of a row wait for its open updates. All writes wait for an open removal
 of rows, and for an open upsert that adds rows. Creates that are open are in nobody's way. An answer
-to a repeated request waits for an open removal that may have moved its rows.
+to a repeated request waits for an open removal that may have moved its rows. A tab that was renamed
+is known by its sheet id, which a plan has.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,9 @@ from gateway.worksheets.writes import (
     Write,
     rows_of,
 )
+
+MAX_SETTLED = 5
+"""Open batches that one turn settles. Its writes wait if there are more."""
 
 
 class OpenWrites:
@@ -63,23 +67,58 @@ class OpenWrites:
     async def _in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
         """Which of these writes have to wait, once all that can be settled is settled.
 
-        At most 2 reads and 1 write for each open write. An update cannot land after 185 s; the
-        outcome of a removal must be known for the answers to earlier writes.
+        At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
+        land after 185 s; the outcome of a removal must be known for the answers to earlier writes.
         """
         if self._lock.is_shared and not await self._settled_earlier(worksheet):
             return [True] * len(writes)
-        still_open: list[OpenWrite] = []
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
         for each in [*self._open]:
             if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
                 self._open.remove(each)
                 await self._ledger.settled(each.worksheet, each.fence, is_applied=False)
-        for each in [*self._open]:
-            if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
-                continue
+        in_the_way = [
+            each
+            for each in self._open
+            if each.worksheet == worksheet.id and any(_collides(one, each) for one in writes)
+        ]
+        still_open = await self._still_open(worksheet, in_the_way)
+        return [any(_collides(write, each) for each in still_open) for write in writes]
+
+    async def settle_renamed(
+        self, worksheet: Worksheet, sheet_id: int, writes: Sequence[Write]
+    ) -> bool:
+        """Settle what was sent when the tab had another title. True: a look of before is outdated.
+
+        Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. With a
+        lock that is shared, others know what is open under other titles.
+        """
+        if self._lock.is_shared:
+            return False
+        here = worksheet.id
+        in_the_way = [
+            each
+            for each in self._open
+            if each.sheet_id == sheet_id
+            and each.worksheet.spreadsheet == here.spreadsheet
+            and each.worksheet != here
+            and any(_collides(write, each) for write in writes)
+        ]
+        if await self._still_open(worksheet, in_the_way):
+            raise self.refusal()
+        return bool(in_the_way)
+
+    async def _still_open(
+        self, worksheet: Worksheet, batches: Sequence[OpenWrite]
+    ) -> Sequence[OpenWrite]:
+        """Settle batches; those that are open all the same."""
+        still_open: list[OpenWrite] = []
+        settled = 0
+        for each in batches:
             if each not in self._open:  # settled with another of its batch
                 continue
-            if still_open:  # a search may take 15 s, and would fail like the one before
+            # A search may take 15 s, and would fail like the one before.
+            if still_open or settled == MAX_SETTLED:
                 still_open.append(each)
                 continue
             try:
@@ -90,7 +129,8 @@ class OpenWrites:
                 still_open.append(each)
                 continue
             await self.settled(worksheet, each.fence, is_applied=is_applied)
-        return [any(_collides(write, each) for each in still_open) for write in writes]
+            settled += 1
+        return still_open
 
     async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
         """Take in the outcome of an open write."""
@@ -135,7 +175,9 @@ class OpenWrites:
         worksheet.header.forget()
         return True
 
-    def note(self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence) -> None:
+    def note(
+        self, worksheet: WorksheetId, sheet_id: int, writes: Sequence[Planned], fence: Fence
+    ) -> None:
         """Note the writes of a batch whose outcome is open."""
         rows = frozenset(change.row for each in writes for change in each.changes)
         is_exclusive = any(each.is_exclusive for each in writes)
@@ -149,6 +191,7 @@ class OpenWrites:
                     updated_rows=rows,
                     is_exclusive=is_exclusive,
                     is_removal=is_removal,
+                    sheet_id=sheet_id,
                 )
             )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import GatewayError, InternalError, Outcome, RecordsUnavailable
+from gateway.errors import GatewayError, InternalError, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.database import Database, PostgresUrl
 from gateway.storage.key_store import KeyStore
@@ -23,7 +23,7 @@ WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
 IDENTITY = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="")
 OTHER_IDENTITY = replace(IDENTITY, scope="s2")
 FENCE = Fence(id=7, key="gw", token="t1")
-Unsendable = tuple[type[GatewayError], Outcome | None]
+Unsendable = type[GatewayError]
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 
 
@@ -58,13 +58,13 @@ async def store(database: Database) -> AsyncIterator[KeyStore]:
 
 @pytest.fixture
 def unsendable(database: Database) -> Unsendable:
-    """The error of a write whose record cannot be stored or read, and its outcome if unread.
+    """The error of a write whose record cannot be stored or read.
 
     A server comes back; a file that fails is a fault.
     """
     if isinstance(database, PostgresUrl):
-        return RecordsUnavailable, "not_applied"
-    return InternalError, None
+        return RecordsUnavailable
+    return InternalError
 
 
 def results(*rows: int) -> Results:

@@ -280,6 +280,20 @@ async def test_an_answer_from_before_a_damaged_removal_is_unknown(
     assert other.answer == results(6)
 
 
+@pytest.mark.parametrize("garbage", ["'x'", "'[0]'", BLOB])
+async def test_an_open_damaged_removal_that_was_applied_is_kept(file: Path, garbage: str) -> None:
+    """A restart settles it by its fence; answers from before it stay unknown."""
+    clock = ManualClock()
+    async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+        await ledger.completed([(IDENTITY, results(5))])
+        await ledger.sending(WORKSHEET, [REMOVAL], BATCH_FENCE)
+    execute(file, f"UPDATE row_removals SET removed = {garbage}")  # noqa: S608
+    async with KeyStore.open(file) as store, store.open_ledger(clock) as ledger:
+        await ledger.settled(WORKSHEET, BATCH_FENCE, is_applied=True)
+        await ledger.completed([(OTHER_IDENTITY, results(6))])
+        await assert_is_unknown(ledger)
+
+
 @pytest.mark.parametrize(
     ("column", "garbage"),
     [

@@ -87,7 +87,7 @@ async def test_a_store_that_is_away_fails_as_a_locked_file(
                 await keys.find(b"new")
             await ledger.completed([(IDENTITY, results(5))])
 
-    assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", "not_applied")
+    assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", "unknown")
     assert {line["event"] for line in logged} == {"fault"}
     reports = [report(line["exc_info"]) for line in logged]
     assert PASSWORD not in "".join([*reports, report(unsent.value), report(unread.value)])

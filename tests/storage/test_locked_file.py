@@ -25,7 +25,6 @@ from tests.storage.conftest import FENCE, IDENTITY, ROWS, WORKSHEET, results
 Use = Callable[[SqlLedger], Awaitable[Any]]
 
 BEFORE_IT_IS_SENT: dict[str, Use] = {
-    "look up": lambda ledger: ledger.find("s1"),
     "look up twins": lambda ledger: ledger.twins([IDENTITY]),
     "note": lambda ledger: ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE),
     "note a removal": lambda ledger: ledger.sending(
@@ -82,12 +81,26 @@ async def test_what_was_not_sent_can_be_sent_again(ledger: SqlLedger, file: Path
     assert refusal.value.retry_after_seconds == 5
 
 
+async def test_a_record_that_cannot_be_read_says_nothing_of_its_write(
+    ledger: SqlLedger, file: Path
+) -> None:
+    """`unknown`: an earlier request with this key may have been applied; a repeat asks again."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
+    with locked(file), pytest.raises(RecordsUnavailable) as refusal:
+        await ledger.find("s1")
+
+    assert refusal.value.outcome == "unknown"
+    assert refusal.value.retry_after_seconds == 5
+    assert await ledger.find("s1") is not None
+
+
 @pytest.mark.parametrize("use", AFTER_IT_WAS_APPLIED.values(), ids=AFTER_IT_WAS_APPLIED)
 async def test_what_was_sent_is_answered_as_it_ended(
     ledger: SqlLedger, file: Path, use: Use
 ) -> None:
     """The lock is in the log only; the record stays open, and a retry looks."""
-    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
+    clearing = Sending(None, 0, [], removed=[3])
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS), clearing], FENCE)
     with locked(file), capture_logs() as logged:
         await use(ledger)
     entry = await ledger.find("s1")
@@ -95,6 +108,19 @@ async def test_what_was_sent_is_answered_as_it_ended(
     assert {line["event"] for line in logged} <= {"fault"}
     assert entry is not None
     assert entry.answer is None
+
+
+async def test_a_write_that_was_not_noted_has_no_record_to_delete(
+    ledger: SqlLedger, file: Path
+) -> None:
+    """Each further attempt takes as long as SQLite waits, one write after the other."""
+    with locked(file), capture_logs() as logged:
+        with pytest.raises(RecordsUnavailable):
+            await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS)], FENCE)
+        await ledger.drop(IDENTITY)
+
+    assert logged == []
+    assert not ledger.open_fences()
 
 
 async def test_keys_are_looked_up_later(engine: AsyncEngine, file: Path) -> None:

@@ -379,13 +379,78 @@ async def test_a_batch_that_cannot_be_noted_is_refused(
 ) -> None:
     """It may be in the store all the same: then it is deleted with the next commit."""
     refuse(database, "INSERT", table="row_removals")
-    with pytest.raises(unsendable[0]) as failure:
+    with pytest.raises(unsendable) as failure:
         await ledger.sending(WORKSHEET, update(2), REMOVAL)
     allow(database, table="row_removals")
     await ledger.complete(IDENTITY, results(7))
 
     assert failure.value.outcome == "not_applied"
     assert not ledger.open_fences()
+
+
+async def test_a_store_that_fails_again_and_again_leaves_nothing_to_delete(
+    ledger: SqlLedger, database: Database, unsendable: Unsendable
+) -> None:
+    """What failed before its commit is not in the store."""
+    refuse(database, "INSERT", table="row_removals")
+    for number in range(3):
+        with pytest.raises(unsendable):
+            await ledger.sending(WORKSHEET, update(2), replace(FENCE, id=number + 1))
+
+    assert not ledger.open_fences()
+
+
+async def test_the_outcome_of_a_batch_without_a_note_takes_no_commit(ledger: SqlLedger) -> None:
+    """Open records of older versions have a fence, and no note; a server's may be another's."""
+    await ledger.sending(WORKSHEET, [Sending(IDENTITY, 5, ROWS, [5])], FENCE)
+    with commits(ledger) as found:
+        await ledger.settled(WORKSHEET, FENCE, is_applied=False)
+
+    assert len(found) == (ledger._engine.dialect.name == "postgresql")
+
+
+@pytest.mark.parametrize("passed_seconds", [-900, 900], ids=["set back", "later"])
+async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
+    ledger: SqlLedger, database: Database, passed_seconds: float
+) -> None:
+    """However the wall clock was set meanwhile; one of this process counts from its note."""
+    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending(WORKSHEET, removal(2), REMOVAL)
+    clock = ManualClock()
+    clock.advance(passed_seconds)
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
+        started_at = clock()
+        clock.advance(100)
+        earlier = await later.find(IDENTITY.scope)
+        await later.settled(WORKSHEET, REMOVAL, is_applied=False)
+        await later.sending(WORKSHEET, removal(3), SECOND)
+        noted_at = clock()
+        clock.advance(100)
+        own = await later.find(IDENTITY.scope)
+
+    assert earlier is not None
+    assert earlier.open_removal is not None
+    assert own is not None
+    assert own.open_removal is not None
+    assert earlier.open_removal.sent_at == started_at
+    assert own.open_removal.sent_at == noted_at
+
+
+async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
+    """A database limits the parameters of a statement, and outcomes wait while it fails."""
+    await ledger.sending(WORKSHEET, update(2), FENCE)
+    ledger._settled.update({f"t{number}": number % 2 == 0 for number in range(2500)})
+    ledger._settled[FENCE.token] = True
+    longest: list[int] = []
+    event.listen(
+        ledger._engine.sync_engine,
+        "before_cursor_execute",
+        lambda _connection, _cursor, _statement, values, *_: longest.append(len(values)),
+    )
+    await ledger.sending(WORKSHEET, update(3), SECOND)
+
+    assert max(longest) == 502  # with two values of its own
+    assert await tokens(ledger) == {SECOND.token}
 
 
 @pytest.mark.parametrize("is_applied", [True, False])
@@ -447,7 +512,7 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
     await ledger.settled(WORKSHEET, REMOVAL, is_applied=True)
     assert await state(ledger) == "moved"
     assert [*ledger.open_fences()] == [REMOVAL.id]
-    with pytest.raises(unsendable[0]):  # records know one that is open
+    with pytest.raises(unsendable):  # records know one that is open
         await ledger.sending(WORKSHEET, removal(3), SECOND)
 
     allow(database, table="row_removals")

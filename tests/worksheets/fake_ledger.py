@@ -33,7 +33,11 @@ class FakeLedger:
             raise self.lack_of_room
 
     async def sending(
-        self, worksheet: WorksheetId, sendings: Sequence[Sending], fence: Fence
+        self,
+        worksheet: WorksheetId,
+        sendings: Sequence[Sending],
+        fence: Fence,
+        sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
         if self.trouble is not None and sendings:
             raise self.trouble

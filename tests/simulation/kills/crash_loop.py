@@ -148,14 +148,14 @@ async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, report
 
 
 async def _write(client: httpx2.AsyncClient, number: int, report: Report) -> None:
-    """A create or an update; every second one with a key."""
+    """A create, or an update of a row made before; every second one with a key."""
     body: Mapping[str, str] = {"note": f"note:{number}"}
     headers = {"Idempotency-Key": f'"loop-{number}"'} if number % 2 else {}
     try:
         if number % 4 < 2:
             answer = await client.post(PATH, json={"id": f"id:{number}", **body}, headers=headers)
         else:
-            answer = await client.patch(f"{PATH}/2", json=body, headers=headers)
+            answer = await client.patch(f"{PATH}/{2 + number // 4}", json=body, headers=headers)
     except httpx2.TransportError:
         return
     code = "" if answer.is_success else answer.json().get("code", "")

@@ -2,13 +2,21 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
-from gateway.errors import GatewayError, QueueFull, UpstreamAuth, UpstreamRefusal
+from gateway.errors import (
+    GatewayError,
+    PreconditionFailed,
+    QueueFull,
+    UpstreamAuth,
+    UpstreamRefusal,
+    WriteOutcomeUnknown,
+)
 from gateway.google.sheets import Batch
 from gateway.query.where import parse_where
 from gateway.settings.model import WriteSettings
@@ -16,6 +24,7 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.tag import IfMatch, row_tag
 from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import (
     Create,
     Delete,
@@ -29,7 +38,7 @@ from gateway.worksheets.writes import (
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET
-from tests.worksheets.recovery.conftest import create, restarted
+from tests.worksheets.recovery.conftest import LOST, create, restarted
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 
 LATE: Mapping[str, Any] = {"state": "late"}
@@ -198,6 +207,152 @@ async def test_a_clean_stop_leaves_nothing_to_settle(
         await service.update_row(TARGET, Update(row=3, fields={"state": "mine"}))
 
     assert sheets.cost() == Cost(1, 1)
+
+
+TOWNS = replace(TARGET, worksheet=WorksheetId(TARGET.worksheet.spreadsheet, "Towns"))
+
+
+@pytest.mark.parametrize("name", [*CHANGES, "delete"])
+async def test_a_renamed_tab_is_known_by_its_id(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+    restart: Restart,
+    name: str,
+) -> None:
+    """What was sent under its old title lands no more; while that is open, writes wait."""
+    late = await left(sheets, ledger, clock, {**CHANGES, **CLEARINGS}[name], clears=False)
+    cities.title = "Towns"
+    async with restart() as service:
+        sheets.before("fence_tokens", UpstreamAuth("no token"))
+        with pytest.raises(QueueFull) as refusal:
+            await service.update_row(TOWNS, MINE)
+        await service.update_row(TOWNS, MINE)
+        land_late(fake, late)
+        sheets.cost()
+        await service.update_row(TOWNS, OTHER_ROW)
+
+    assert refusal.value.outcome == "not_applied"
+    assert [line[:2] for line in cities.lines()[2:]] == [["Denver", "mine"], ["Austin", "TX"]]
+    assert sheets.cost() == Cost(1, 1)
+
+
+async def test_a_look_from_before_a_renamed_batch_landed_is_repeated(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+    restart: Restart,
+) -> None:
+    """The condition is checked against the rows as the earlier batch left them."""
+    late = await left(sheets, ledger, clock, CHANGES["update"], clears=False)
+    cities.title = "Towns"
+    async with restart() as service:
+        sheets.before("fence_tokens", lambda: land_late(fake, late))
+        with pytest.raises(PreconditionFailed):
+            await service.update_row(TOWNS, MINE)
+
+    assert cities.lines()[2][:2] == ["Denver", "late"]
+
+
+async def test_a_write_left_open_counts_after_its_tab_is_renamed(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    cities: FakeWorksheet,
+) -> None:
+    """Within one process, too."""
+    service = restarted(sheets, ledger, clock, recorded=ledger.open_fences)
+    sheets.before("apply", LOST)
+    sheets.before("fence_tokens", UpstreamAuth("no token"))
+    with pytest.raises(WriteOutcomeUnknown):
+        await service.update_row(TARGET, Update(row=3, fields=LATE))
+    (late,) = sheets.batches
+    cities.title = "Towns"
+    await service.update_row(TOWNS, MINE)
+    land_late(fake, late)
+
+    assert cities.lines()[2][:2] == ["Denver", "mine"]
+
+
+async def test_other_tabs_of_the_spreadsheet_wait_for_nothing(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    fake: FakeSheets,
+    restart: Restart,
+) -> None:
+    """Their sheet ids differ from that of the open batch."""
+    await left(sheets, ledger, clock, CHANGES["upsert that adds"], clears=False)
+    fake.add("Towns", CITIES, rows=100)
+    async with restart() as service:
+        await service.update_row(TOWNS, MINE)
+
+    assert sheets.cost() == Cost(1, 1)
+
+
+async def updated_and_killed(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, row: int
+) -> int:
+    """The open fences of a process that is killed after one acknowledged update."""
+    later = await next_ledger(ledger, clock)
+    service = restarted(
+        sheets, later, clock, open_writes=later.open_writes, recorded=later.open_fences
+    )
+    await service.update_row(TARGET, Update(row=row, fields=LATE))
+    return len(later.open_fences())
+
+
+async def next_ledger(ledger: SqlLedger, clock: ManualClock) -> SqlLedger:
+    """The ledger of the next process, which is not closed."""
+    later = SqlLedger(ledger._engine, clock, max_bytes=10**9)
+    await later.load()
+    return later
+
+
+async def test_notes_of_killed_processes_do_not_pile_up(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
+) -> None:
+    """The next process deletes those that are provably old, although none lives for 185 s."""
+    for row in range(5, 65):
+        cities.type(row, "Reno")
+    opened: list[int] = []
+    for life in range(60):
+        opened.append(await updated_and_killed(sheets, ledger, clock, 5 + life))
+        clock.advance(20)
+    clock.advance(336)
+    later = await next_ledger(ledger, clock)
+    left = [*later.open_fences()]
+
+    assert max(opened) == 335 // 20 + 1  # with its own
+    assert left == []
+
+
+async def test_a_turn_settles_a_few_batches_only(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
+) -> None:
+    """A delete waits for all of them, with 503, and each repeat settles some more."""
+    for row in range(5, 17):
+        cities.type(row, "Reno")
+    for life in range(12):
+        await updated_and_killed(sheets, ledger, clock, 5 + life)
+    sheets.cost()
+    costs: list[Cost] = []
+    later = await next_ledger(ledger, clock)
+    service = restarted(sheets, later, clock, open_writes=later.open_writes)
+    for _ in range(2):
+        with pytest.raises(QueueFull) as refusal:
+            await service.write(TARGET, Delete(row=2))
+        assert refusal.value.outcome == "not_applied"
+        assert refusal.value.retry_after_seconds is not None
+        costs.append(sheets.cost())
+    await service.write(TARGET, Delete(row=2))
+
+    assert [*costs, sheets.cost()] == [Cost(5, 0), Cost(5, 0), Cost(3, 1)]
 
 
 @contextmanager

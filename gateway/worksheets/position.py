@@ -1,8 +1,9 @@
 """Position of created rows that are known to be applied, by their cells.
 
 Rules: content is compared only here, and only for rows of which a fence proved that they were
-written. They are where they had to land, or at the end of the sheet; anywhere else equal rows prove
-nothing, and the position is unknown.
+written. They are where they had to land, or at the end of the sheet. If the write did not know
+where the sheet ended, they are the only rows of the sheet that are equal. Otherwise the position is
+unknown.
 """
 
 import math
@@ -45,25 +46,26 @@ def at_the_end(
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[Sequence[int | None]]:
-    """The same in lines that are seen later; `expected` is their index if nobody wrote meanwhile.
+    """The same in lines that are seen later.
 
-    Before a retry others may have appended equal rows: then the end proves a position only if no
-    other rows are equal, and not against the expected one. Rows that are equal anywhere else are no
-    proof.
+    `expected` is their index if nobody wrote meanwhile, negative if the end of the sheet was not
+    known; then the only equal rows of the sheet are ours. Otherwise equal rows elsewhere prove
+    nothing. Before a retry others may have appended equal rows: then the end proves a position only
+    if no other rows are equal, and not against the expected one.
     """
     rows = [row for each in creates for row in each]
-    is_expected = 0 <= expected <= len(lines) - len(rows) and (
-        yield from _is_at(lines, expected, rows)
-    )
     firsts = yield from at_the_end(lines, creates, below=below)
     end = firsts[0]
-    if end is None:
-        return _stacked(expected, creates) if is_expected else firsts
-    if is_retry and end != expected:
-        for at in range(end):
-            if (yield from _is_at(lines, at, rows)):
-                return [None] * len(creates)
-    return firsts
+    if end is not None and (end == expected or not is_retry):
+        return firsts
+    if end is None and expected >= 0:
+        is_there = expected <= len(lines) - len(rows) and (yield from _is_at(lines, expected, rows))
+        return _stacked(expected, creates) if is_there else firsts
+    places: list[int] = []
+    for at in range(len(lines) - len(rows) + 1):
+        if (yield from _is_at(lines, at, rows)):
+            places.append(at)
+    return _stacked(places[0], creates) if len(places) == 1 else [None] * len(creates)
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:

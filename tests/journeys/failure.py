@@ -32,6 +32,7 @@ NAMES: Mapping[int, str] = {
     4092: "DuplicateKey",
     4093: "RowNotRemovable",
     4094: "RowNumberUnknown",
+    4095: "RowsMoved",
     4100: "Gone",
     4120: "PreconditionFailed",
     4130: "BodyTooLarge",

@@ -98,8 +98,8 @@ def test_a_server_that_is_away_for_a_while(at_server: Installation, server: Post
     assert (ready.status_code, read.status_code, still_ready.status_code) == (200, 200, 200)
     assert unready.status_code == 503
     assert refused(unwritten) == (503, 5031)
-    assert unwritten.json()["outcome"] == "not_applied"
-    assert unwritten.json()["retryable"] is True
+    # Nobody can tell whether its Idempotency-Key was used.
+    assert unwritten.json()["outcome"] == "unknown"
     assert int(unwritten.headers["retry-after"]) >= 1
     assert is_refused
     assert refused(unknown) == (503, 5031)

@@ -68,6 +68,22 @@ def test_rows_seen_later(
 
 
 @pytest.mark.parametrize(
+    ("lines", "first"),
+    [
+        pytest.param([["x"], ["a"], ["y"]], 1, id="only-one"),
+        pytest.param([["a"], ["a"], ["y"]], None, id="two"),
+        pytest.param([["a"], ["x"], ["a"]], None, id="two-and-one-last"),
+        pytest.param([["x"], ["y"], ["a"]], 2, id="last"),
+    ],
+)
+def test_rows_of_a_write_that_did_not_know_the_end(
+    lines: Sequence[Sequence[Value]], first: int | None
+) -> None:
+    """They are the only ones with their cells."""
+    assert list(finish(located(lines, [A], expected=-1, below=0, is_retry=True))) == [first]
+
+
+@pytest.mark.parametrize(
     ("cell", "written", "is_same"),
     [
         ("1", 1, False),

@@ -80,10 +80,17 @@ BUSY = Verbs(operations=160, worksheets=3, kill_seconds=0.0, latest_ms=2000, fau
 def test_all_verbs_where_more_happens(
     tmp_path: Path, campaign: Verbs, figures: tuple[str, ...]
 ) -> None:
-    """All answers are true, whatever people do to tabs, rows and metadata, and whoever asks."""
-    report = run(tmp_path, campaign)
+    """All answers are true, whatever people do to tabs, rows and metadata, and whoever asks.
 
-    assert report.problems == (), str(report)
+    On a busy machine a short run may end before people did it: then another one follows.
+    """
+    for seed in range(1, 5):
+        (tmp_path / str(seed)).mkdir()
+        report = run(tmp_path / str(seed), replace(campaign, seed=seed))
+        assert report.problems == (), str(report)
+        if min(report.figures[name] for name in figures) > 0:
+            break
+
     assert min(report.figures[name] for name in figures) > 0, str(report)
 
 

@@ -176,8 +176,8 @@ CONDITIONAL = Mixture(updates=60, deletes=60, conditional=1.0)
 def test_planted_bugs_of_looks_and_fences_are_found(
     tmp_path: Path, defect: Callable[[], Defect], kinds: set[str], campaign: Verbs
 ) -> None:
-    """Planted bug: what a gateway takes for granted shows as a problem, in one of three runs."""
-    runs = [tmp_path / str(n) for n in range(3)]
+    """Planted bug: what a gateway takes for granted shows as a problem, in one of six runs."""
+    runs = [tmp_path / str(n) for n in range(6)]
     for each in runs:
         each.mkdir()
     reports = (

@@ -42,7 +42,7 @@ from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
 
 BUSY_TIMEOUT_MS = 5000
-"""How long SQLite waits for a lock of another program."""
+"""Longest wait of SQLite for a lock of another program."""
 APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0

@@ -134,7 +134,7 @@ class SqlLedger:
         self._removals: set[str] = set()
         """Tokens of noted batches whose outcome records need."""
         self._settled: dict[str, bool] = {}
-        """Whether noted batches were applied, by token, until that is stored."""
+        """Outcomes of noted batches by token, True if applied, until they are stored."""
         self.open_writes: list[OpenWrite] = []
         """The open writes of an earlier process that have a fence."""
 

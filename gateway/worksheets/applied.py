@@ -355,7 +355,7 @@ def _outcomes_and_patches(
     *,
     is_lost: bool,
 ) -> Work[tuple[dict[int, Outcome], Sequence[RowPatch] | None]]:
-    """How each write ended, and the rows as they are now.
+    """Outcomes of the writes, and the rows as they are now.
 
     `answered` are the blocks of changed rows, and those beside removed ones. No rows if not all of
     them were seen, or if people moved or changed them after the look.

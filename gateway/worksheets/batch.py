@@ -69,7 +69,7 @@ class Span(NamedTuple):
 
 
 Seen = Mapping[RowChange, Sequence[Span]]
-"""What the answer to a batch shows of changed rows."""
+"""Cells of changed rows in the answer to a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class Edge:
 
     `first` to `last` are the removed rows, as numbered before the batch. `above` and `below` are
     the texts of the rows beside them, `row` and `row_below` the numbers of the nearest ones after
-    it.
+    it. The answer shows one row more on both sides: the rows may have moved by one.
     """
 
     first: int
@@ -89,7 +89,8 @@ class Edge:
     row_below: int
 
     def range(self, title: str) -> str:
-        return a1.rows_between(title, max(1, self.row - AROUND), self.row_below + AROUND)
+        first = max(1, self.row - len(self.above))
+        return a1.rows_between(title, first, self.row_below + len(self.below))
 
 
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
@@ -137,7 +138,7 @@ def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _asked_bytes(change: RowChange, asked: Sequence[Asked]) -> int:
-    """About how long the answer with these cells of a row is."""
+    """Estimated bytes of an answer with these cells of a row."""
     seen = chain.from_iterable(
         change.displayed[each.first : None if each.last is None else each.last + 1]
         for each in asked
@@ -171,7 +172,7 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
 def edges_of(
     writes: Sequence[Planned], emptied: frozenset[int], around: Mapping[int, Sequence[str]]
 ) -> Work[Sequence[Edge]]:
-    """What the answer shows beside removed or emptied rows; `around` are the rows next to them."""
+    """Edges that the answer shows of removed or emptied rows; `around` are the rows beside them."""
     removed = {row for each in writes for row in each.removed}
     gone = {row for each in writes for row in removed_rows(each)}
     written = gone.union(change.row for each in writes for change in each.changes)
@@ -180,7 +181,6 @@ def edges_of(
     edges: list[Edge] = []
     left_bytes, removed_above = MAX_ASKED_BYTES, 0
     for first, last in row_spans(sorted(gone), around=0):
-        yield REQUEST_STEPS + last - first
         row = first - 1 - removed_above
         removed_above += sum(row in removed for row in range(first, last + 1))
         edge = Edge(
@@ -191,7 +191,9 @@ def edges_of(
             row=row,
             row_below=last + 1 - removed_above,
         )
-        byte_count = RANGE_BYTES + _byte_count([*chain(*edge.above, *edge.below)])
+        texts = [*chain(*edge.above, *edge.below)]
+        yield REQUEST_STEPS + last - first + len(texts)
+        byte_count = RANGE_BYTES + 2 * _byte_count(texts)
         if byte_count <= left_bytes:
             left_bytes -= byte_count
             edges.append(edge)
@@ -201,7 +203,7 @@ def edges_of(
 def _next_to(
     rows: Iterable[int], around: Mapping[int, Sequence[str]], written: Collection[int]
 ) -> Sequence[Sequence[str]]:
-    """The rows, up to the first one that the batch writes, too, or that nobody looked at."""
+    """The rows, up to the first one that the batch writes, too, or that was not looked at."""
     near = takewhile(lambda row: row in around and row not in written, rows)
     return [around[row] for row in near]
 
@@ -266,7 +268,7 @@ def removed_rows(planned: Planned) -> Sequence[int]:
 
 
 def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:
-    """What is noted of the writes of a batch: rows, and with an identity the cells.
+    """Notes of the writes of a batch: rows, and with an identity the cells.
 
     Rows that it appends have no number yet. They are counted from the end: the last one is -1. If
     `after_row` is the last row of the sheet, it is known where they have to land, too.

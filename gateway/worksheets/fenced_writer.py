@@ -459,16 +459,16 @@ class FencedWriter:
             await self._settled(worksheet.id, writes, fence, is_applied=False)
             raise
         sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
-        left_seconds = looked_at + plan.fresh_seconds - sent_seconds
+        send_until = looked_at + plan.fresh_seconds
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
             changes=[change for change, _ in request.changes],
             encoded=request.encoded,
             ranges=request.ranges,
-            send_until=sent_seconds + left_seconds,
+            send_until=send_until,
         )
-        resend_until = self._clock() + left_seconds
+        resend_until = self._clock() + send_until - sent_seconds
         try:
             view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
         except UpstreamUnreachable as error:
@@ -539,7 +539,7 @@ class FencedWriter:
                 )
                 request = request._replace(edges=shown[0], ranges=shown[1])
         if worksheet.header.now() - looked_at > plan.fresh_seconds:
-            if any(each.is_conditional or each.removed for each in writes):
+            if any(each.is_conditional or removed_rows(each) for each in writes):
                 raise _SlowLooks
             looked_at = worksheet.header.now()
         return request, looked_at
@@ -570,16 +570,16 @@ class FencedWriter:
         self, worksheet: WorksheetId, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Note the writes that change rows or have an Idempotency-Key; without it none is sent."""
-        pairs = [
-            (each, sending)
-            for each, sending in zip(
-                plan.writes,
-                sendings_of(plan.writes, plan.after_row, is_end=plan.is_end),
-                strict=True,
-            )
-            if each.identity is not None or self._has_note(each)
+        noted = [each for each in plan.writes if each.identity is not None or self._has_note(each)]
+        if not noted:
+            return plan.writes, {}
+        indexes = {each.index for each in noted}
+        all_sendings = sendings_of(plan.writes, plan.after_row, is_end=plan.is_end)
+        sendings = [
+            sending
+            for each, sending in zip(plan.writes, all_sendings, strict=True)
+            if each.index in indexes
         ]
-        noted, sendings = [each for each, _ in pairs], [sending for _, sending in pairs]
         if self._lock.is_shared:  # of other changes it has the fence
             sendings = [
                 each if each.removed else each._replace(updated=(), is_exclusive=False)
@@ -692,7 +692,7 @@ class FencedWriter:
 
 
 class _Request(NamedTuple):
-    """What goes to Google: changes, each with its write and as JSON, and what the answer shows."""
+    """Changes of a batch, each with its write and as JSON, and the cells that its answer shows."""
 
     changes: Sequence[tuple[Change, Planned]]
     encoded: Sequence[msgspec.Raw]
@@ -712,7 +712,7 @@ def _request(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> W
 def _shown(
     worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned], asked: Sequence[Asked]
 ) -> Work[tuple[Sequence[Edge], Sequence[str]]]:
-    """What the answer shows beside removed rows, and all its ranges."""
+    """Edges of removed rows that the answer shows, and all its ranges."""
     edges = yield from edges_of(writes, plan.emptied, plan.around)
     has_new_rows = any(each.created for each in writes)
     ranges = yield from answer_ranges(

@@ -83,12 +83,12 @@ CLOCK_SECONDS = 120.0
 """The largest difference between the clocks of processes with the same key."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
-"""A fence of another process is provably old so long after its time."""
+"""Age at which a fence of another process is provably old."""
 
 RESERVE = 2
 
 FULL_SECONDS = 60.0
-"""So long after a refusal for lack of room, each batch deletes a fence at once."""
+"""Time after a refusal for lack of room in which each batch deletes a fence at once."""
 
 Sleep = Callable[[float], Awaitable[None]]
 

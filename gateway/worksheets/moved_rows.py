@@ -40,7 +40,7 @@ class _Compared(NamedTuple):
 
 
 class _Passed(NamedTuple):
-    """What an answer shows of removed rows: whether other ones went, and which, if it is known."""
+    """Evidence on removed rows: `is_another` if other ones went, `met` is the record if known."""
 
     is_as_planned: bool = False
     is_another: bool = True
@@ -93,7 +93,7 @@ def met_others(
 
 
 def _is_other(write: Planned, found: _Compared) -> bool:
-    """Whether the row of a conditional write held another record than it was planned for."""
+    """True if the row of a conditional write held another record than it was planned for."""
     if write.has_condition:
         return bool(found.changed)
     if not write.compared.isdisjoint((*found.same, *found.changed)):
@@ -102,7 +102,7 @@ def _is_other(write: Planned, found: _Compared) -> bool:
 
 
 def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Passed:
-    """Whether other records than `rows` were removed or emptied.
+    """Evidence that other records than `rows` were removed or emptied.
 
     If the record that was meant stands above now, a row further up went at the same time, and the
     one below it was removed; below likewise. That is known if the next rows on both sides stand

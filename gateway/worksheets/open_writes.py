@@ -93,7 +93,7 @@ class OpenWrites:
         Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. With a
         lock that is shared, others know what is open under other titles.
         """
-        if self._lock.is_shared:
+        if self._lock.is_shared or not self._open:
             return False
         here = worksheet.id
         in_the_way = [

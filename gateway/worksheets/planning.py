@@ -402,7 +402,7 @@ async def _look(
     check_names(header)
     shown = rows_in(view, spans)
     displayed = {row: shown[row] for row in found if row in shown}
-    if len(rows) > 1 and sum(map(len, displayed.values())) > MAX_TARGET_CELLS:
+    if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_many_cells()
     worksheet.saw(header, shown)
     return RowLook(

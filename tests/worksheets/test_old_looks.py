@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from gateway.errors import LookOutdated, PreconditionFailed, RowNotFound, SheetTooLarge
+from gateway.settings.model import WriteSettings
 from gateway.table.tag import IfMatch
 from gateway.worksheets.planning import FRESH_LOOK_SECONDS
 from gateway.worksheets.writes import (
@@ -238,6 +239,18 @@ async def test_rows_beside_that_change_during_a_look(bench: Bench) -> None:
     await carried_out(bench, Delete(row=3, condition=condition))
 
     assert [line[0] for line in bench.cities.lines()[1:]] == ["Ames", "Denver"]
+
+
+async def test_a_row_is_not_cleared_on_slow_looks(make_bench: MakeBench) -> None:
+    """A delete that empties its row is a removal, too: it is not sent on an old look."""
+    bench = make_bench(LINES, writes=WriteSettings.model_validate({"delete": "clear"}))
+    for nth in range(1, 10):
+        late(bench, "read_sheet", SLOW_SECONDS, nth=nth)
+
+    with pytest.raises(LookOutdated):
+        await carried_out(bench, Delete(row=2))
+
+    assert not bench.sheets.batches
 
 
 async def test_a_small_look_that_is_too_large(bench: Bench) -> None:

@@ -274,6 +274,12 @@ def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
     assert kinds_of(story, unknown, failures=[5.0]) == {"removed"}
 
 
+REMOVED = (
+    begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", "", ""), fence=1)
+)
+"""A person removes the row that an upsert found, before its batch comes."""
+
+
 @pytest.mark.parametrize(
     ("story", "entries", "kinds"),
     [
@@ -311,6 +317,18 @@ def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
             [upserted(2, is_new=False, outcome="not_applied", code=4092)],
             {"false refusal"},
             id="no double key",
+        ),
+        pytest.param(
+            REMOVED,
+            [upserted(3, is_new=False, outcome="applied", code=4095)],
+            set(),
+            id="removed after the look, and answered so",
+        ),
+        pytest.param(
+            REMOVED,
+            [upserted(3, is_new=False)],
+            {"answer", "silent"},
+            id="removed after the look, and answered as done",
         ),
     ],
 )

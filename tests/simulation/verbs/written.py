@@ -151,7 +151,7 @@ def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
     for place, effects in commit.effects.items():
         for effect in effects:
             body = operation.bodies[place]
-            if effect.is_below and operation.kind in ("create", "upsert"):
+            if _is_new(commit, body, effect):
                 if effect.now != body:
                     yield "misplaced", f"{body} was created as {effect.now}"
             elif not any(_is_written(effect, body, look) for look in looks):
@@ -169,10 +169,18 @@ def _silent(commit: Commit) -> Iterator[tuple[str, str]]:
     for place, effects in commit.effects.items():
         body = operation.bodies[place]
         for effect in effects:
-            is_new = effect.is_below and operation.kind == "upsert"
-            if not is_new and not _is_meant(commit, body, effect):
+            if not _is_new(commit, body, effect) and not _is_meant(commit, body, effect):
                 condition = operation.filter or operation.named or body
                 yield "silent", f"{condition} was meant, {effect.was} became {effect.now}"
+
+
+def _is_new(commit: Commit, body: Texts, effect: Effect) -> bool:
+    """True if a row was added. An upsert may have found its row, which people removed meanwhile."""
+    kind = commit.entry.operation.kind
+    if not effect.is_below or kind not in ("create", "upsert"):
+        return False
+    looks = commit.course.looks(commit.batch) if kind == "upsert" else ()
+    return not any(effect.row in look.with_key(body[KEY]) for look in looks)
 
 
 def _is_meant(commit: Commit, body: Texts, effect: Effect) -> bool:

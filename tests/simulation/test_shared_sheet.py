@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.simulation.fire.ledger import Change, Effect, Entry, Fields, UpdateEntry
+from tests.simulation.fire.witness import SentBatch, Witness
 from tests.simulation.shared_sheet.campaign import Sharing, run
 from tests.simulation.shared_sheet.clients import ConditionalUpdate
 from tests.simulation.shared_sheet.defects import (
@@ -168,7 +170,7 @@ class Case:
 
     row: int
     place: int
-    lost: set[int] = field(default_factory=set)
+    unseen: set[int] = field(default_factory=set)
 
 
 @pytest.mark.parametrize(
@@ -176,17 +178,32 @@ class Case:
     [
         pytest.param(Case(row=3, place=3), (1, 0, 0), id="true"),
         pytest.param(Case(row=3, place=4), (0, 0, 1), id="false"),
-        pytest.param(Case(row=3, place=4, lost={1}), (0, 1, 0), id="looked for later"),
+        pytest.param(Case(row=3, place=4, unseen={1}), (0, 1, 0), id="looked for later"),
     ],
 )
 def test_row_numbers_are_those_of_the_commit(case: Case, figures: tuple[int, int, int]) -> None:
-    """Only after a lost answer may a number be one of later."""
+    """Only a row that no answer shows may have the number of a later look."""
     effect = Effect(at=5.0, batch=1, worksheet=TITLE, number=1, row=case.row, fields=ONE)
     entry = Entry(worksheet=TITLE, rows=(ONE,), outcome="created", places=(case.place,))
 
-    found = judge_numbers([entry], Told(effects=[effect]), case.lost)
+    found = judge_numbers([entry], Told(effects=[effect]), case.unseen)
 
     assert (found.at_commit, found.later, len(found.problems)) == figures
+
+
+@pytest.mark.parametrize(
+    ("row", "unseen"),
+    [pytest.param(3, set(), id="shown"), pytest.param(2, {1}, id="above the answer's rows")],
+)
+def test_rows_outside_of_their_answer(tmp_path: Path, row: int, unseen: set[int]) -> None:
+    """A row is looked for once more if it stands above the range that the answer shows."""
+    witness = Witness(app=create_emulator(EmulatorOptions(seed=tmp_path)).app, patience_seconds=1.0)
+    effect = Effect(at=5.0, batch=1, worksheet=TITLE, number=1, row=row, fields=ONE)
+    witness.truth.effects.append(effect)
+    body = rb"""{"values": ["id:1"], "responseRanges": ["'T'!1:1", "'T'!A3:ZZZ"]}"""
+    witness.sent[7] = SentBatch(sent_at=4.0, body=body)
+
+    assert witness.outside_answers() == unseen
 
 
 async def test_two_gateways_and_a_script(tmp_path: Path) -> None:

@@ -274,9 +274,7 @@ def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
     assert kinds_of(story, unknown, failures=[5.0]) == {"removed"}
 
 
-REMOVED = (
-    begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", "", ""), fence=1)
-)
+REMOVED = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", "", ""), fence=1)
 """A person removes the row that an upsert found, before its batch comes."""
 
 

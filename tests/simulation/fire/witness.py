@@ -23,6 +23,8 @@ from tests.simulation.fire.truth import Truth
 
 NUMBER = re.compile(rb'"id:(\d+)"')
 FENCE = b"createDeveloperMetadata"
+END_ROW = re.compile(rb'!A(\d+):[A-Z]+"\s*\]')
+"""The last range of an answer, from the row that the gateway takes for the last one."""
 FENCE_ID = re.compile(FENCE + rb'":\s*\{"developerMetadata":\s*\{"metadataId":\s*(\d+)')
 
 
@@ -86,6 +88,20 @@ class Witness:
     def saw_lost_write(self, since: float, until: float) -> bool:
         """Whether a batch failed between two moments."""
         return _is_between(self.lost_writes, since, until)
+
+    def outside_answers(self) -> set[int]:
+        """The numbers of rows created above the range of their answer: people moved the end up.
+
+        The gateway has to look for them once more.
+        """
+        rows = {effect.number: effect.row for effect in self.truth.effects}
+        return {
+            number
+            for batch in self.sent.values()
+            if (end := END_ROW.search(batch.body))
+            for number in map(int, NUMBER.findall(batch.body))
+            if rows.get(number, int(end[1])) < int(end[1])
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith("/v4/"):

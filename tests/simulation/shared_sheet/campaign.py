@@ -346,7 +346,8 @@ def _judged(
     update_entries = [update.entry for update in updates]
     made = met(updates, truth, looks.before)
     changed = [each for each in made if not each.is_as_named]
-    numbers = judge_numbers(entries, truth, witness.lost)
+    later = witness.lost | witness.outside_answers()
+    numbers = judge_numbers(entries, truth, later)
     for_no_reason = unexplained([*entries, *update_entries], witness.saw_failure)
     problems = [
         *problems_of(entries, truth, update_entries),
@@ -369,9 +370,10 @@ def _judged(
                 "worksheets with fences of both gateways": int(_fence_keys(truth) == GATEWAYS),
                 "rows created": len(truth.effects),
                 "row numbers true at the commit": numbers.at_commit,
-                "row numbers of a later look, after a lost answer": numbers.later,
+                "other row numbers of a later look": numbers.later,
                 "batches": witness.batches,
                 "rows in batches without a good answer": len(witness.lost),
+                "rows that their answer does not show": len(later - witness.lost),
                 "creates asked for again": sum(entry.asks > 1 for entry in entries),
                 "replays": sum(each.clerk.replays for each in clients),
                 "reads for a tag that failed": sum(each.editor.failed_reads for each in clients),

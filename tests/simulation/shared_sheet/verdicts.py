@@ -9,8 +9,9 @@ Rules
 - If another record was in the row at the commit, Google's answer shows it: the client hears of it,
   at no other time.
 - A 412 needs a moment between request and answer at which the row was another.
-- Rows that a lost answer left open are looked for later, when others may have moved them. All other
-  row numbers are those of the commit.
+- Rows that the answer to their batch does not show are looked for later, when others may have moved
+  them: it was lost, or people removed rows above them. All other row numbers are those of the
+  commit.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -157,8 +158,8 @@ class Numbers:
     problems: Sequence[Problem]
 
 
-def judge_numbers(entries: Sequence[Entry], truth: Truth, lost: Collection[int]) -> Numbers:
-    """Hold row numbers against the commits; `lost` are the rows of batches without a good answer.
+def judge_numbers(entries: Sequence[Entry], truth: Truth, unseen: Collection[int]) -> Numbers:
+    """Hold row numbers against the commits; `unseen` are the rows that no answer to a batch shows.
 
     Those may have moved before they were looked for, which `problems_of` judges.
     """
@@ -171,13 +172,13 @@ def judge_numbers(entries: Sequence[Entry], truth: Truth, lost: Collection[int])
     wrong = [(number, place) for number, place in told if rows.get(number) != place]
     return Numbers(
         at_commit=len(told) - len(wrong),
-        later=sum(number in lost for number, _ in wrong),
+        later=sum(number in unseen for number, _ in wrong),
         problems=[
             Problem(
                 kind="misplaced",
                 detail=f"{number} was created in row {rows.get(number)}, its answer said {place}",
             )
             for number, place in wrong
-            if number not in lost
+            if number not in unseen
         ],
     )

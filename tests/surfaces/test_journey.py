@@ -1,0 +1,142 @@
+"""The functions and files of the gateway that a request passes through: a ratchet.
+
+The numbers may only fall: each change that makes a journey shorter lowers them here. The fake
+`Sheets` stands for all behind this interface.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from urllib.parse import urlencode
+
+import pytest
+
+import gateway
+from gateway.access.issue import KeyRequest
+from tests.surfaces.stage import GRANTED, Headers, open_surface
+
+ROOT = str(Path(gateway.__file__).parent)
+SLACK = 4
+"""By how much a number may be too large."""
+BESIDE = frozenset({"LastUse._keep_all", "KeyStore.touch", "_set_up_connection"})
+"""Functions that run beside requests now and then."""
+KEYED = ("Idempotency-Key", "a-1")
+JSON = ("Content-Type", "application/json")
+BODY = b'{"name":"X","population":5}'
+KEYS = {"paid": KeyRequest(name="paid", spreadsheets=GRANTED, may_delete=True)}
+SETTINGS = {"cache.rows_ttl_seconds": 60, "plans.paid.deletes": True}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """A request, the one before it, and the functions and files that it may pass through."""
+
+    method: str
+    target: str
+    functions: int
+    files: int
+    before: str = ""
+    headers: Headers = ()
+    body: bytes = b""
+
+
+def listed(population: int) -> str:
+    """A filtered and sorted list; parsed parameters are cached by their text."""
+    where = json.dumps({"population": {"$gte": population}})
+    return "Cities?" + urlencode({"where": where, "order": "-name"})
+
+
+def chosen(name: str, state: str) -> str:
+    """The target of a write by filter."""
+    return "Cities?" + urlencode({"where": json.dumps({"name": name, "state": state})})
+
+
+JOURNEYS = {
+    "list": Ask(method="GET", target=listed(2800001), functions=327, files=58),
+    "another page": Ask(
+        method="GET",
+        target=listed(2800002) + "&skip=1",
+        before=listed(2800002),
+        functions=131,
+        files=31,
+    ),
+    "the same again": Ask(
+        method="GET", target=listed(2800003), before=listed(2800003), functions=49, files=18
+    ),
+    "row": Ask(method="GET", target="Cities/2?keys=state", functions=214, files=49),
+    "cached row": Ask(
+        method="GET", target="Cities/2?keys=name", before=listed(2800004), functions=77, files=22
+    ),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=313, files=66),
+    "create after a list": Ask(
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=328, files=70
+    ),
+    "create with a key": Ask(
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=359, files=70
+    ),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=326, files=65),
+    "upsert": Ask(
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=402, files=76
+    ),
+    "update by filter": Ask(
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=485, files=81
+    ),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=294, files=62),
+    "delete by filter": Ask(
+        method="DELETE", target=chosen("New York", "New York"), functions=471, files=78
+    ),
+}
+
+
+@dataclass(kw_only=True)
+class Journey:
+    """The functions that were entered, each as its file and its qualified name.
+
+    Comprehensions and lambdas are left out: later versions of Python inline the former.
+    """
+
+    functions: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The number of functions, and of their files."""
+        return len(self.functions), len({file for file, _ in self.functions})
+
+    def note(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        is_counted = code.co_name[0] != "<" and code.co_qualname not in BESIDE
+        if event == "call" and is_counted and code.co_filename.startswith(ROOT):
+            self.functions.add((code.co_filename, code.co_qualname))
+
+
+def travelled(folder: Path, ask: Ask) -> Journey:
+    """The journey of a request, in an application that served others before."""
+    journey = Journey()
+
+    def send(method: str, target: str, headers: Headers = (), body: bytes = b"") -> None:
+        headers = [*headers, JSON] if body else headers
+        answer = surface.send(method, target, headers=headers, body=body)
+        assert answer.status_code < 300, answer.content
+
+    with open_surface(folder, KEYS, SETTINGS) as surface:
+        send("GET", "New")
+        send("POST", "New", body=BODY)
+        if ask.before:
+            send("GET", ask.before)
+        surface.portal.call(sys.setprofile, journey.note)
+        try:
+            send(ask.method, ask.target, ask.headers, ask.body)
+        finally:
+            surface.portal.call(sys.setprofile, None)
+    return journey
+
+
+@pytest.mark.parametrize("ask", JOURNEYS.values(), ids=JOURNEYS)
+def test_journeys_grow_no_longer(tmp_path: Path, ask: Ask) -> None:
+    """A request passes through as many functions and files as noted, or a few less."""
+    functions, files = travelled(tmp_path, ask).size
+
+    assert ask.functions - SLACK <= functions <= ask.functions, "lower the number, never raise it"
+    assert files == ask.files, "lower the number, never raise it"

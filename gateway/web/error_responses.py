@@ -24,7 +24,7 @@ from gateway.errors import (
 from gateway.telemetry.events import current_event, upstream_failed
 from gateway.web.answers import ALONE, shaped
 from gateway.web.idempotency import REPLAYED
-from gateway.web.media_types import JSON, PROBLEM_JSON
+from gateway.web.media_types import JSON_TEXT, PROBLEM_JSON, PROBLEM_JSON_TEXT
 
 ERROR_TYPE = "SheetsonError"
 """Clients of this API compare `type` with it."""
@@ -103,7 +103,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         msgspec.json.encode(body),
         status_code=error.status,
         headers=_headers(error),
-        media_type=PROBLEM_JSON if as_problem else JSON,
+        media_type=PROBLEM_JSON_TEXT if as_problem else JSON_TEXT,
     )
 
 

@@ -97,7 +97,7 @@ def not_an_operation(method: str, allowed: str, words: str) -> bytes:
         "vary: Accept",
         f"allow: {allowed}",
         f"content-length: {len(body)}",
-        "content-type: application/json",
+        "content-type: application/json; charset=utf-8",
         "vary: Origin",
         "x-request-id: r1",
         "server-timing: google;dur=0.0",

@@ -23,6 +23,7 @@ from gateway.telemetry.events import note_reading
 from gateway.web.fields import MAX_FIELDS, checked_fields, invalid_body, unstorable
 from gateway.web.lenient import JSON_AS_TEXT
 from gateway.web.media_types import FORM, JSON
+from gateway.web.method_override import without_override
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
 from gateway.web.parsing import Pairs, decode_json
 from gateway.web.state import State
@@ -83,6 +84,8 @@ async def read_updates(request: Request[State], key_id: str) -> Updates:
 async def read_parsed(request: Request[State], key_id: str, parse: Callable[[bytes, str], T]) -> T:
     """What `parse` makes of the body and its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
+    if content_type == FORM and not body.lstrip().startswith(_JSON_STARTS):
+        body = without_override(request.scope, body)
     work = partial(parse, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
 

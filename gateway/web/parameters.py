@@ -45,7 +45,9 @@ SPREADSHEET_PARAMETER = "spreadsheetId"
 READ_PARAMETERS = ("where", "order", "skip", "limit", "keys", "count", "no-cache")
 ON_CONFLICT = "on_conflict"
 MAX_AFFECTED = "max-affected"
+METHOD_PARAMETER = "_method"
 
+_METHOD = METHOD_PARAMETER.encode()
 _CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_PARAMETER))
 
 
@@ -110,6 +112,8 @@ class Sifted(NamedTuple):
     """True if some were folded into the name of another, had encoded names, or are misspelt."""
     misspelt: str = ""
     """Description of a misspelt parameter."""
+    method: bytes = b""
+    """All `_method` with their values, still encoded."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
@@ -122,7 +126,7 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
     asked: list[bytes] = []
     credentials: list[bytes] = []
     is_odd = False
-    misspelt = ""
+    misspelt, method = "", b""
     for part in query_string.split(b"&"):
         name = part.partition(b"=")[0]
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
@@ -138,10 +142,16 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
             asked.append(inner.asked)
             credentials.append(inner.credentials)
             is_odd, misspelt = True, misspelt or inner.misspelt
+        elif name == _METHOD:
+            method += b"&" + part
         elif wrong := misspelling(name.decode("utf-8", "replace"), _NAMES, known.bracketless):
             is_odd, misspelt = True, wrong
     return Sifted(
-        b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_odd, misspelt
+        b"&".join(filter(None, asked)),
+        b"&".join(filter(None, credentials)),
+        is_odd,
+        misspelt,
+        method,
     )
 
 

@@ -53,7 +53,7 @@ class _Parser:
 
     def condition(self, decoded: object, place: str, depth: int) -> Condition:
         if not isinstance(decoded, dict):
-            raise InvalidQuery(f"{place} must be a JSON object, not {_kind(decoded)}.")
+            raise InvalidQuery(f"{place} must be a JSON object, not {kind_of(decoded)}.")
         if depth > MAX_DEPTH:
             raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
         return _joined([self._member(name, value, place, depth) for name, value in decoded.items()])
@@ -109,7 +109,7 @@ class _Parser:
 def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, ...]:
     if shape.is_list:
         if not isinstance(value, list):
-            raise InvalidQuery(f"{place} takes a list of values, not {_kind(value)}.")
+            raise InvalidQuery(f"{place} takes a list of values, not {kind_of(value)}.")
         return make_operands(
             _scalar(shape, part, f"{place}[{index}]") for index, part in enumerate(value)
         )
@@ -118,9 +118,9 @@ def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, 
 
 def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
     if not isinstance(value, shape.python_type):
-        raise InvalidQuery(f"{place} takes {shape.noun}, not {_kind(value)}.")
+        raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
     if isinstance(value, list | dict):
-        raise InvalidQuery(f"{place} takes one value, not {_kind(value)}.")
+        raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and not _is_finite(value):
         raise InvalidQuery(f"{place} is not a finite number.")
     return cast(Scalar, value)
@@ -137,6 +137,9 @@ def _joined(conditions: list[Condition]) -> Condition:
     return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """The JSON type of a value, for a message after "not"."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        return "a string: it is JSON encoded twice. Encode it once, with one JSON.stringify"
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
     return "null" if value is None else kinds.get(type(value), "a number")

@@ -27,6 +27,7 @@ from gateway.errors import InvalidQuery
 from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.view import Selection
+from gateway.web.json_faults import WHERE, explain
 from gateway.web.lenient import (
     BRACKETED,
     WHERE_QUOTES,
@@ -94,6 +95,7 @@ LONGEST_KEPT_TEXT = 2048
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
+_BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
 
@@ -451,13 +453,15 @@ def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -
             asking.note(reading)
         return decoded
     _check_length(text)
-    raise _not_json(plain) from plain
+    raise InvalidQuery(explain(WHERE, text, plain)) from plain
 
 
 def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
     """The text as clients with unusual encodings may mean it."""
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
         return
+    if text.startswith(_BYTE_ORDER_MARK):
+        yield (), text[1:]
     once_more = decoded_again(text) if is_escaped(text) else None
     if once_more is not None:
         yield (twice("where"),), once_more
@@ -479,13 +483,6 @@ def _decoded_where(text: str) -> object:
 def _check_length(text: str) -> None:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
         raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
-
-
-def _not_json(error: json.JSONDecodeError) -> InvalidQuery:
-    return InvalidQuery(
-        f"where is not JSON at position {error.pos}: {error.msg}. It is a percent-encoded JSON "
-        'object, such as {"state":"California"}.'
-    )
 
 
 def _refuse_constant(constant: str) -> NoReturn:

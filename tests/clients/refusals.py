@@ -136,7 +136,7 @@ REFUSALS: Sequence[Case] = [
         "an object made a string",
         400,
         4002,
-        "position",
+        "JSON.stringify",
         target="/v2/sheets/Cities?where=%5Bobject+Object%5D",
     ),
     refused(
@@ -273,7 +273,7 @@ REFUSALS: Sequence[Case] = [
         "_method in the form names the method",
         method="POST",
         target="/v2/sheets/Cities/2",
-        headers=(*USUAL, ("Content-Type", "application/x-www-form-urlencoded")),
+        headers=(*USUAL, FORM),
         body=b"_method=DELETE",
     ),
     refused(

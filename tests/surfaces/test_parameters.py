@@ -35,7 +35,7 @@ def query_of(name: str, value: str) -> str:
 
 
 NO_JSON: Mapping[str, str] = {
-    "state=California": "position 0",
+    "state=California": "it is a form",
     "{": "position 1",
     "}": "position 0",
     "{]": "not JSON",
@@ -46,9 +46,12 @@ NO_JSON: Mapping[str, str] = {
     '{"name":"x",}': "not JSON",
     '{"a":1} x': "position 8",
     '"{}"x': "position 4",
-    " ": "position 1",
+    " ": "only blanks",
     '{"\ufeffa":': "not JSON",
-    '\ufeff{"a":1}': "position 0",
+    '{"name":"a\nb"}': "a raw line break. Write it as \\n",
+    '{"name":"a': "no closing quote. Send all of it, percent-encoded: an & is %26",
+    "{“name”:“x”}": "a curly quote stands here",
+    "[object Object]": "Send JSON.stringify of the object",
     "[" * 4097: "longer than|too deep",
     '{"a":' * 800: "not JSON|too deep",
     "[" * 2000 + "]" * 2000: "too deep|JSON object",
@@ -60,6 +63,7 @@ NO_OBJECT: Mapping[str, str] = {
     '[{"name":"x"}]': "where must be a JSON object, not a list",
     '"x"': "where must be a JSON object, not a string",
     '"{}"': "where must be a JSON object, not a string",
+    '"{\\"name\\":\\"x\\"}"': "it is JSON encoded twice. Encode it once",
     "null": "where must be a JSON object, not null",
     "true": "where must be a JSON object, not a boolean",
     "5": "where must be a JSON object, not a number",
@@ -220,3 +224,12 @@ def test_parameter_that_is_ignored(surface: Surface, query: str) -> None:
     assert answer.status_code == 200
     assert set(answer.json()) == {"results", "hasNextPage"}
     assert all("rowIndex" in record for record in answer.json()["results"])
+
+
+def test_where_after_a_byte_order_mark(surface: Surface) -> None:
+    """The mark before a `where` is no part of it."""
+    query = query_of("where", '\ufeff{"name":"Chicago"}')
+
+    answer = surface.send("GET", f"Cities?{query}")
+
+    assert [row["name"] for row in answer.json()["results"]] == ["Chicago"]

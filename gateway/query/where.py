@@ -7,7 +7,7 @@ refused only if its value cannot be a criterion of a field.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from gateway.errors import InvalidQuery
@@ -23,6 +23,7 @@ from gateway.query.query import (
     make_operand,
     make_operands,
 )
+from gateway.query.suggestions import operator_like
 
 MAX_DEPTH = 8
 MAX_CONDITIONS = 50
@@ -35,8 +36,8 @@ _BY_NAME: Mapping[str, Operator] = {
     **OPERATORS,
     **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
-_ALLOWED = ", ".join((*_BY_NAME, NOT))
-_ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
+_INSIDE = (*_BY_NAME, NOT)
+_ANYWHERE = (*COMBINATORS, *_INSIDE)
 
 
 def parse_where(decoded: object) -> Condition:
@@ -75,11 +76,14 @@ class _Parser:
 
     def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
         if name.startswith("$") and isinstance(value, list):
-            raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED_ANYWHERE}.")
+            raise _unknown(name, place, _ANYWHERE)
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            hint = operator_like(name, COMBINATORS)
+            raise InvalidQuery(f"{place} takes one value, not a list of objects.{hint}")
         if not isinstance(value, dict):
             return self._comparison(name, EQUAL, value, place)
         if not value:
-            raise InvalidQuery(f"{place} holds no operator; allowed: {_ALLOWED}.")
+            raise InvalidQuery(f"{place} holds no operator; allowed: {', '.join(_INSIDE)}.")
         return _joined(
             [
                 self._operation(name, word, operand, f"{place}.{word}", depth)
@@ -96,14 +100,29 @@ class _Parser:
             return Negation(self._field(name, value, place, depth + 1))
         operator = _BY_NAME.get(word)
         if operator is None:
-            raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED}.")
+            raise _unknown(word, place, _INSIDE)
         return self._comparison(name, operator, value, place)
 
     def _comparison(self, name: str, operator: Operator, value: object, place: str) -> Comparison:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise InvalidQuery(f"where holds more than {MAX_CONDITIONS} conditions.")
+        if (
+            isinstance(value, list)
+            and operator.lookup is EQUAL.lookup
+            and not operator.operand.is_list
+        ):
+            several = "$nin" if operator.is_negated else "$in"
+            raise InvalidQuery(
+                f'{place} takes one value, not a list. Did you mean {{"{several}": […]}}?'
+            )
         return Comparison(name, operator.name, _operands(operator.operand, value, place))
+
+
+def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
+    return InvalidQuery(
+        f"{place} is not an operator; allowed: {', '.join(allowed)}.{operator_like(word, allowed)}"
+    )
 
 
 def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, ...]:

@@ -30,11 +30,15 @@ ERROR_TYPE = "SheetsonError"
 """Clients of this API compare `type` with it."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_UPDATES = (
+    "PUT and PATCH update a row: put its rowIndex into the path. To update several rows, send "
+    "PATCH with where and an object, or with a JSON list of objects, each with its rowIndex."
+)
 _MENDS = {
     "DELETE": "Rows cannot be deleted with this key: ask the operator for one made with --delete, "
     "on a plan with deletes, or empty their cells with an update of nulls.",
-    "PATCH": "PUT and PATCH update a row: put its rowIndex into the path.",
-    "PUT": "PUT and PATCH update a row: put its rowIndex into the path.",
+    "PATCH": _UPDATES,
+    "PUT": _UPDATES,
 }
 """Alternatives to methods that are not row operations."""
 _NO_ROUTE = (

@@ -384,3 +384,28 @@ def test_list_of_updates_after_a_byte_order_mark(surface: Surface) -> None:
     answer = surface.send("PATCH", "D3", headers=[("Content-Type", JSON)], body=body)
 
     assert answer.json() == {"results": [{"rowIndex": 2, "name": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "said"),
+    [
+        ({"data": [{"name": "x"}]}, "#/data", "Send the list itself"),
+        ({"cities": [{"name": "x"}]}, "#/cities", "Send the list itself"),
+        ({"values": [["x"]]}, "#/values", "Send the list itself"),
+        ({"rows": [{"name": "x" * 9000}]}, "#/rows", "Send the list itself"),
+        ({"data": {"name": "x"}}, "#/data", "Send the object itself"),
+        ([{"fields": {"name": "x"}}], "#/0/fields", "Send the object itself"),
+        ({"address": {"city": "x"}}, "#/address", ""),
+        ({"name": ["x"]}, "#/name", ""),
+        ({"data": [], "name": "x"}, "#/data", ""),
+    ],
+    ids=range(9),
+)
+def test_rows_inside_an_object(surface: Surface, body: object, place: str, said: str) -> None:
+    """The envelope of another service is refused, with advice to send what is in it."""
+    code, answer = surface.refused("POST", "Cities", body=text(body))
+
+    assert code == (400, 104)
+    assert [each["pointer"] for each in answer.json()["errors"]] == [place]
+    assert said in answer.json()["message"]
+    assert said or "itself" not in answer.json()["message"]

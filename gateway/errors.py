@@ -458,10 +458,16 @@ class PreconditionFailed(GatewayError):
 
     code, name, status = 4120, "PreconditionFailed", 412
 
-    def __init__(self, existing: Mapping[str, object], *, tag: str) -> None:
+    def __init__(self, existing: Mapping[str, object], *, tag: str, has_tags: bool = True) -> None:
+        found = (
+            "names no tag of the row as it is now, which is 'existing'"
+            if has_tags
+            else "is not a list of tags in quotes, or all of them are weak (W/), so it matches no "
+            "row; this one is 'existing'"
+        )
         super().__init__(
-            "If-Match names no tag of the row as it is now, which is 'existing'. It was left so: "
-            "look at it, then send the update with the ETag of this answer, quotes and all."
+            f"If-Match {found}. It was left so: look at it, then send the update with the ETag of "
+            "this answer, quotes and all."
         )
         self.existing = existing
         self.tag = tag

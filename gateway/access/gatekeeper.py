@@ -5,6 +5,8 @@ Rules:
   limit of invalid keys only decides how the others are refused.
 - An expiry takes effect at once, a revocation as described in `gateway.access.active_keys`.
 - The key itself is not stored.
+- A text that no key can be, such as another scheme, is refused with the reason and not counted: it
+  is no guess.
 - Invalid keys have a limit per client address, which counts only failures. An IPv6 client has a /64
   network, so that counts as its address. The number of addresses is bounded; the one that failed
   longest ago is forgotten first.
@@ -20,6 +22,7 @@ from ipaddress import IPv6Address, ip_address
 
 from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
+from gateway.access.key_spelling import around_key
 from gateway.access.keys import digest, is_well_formed
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit, TooManyAuthFailures
 from gateway.gcra import Gcra, rate_limit
@@ -115,7 +118,7 @@ class Gatekeeper:
                 holder = await self.keys.find(found)
         expires_at = None if holder is None else holder.expires_at
         if holder is None or (expires_at is not None and self.clock() >= expires_at):
-            raise self._refusal(where_from)
+            raise self._refusal(key, where_from)
         self.used(holder.key_id)
         if holder.caller is None:
             raise PlanLimit(
@@ -124,7 +127,9 @@ class Gatekeeper:
             )
         return holder.caller
 
-    def _refusal(self, where_from: WhereFrom) -> InvalidApiKey | TooManyAuthFailures:
+    def _refusal(self, key: str, where_from: WhereFrom) -> InvalidApiKey | TooManyAuthFailures:
+        if found := around_key(key):
+            return InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
         if not wait_seconds:
             return InvalidApiKey(BAD_KEY)

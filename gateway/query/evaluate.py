@@ -19,6 +19,7 @@ import msgspec
 from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
 from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
+from gateway.query.suggestions import field_like
 from gateway.table.gaps import NO_GAPS, Gaps
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Work
@@ -196,7 +197,8 @@ def columns_of(query: Query, view: View) -> Mapping[str, int]:
         if name != ROW_INDEX:
             column = view.find(name)
             if column is None:
-                raise view.unknown_field(parameter, [name])
+                hint = field_like(parameter, name, view.has)
+                raise view.unknown_field(parameter, [name], hint=hint)
             columns[name] = column
     return columns
 

@@ -7,7 +7,7 @@ refused only if its value cannot be a criterion of a field.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from gateway.errors import InvalidQuery
@@ -23,6 +23,7 @@ from gateway.query.query import (
     make_operand,
     make_operands,
 )
+from gateway.query.suggestions import operator_like
 
 MAX_DEPTH = 8
 MAX_CONDITIONS = 50
@@ -35,8 +36,8 @@ _BY_NAME: Mapping[str, Operator] = {
     **OPERATORS,
     **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
-_ALLOWED = ", ".join((*_BY_NAME, NOT))
-_ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
+_INSIDE = (*_BY_NAME, NOT)
+_ANYWHERE = (*COMBINATORS, *_INSIDE)
 
 
 def parse_where(decoded: object) -> Condition:
@@ -53,7 +54,7 @@ class _Parser:
 
     def condition(self, decoded: object, place: str, depth: int) -> Condition:
         if not isinstance(decoded, dict):
-            raise InvalidQuery(f"{place} must be a JSON object, not {_kind(decoded)}.")
+            raise InvalidQuery(f"{place} must be a JSON object, not {kind_of(decoded)}.")
         if depth > MAX_DEPTH:
             raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
         return _joined([self._member(name, value, place, depth) for name, value in decoded.items()])
@@ -75,11 +76,14 @@ class _Parser:
 
     def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
         if name.startswith("$") and isinstance(value, list):
-            raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED_ANYWHERE}.")
+            raise _unknown(name, place, _ANYWHERE)
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            hint = operator_like(name, COMBINATORS)
+            raise InvalidQuery(f"{place} takes one value, not a list of objects.{hint}")
         if not isinstance(value, dict):
             return self._comparison(name, EQUAL, value, place)
         if not value:
-            raise InvalidQuery(f"{place} holds no operator; allowed: {_ALLOWED}.")
+            raise InvalidQuery(f"{place} holds no operator; allowed: {', '.join(_INSIDE)}.")
         return _joined(
             [
                 self._operation(name, word, operand, f"{place}.{word}", depth)
@@ -96,20 +100,35 @@ class _Parser:
             return Negation(self._field(name, value, place, depth + 1))
         operator = _BY_NAME.get(word)
         if operator is None:
-            raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED}.")
+            raise _unknown(word, place, _INSIDE)
         return self._comparison(name, operator, value, place)
 
     def _comparison(self, name: str, operator: Operator, value: object, place: str) -> Comparison:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise InvalidQuery(f"where holds more than {MAX_CONDITIONS} conditions.")
+        if (
+            isinstance(value, list)
+            and operator.lookup is EQUAL.lookup
+            and not operator.operand.is_list
+        ):
+            several = "$nin" if operator.is_negated else "$in"
+            raise InvalidQuery(
+                f'{place} takes one value, not a list. Did you mean {{"{several}": […]}}?'
+            )
         return Comparison(name, operator.name, _operands(operator.operand, value, place))
+
+
+def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
+    return InvalidQuery(
+        f"{place} is not an operator; allowed: {', '.join(allowed)}.{operator_like(word, allowed)}"
+    )
 
 
 def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, ...]:
     if shape.is_list:
         if not isinstance(value, list):
-            raise InvalidQuery(f"{place} takes a list of values, not {_kind(value)}.")
+            raise InvalidQuery(f"{place} takes a list of values, not {kind_of(value)}.")
         return make_operands(
             _scalar(shape, part, f"{place}[{index}]") for index, part in enumerate(value)
         )
@@ -118,9 +137,9 @@ def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, 
 
 def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
     if not isinstance(value, shape.python_type):
-        raise InvalidQuery(f"{place} takes {shape.noun}, not {_kind(value)}.")
+        raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
     if isinstance(value, list | dict):
-        raise InvalidQuery(f"{place} takes one value, not {_kind(value)}.")
+        raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and not _is_finite(value):
         raise InvalidQuery(f"{place} is not a finite number.")
     return cast(Scalar, value)
@@ -137,6 +156,9 @@ def _joined(conditions: list[Condition]) -> Condition:
     return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """The JSON type of a value, for a message after "not"."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        return "a string: it is JSON encoded twice. Encode it once, with one JSON.stringify"
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
     return "null" if value is None else kinds.get(type(value), "a number")

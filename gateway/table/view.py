@@ -75,12 +75,18 @@ class View:
         column = self.columns.get(name)
         return self.trimmed.get(name.strip()) if column is None else column
 
-    def unknown_field(self, parameter: str, names: Sequence[str]) -> UnknownField:
+    def has(self, name: str) -> bool:
+        """True for a field, `rowIndex` too."""
+        return name == ROW_INDEX or self.find(name) is not None
+
+    def unknown_field(
+        self, parameter: str, names: Sequence[str], *, hint: str = ""
+    ) -> UnknownField:
         """The error for names of a parameter that are not fields; it lists the fields."""
         fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
         return UnknownField(
             f"{parameter} names {quoted(names[0])}, which is not a field of this worksheet; "
-            f"its fields are {fields}.",
+            f"its fields are {fields}.{hint}",
             parameter=parameter,
             names=names,
         )

@@ -27,6 +27,7 @@ from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
     AmbiguousCredentials,
+    InvalidRequest,
     KeyNotAllowedInUrl,
     MissingApiKey,
     NotGranted,
@@ -41,6 +42,7 @@ from gateway.web.client_address import client_address
 from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
+from gateway.web.method_override import METHOD, OTHER_OVERRIDE, OVERRIDE, other_method
 from gateway.web.misspelling import check_spelling
 from gateway.web.parameters import (
     KEY_PARAMETER,
@@ -119,6 +121,12 @@ class Admission:
             if parameters.misspelt:
                 await self.recognise(scope, head, parameters, _OPERATIONS[kind])  # refuses it
             note_reading(QUERY_IN_NAME)
+        lines, method = head.lines, parameters.method
+        if method or OVERRIDE in lines or METHOD in lines or OTHER_OVERRIDE in lines:
+            override = other_method(scope, head, method)
+            if override:
+                await self.recognise(scope, head, parameters, _OPERATIONS[kind])
+                raise InvalidRequest(override)
         segment = request.path_params["title"]
         operation, auth_cache = _OPERATIONS[kind], self._auth_cache
         known, number = None, b""

@@ -23,7 +23,7 @@ from gateway.table.view import ROW_INDEX
 from gateway.telemetry.events import current_event
 from gateway.web.head import Head, is_known
 from gateway.web.idempotency import REPLAYED
-from gateway.web.media_types import JSON
+from gateway.web.media_types import JSON_TEXT
 from gateway.worksheets.answers import Encoded, Freshness, Served
 from gateway.worksheets.idempotency import Settled
 
@@ -42,7 +42,7 @@ Outcome = Literal["hit", "miss", "stale"]
 RawHeaders = list[tuple[bytes, bytes]]
 
 _CACHING = (b"cache-control", CACHING.encode("ascii"))
-_JSON = (b"content-type", JSON.encode("ascii"))
+_JSON = (b"content-type", JSON_TEXT.encode("ascii"))
 
 _encode = msgspec.json.Encoder().encode
 
@@ -105,7 +105,7 @@ def json_answer(
         msgspec.json.encode(content),
         status_code=status,
         headers={"Cache-Control": CACHING, **(headers or {})},
-        media_type=JSON,
+        media_type=JSON_TEXT,
     )
 
 

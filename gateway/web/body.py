@@ -7,6 +7,7 @@ JSON, whatever its type. Long bodies are parsed in a thread.
 
 import asyncio
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +16,17 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.types import Message
 
-from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
+from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
+from gateway.query.where import kind_of
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ROW_INDEX
 from gateway.telemetry.events import note_reading
 from gateway.web.fields import MAX_FIELDS, checked_fields, invalid_body, unstorable
+from gateway.web.json_faults import MULTIPART
 from gateway.web.lenient import JSON_AS_TEXT
 from gateway.web.media_types import FORM, JSON
+from gateway.web.method_override import without_override
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
 from gateway.web.parsing import Pairs, decode_json
 from gateway.web.state import State
@@ -30,6 +34,8 @@ from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Fields
 
 _JSON_STARTS = (b"{", b"[")
+_NO_TYPES = ("", "text/plain")
+"""Types that say nothing of the body."""
 _NO_FIELD = "The object holds no field to write."
 _BLANK_FORM = (
     "A new row needs at least one field with a value; the body was read as a form, which holds "
@@ -41,6 +47,7 @@ _UNREAD = {
 }
 """Refused media types, and alternatives."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_BLANKS = b" \t\r\n" + BOM_UTF8
 _MOST_BLANK_BYTES = 1024
 """Blanks before a list, so that nobody sends them without end before a key is looked up."""
 _LAST_ROW = 99_999_999
@@ -83,6 +90,8 @@ async def read_updates(request: Request[State], key_id: str) -> Updates:
 async def read_parsed(request: Request[State], key_id: str, parse: Callable[[bytes, str], T]) -> T:
     """What `parse` makes of the body and its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
+    if content_type == FORM and not body.lstrip().startswith(_JSON_STARTS):
+        body = without_override(request.scope, body)
     work = partial(parse, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
 
@@ -93,7 +102,7 @@ async def peek_list(request: Request[State]) -> tuple[bool, Request[State]]:
     start, more_body = b"", True
     try:
         async with asyncio.timeout(request.state["server"].body_timeout_seconds):
-            while more_body and not start.strip() and len(start) < _MOST_BLANK_BYTES:
+            while more_body and not start.strip(_BLANKS) and len(start) < _MOST_BLANK_BYTES:
                 message = await request.receive()
                 messages.append(message)
                 start += message.get("body", b"")
@@ -104,7 +113,8 @@ async def peek_list(request: Request[State]) -> tuple[bool, Request[State]]:
     async def receive() -> Message:
         return messages.pop(0) if messages else await request.receive()
 
-    return start.lstrip().startswith(b"["), Request(request.scope, receive)
+    is_list = start.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+    return is_list, Request(request.scope, receive)
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
@@ -126,7 +136,7 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
     """Up to 500 rows of a JSON list of objects, each with `rowIndex` and a field to write."""
     decoded = _decoded(body, content_type)
     if not isinstance(decoded, list) or isinstance(decoded, Pairs):
-        raise invalid_body("The body must be a JSON list of objects, each with its rowIndex.")
+        raise _of_another_shape(decoded, "a JSON list of objects, each with its rowIndex")
     rows: dict[int, Fields] = {}
     problems: list[Problem] = []
     for at, element in _places(decoded, "update"):
@@ -150,23 +160,30 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
 def _decoded(body: bytes, content_type: str) -> object:
     """Names and values as `Pairs`, or any other JSON value."""
     is_json_type = content_type == JSON or content_type.endswith("+json")
-    if is_json_type or body.lstrip().startswith(_JSON_STARTS):
-        if not is_json_type:
+    is_json = body.lstrip().startswith(_JSON_STARTS)
+    if is_json or is_json_type or content_type in _NO_TYPES:
+        if is_json and not is_json_type:
             note_reading(JSON_AS_TEXT)
         return decode_json(_decode_text(body))
     if content_type == FORM:
-        return Form(_decode_form(_decode_text(body)))
-    if content_type in ("", "text/plain"):
-        raise invalid_body("The body must be a JSON object.")
+        text = _decode_text(body)
+        if MULTIPART.match(text):
+            raise invalid_body(_UNREAD["multipart/form-data"])
+        return Form(_decode_form(text))
     raise UnsupportedMediaType(
         _UNREAD.get(content_type)
         or "Send a JSON object with Content-Type: application/json, or a form."
     )
 
 
+def _of_another_shape(decoded: object, wanted: str) -> InvalidBody:
+    found = "an object" if isinstance(decoded, Pairs) else kind_of(decoded)
+    return invalid_body(f"The body must be {wanted}, not {found}.")
+
+
 def _object_fields(decoded: object) -> Fields:
     if not isinstance(decoded, Pairs):
-        raise invalid_body("The body must be a JSON object of fields and values.")
+        raise _of_another_shape(decoded, "a JSON object of fields and values")
     fields, problems = checked_fields(decoded)
     if problems:
         raise unstorable(problems)
@@ -253,14 +270,18 @@ async def _read(request: Request[State]) -> tuple[bytes, str]:
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return b"".join(chunks), content_type
+    return b"".join(chunks).removeprefix(BOM_UTF8), content_type
 
 
 def _decode_text(body: bytes) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise invalid_body(f"The body is not UTF-8 at byte {error.start}.") from error
+        is_utf16 = body.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        found = "it is UTF-16" if is_utf16 else "another encoding, such as Latin-1, has this byte"
+        raise invalid_body(
+            f"The body is not UTF-8 at byte {error.start}: {found}. Encode it as UTF-8."
+        ) from error
 
 
 def _decode_form(text: str) -> Iterator[tuple[str, object]]:

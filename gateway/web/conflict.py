@@ -1,7 +1,8 @@
 """Upserts: the key fields that `on_conflict` names, and their values in the rows of the body.
 
 Rules: each row has a value in each key field, and no two rows have the same values. They are
-compared as a cell displays them, as far as that is known before the sheet displays them.
+compared as a cell displays them, as far as that is known before the sheet displays them. If the
+first row lacks a key field, the header decides whether there is such a field at all.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -70,7 +71,8 @@ def conflict_names(text: bytes) -> tuple[str, ...]:
 def _parse_upsert(names: Sequence[str], body: bytes, content_type: str) -> UpsertBody:
     parsed = parse_rows(body, content_type)
     keys = _keys_in(parsed.rows[0], names)
-    problems = _problems(parsed, keys)
+    find = _finder(parsed.rows[0])
+    problems = _problems(parsed, keys) if all(map(find, keys)) else []
     if problems:
         raise unstorable(problems)
     return UpsertBody(keys=keys, rows=parsed.rows, is_array=parsed.is_array)

@@ -24,17 +24,21 @@ from gateway.errors import (
 from gateway.telemetry.events import current_event, upstream_failed
 from gateway.web.answers import ALONE, shaped
 from gateway.web.idempotency import REPLAYED
-from gateway.web.media_types import JSON, PROBLEM_JSON
+from gateway.web.media_types import JSON_TEXT, PROBLEM_JSON, PROBLEM_JSON_TEXT
 
 ERROR_TYPE = "SheetsonError"
 """Clients of this API compare `type` with it."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_UPDATES = (
+    "PUT and PATCH update a row: put its rowIndex into the path. To update several rows, send "
+    "PATCH with where and an object, or with a JSON list of objects, each with its rowIndex."
+)
 _MENDS = {
     "DELETE": "Rows cannot be deleted with this key: ask the operator for one made with --delete, "
     "on a plan with deletes, or empty their cells with an update of nulls.",
-    "PATCH": "PUT and PATCH update a row: put its rowIndex into the path.",
-    "PUT": "PUT and PATCH update a row: put its rowIndex into the path.",
+    "PATCH": _UPDATES,
+    "PUT": _UPDATES,
 }
 """Alternatives to methods that are not row operations."""
 _NO_ROUTE = (
@@ -103,7 +107,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         msgspec.json.encode(body),
         status_code=error.status,
         headers=_headers(error),
-        media_type=PROBLEM_JSON if as_problem else JSON,
+        media_type=PROBLEM_JSON_TEXT if as_problem else JSON_TEXT,
     )
 
 

@@ -3,3 +3,10 @@
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 FORM = "application/x-www-form-urlencoded"
+
+_CHARSET = "; charset=utf-8"
+"""Some clients read text without it as Latin-1."""
+
+JSON_TEXT = f"{JSON}{_CHARSET}"
+"""`Content-Type` of answers."""
+PROBLEM_JSON_TEXT = f"{PROBLEM_JSON}{_CHARSET}"

@@ -27,6 +27,7 @@ from gateway.errors import InvalidQuery
 from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.view import Selection
+from gateway.web.json_faults import WHERE, explain
 from gateway.web.lenient import (
     BRACKETED,
     WHERE_QUOTES,
@@ -45,7 +46,9 @@ SPREADSHEET_PARAMETER = "spreadsheetId"
 READ_PARAMETERS = ("where", "order", "skip", "limit", "keys", "count", "no-cache")
 ON_CONFLICT = "on_conflict"
 MAX_AFFECTED = "max-affected"
+METHOD_PARAMETER = "_method"
 
+_METHOD = METHOD_PARAMETER.encode()
 _CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_PARAMETER))
 
 
@@ -92,6 +95,7 @@ LONGEST_KEPT_TEXT = 2048
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
+_BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
 
@@ -110,6 +114,8 @@ class Sifted(NamedTuple):
     """True if some were folded into the name of another, had encoded names, or are misspelt."""
     misspelt: str = ""
     """Description of a misspelt parameter."""
+    method: bytes = b""
+    """All `_method` with their values, still encoded."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
@@ -122,7 +128,7 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
     asked: list[bytes] = []
     credentials: list[bytes] = []
     is_odd = False
-    misspelt = ""
+    misspelt, method = "", b""
     for part in query_string.split(b"&"):
         name = part.partition(b"=")[0]
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
@@ -138,10 +144,16 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
             asked.append(inner.asked)
             credentials.append(inner.credentials)
             is_odd, misspelt = True, misspelt or inner.misspelt
+        elif name == _METHOD:
+            method += b"&" + part
         elif wrong := misspelling(name.decode("utf-8", "replace"), _NAMES, known.bracketless):
             is_odd, misspelt = True, wrong
     return Sifted(
-        b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_odd, misspelt
+        b"&".join(filter(None, asked)),
+        b"&".join(filter(None, credentials)),
+        is_odd,
+        misspelt,
+        method,
     )
 
 
@@ -441,13 +453,15 @@ def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -
             asking.note(reading)
         return decoded
     _check_length(text)
-    raise _not_json(plain) from plain
+    raise InvalidQuery(explain(WHERE, text, plain)) from plain
 
 
 def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
     """The text as clients with unusual encodings may mean it."""
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
         return
+    if text.startswith(_BYTE_ORDER_MARK):
+        yield (), text[1:]
     once_more = decoded_again(text) if is_escaped(text) else None
     if once_more is not None:
         yield (twice("where"),), once_more
@@ -469,13 +483,6 @@ def _decoded_where(text: str) -> object:
 def _check_length(text: str) -> None:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
         raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
-
-
-def _not_json(error: json.JSONDecodeError) -> InvalidQuery:
-    return InvalidQuery(
-        f"where is not JSON at position {error.pos}: {error.msg}. It is a percent-encoded JSON "
-        'object, such as {"state":"California"}.'
-    )
 
 
 def _refuse_constant(constant: str) -> NoReturn:

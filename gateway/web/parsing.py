@@ -23,6 +23,7 @@ import anyio.to_thread
 
 from gateway.table.record import MAX_PROBLEMS
 from gateway.web.fields import MAX_FIELDS, invalid_body
+from gateway.web.json_faults import BODY, explain
 
 MOST_BYTES = 32_768
 """Size of bodies parsed on the event loop; one of many small fields takes about 5 ms."""
@@ -79,9 +80,7 @@ def decode_json(text: str) -> object:
         if end is not None and _after_blanks(text, end) != len(text):
             raise json.JSONDecodeError("Extra data", text, _after_blanks(text, end))
     except json.JSONDecodeError as error:
-        raise invalid_body(
-            f"The body is not JSON at line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from error
+        raise invalid_body(explain(BODY, text, error)) from error
     except RecursionError as error:
         raise invalid_body("The body is nested too deep.") from error
     return value

@@ -20,7 +20,7 @@ from gateway.errors import (
 from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, condition_fields
 from gateway.table.cells import number_in
-from gateway.table.record import Placement, Stored, key_text, place
+from gateway.table.record import Placement, Stored, key_text, place, pointer
 from gateway.table.steps import OutOfSteps, Work, mapped
 from gateway.table.table import FIRST_DATA_ROW, Table, column_at
 from gateway.table.view import ROW_INDEX, View
@@ -224,7 +224,7 @@ class Matching:
         sent = yield from self.planner.new_rows(upsert, table.header)
         placements = sent.placements
         keys = yield from mapped(
-            lambda at: _key(placements[at], columns, upsert.path(at)),
+            lambda at: _key(placements[at], columns, view, upsert.path(at)),
             range(len(placements)),
             lambda _: KEY_STEPS * len(columns),
             MOST_STEPS,
@@ -369,11 +369,15 @@ def _key_columns(upsert: Upsert, view: View) -> list[int]:
     return [column for column in dict.fromkeys(columns) if column is not None]
 
 
-def _key(placement: Placement, columns: Sequence[int], path: str) -> Key:
+def _key(placement: Placement, columns: Sequence[int], view: View, path: str) -> Key:
     values = [placement.cells.get(column) for column in columns]
-    if any(value is None or value == "" for value in values):
-        detail = "A field that 'on_conflict' names is missing or blank."
-        raise InvalidBody(detail, problems=[Problem(path, detail)])
+    missing = [at for at, value in zip(columns, values, strict=True) if value in (None, "")]
+    if missing:
+        detail = "on_conflict names this field, so it needs a value."
+        problems = [Problem(pointer(view.names[at], at=path), detail) for at in missing]
+        raise InvalidBody(
+            f"Nothing was written. First: {problems[0].pointer} - {detail}", problems=problems
+        )
     return tuple(map(_key_part, values))
 
 

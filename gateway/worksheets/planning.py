@@ -334,7 +334,7 @@ def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -
     tag = view.tag(row, displayed)
     if not condition.holds(tag):
         existing = row_record(row, view.select(None), displayed)
-        raise PreconditionFailed(existing, tag=tag)
+        raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
 def told_if_new(written: Written, *, is_new: bool) -> Written:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller, Grants
-from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.gatekeeper import DEFAULT_PER_MINUTE, Gatekeeper
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
@@ -165,3 +165,17 @@ async def test_no_key_is_kept(store: KeyStore) -> None:
     for shown in (repr(keeper), repr(vars(keeper.keys))):
         assert key not in shown
         assert repr(PEPPER) not in shown
+
+
+@pytest.mark.parametrize("text", ["Token {}", "Bearer {}", "Basic {}", '"{}"', "undefined"])
+async def test_text_that_no_key_can_be_is_not_counted(store: KeyStore, text: str) -> None:
+    """Another scheme or a quote is no guess: however often it comes, the limit is not used up."""
+    _, key = await issue(store, WIDE)
+    keeper = gatekeeper(store)
+    for _ in range(3 * DEFAULT_PER_MINUTE):
+        with pytest.raises(InvalidApiKey, match="Bearer KEY") as refusal:
+            await keeper.identify(text.format(key), here)
+        assert key not in refusal.value.message
+
+    with pytest.raises(InvalidApiKey, match="mistyped"):
+        await keeper.identify(mint_key(), here)

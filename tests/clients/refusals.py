@@ -17,11 +17,46 @@ def refused(line: str, client: str, status: int, code: int, message: str, **memb
 REFUSALS: Sequence[Case] = [
     *[
         refused(
+            "another-scheme",
+            value.partition(" ")[0],
+            401,
+            4011,
+            said,
+            headers=(("Authorization", value), USUAL[1]),
+        )
+        for value, said in (
+            (f"Token {KEY}", "Token is not a scheme of this API"),
+            ("Basic dXNlcjpwYXNz", "Basic is not a scheme of this API"),
+            (f'"{KEY}"', "A quote or bracket stands before the key"),
+            ("undefined", "the variable that should hold it is empty"),
+        )
+    ],
+    refused(
+        "rows-in-an-object",
+        "SheetDB",
+        400,
+        104,
+        "Send the list itself",
+        method="POST",
+        target="/v2/sheets/Cities",
+        headers=JSON_HEADERS,
+        body=b'{"data": [{"name": "Austin"}]}',
+    ),
+    *[
+        refused("other-operators", client, 400, 4002, said, target=f"/v2/sheets/Cities?{query}")
+        for client, query, said in (
+            ("without $", 'where={"population":{"gt":1}}', "Did you mean $gt (greater)?"),
+            ("Strapi", 'where={"name":{"$contains":"a"}}', "Did you mean $text ("),
+            ("SQL", "order=population%20desc", "Did you mean order=-population?"),
+        )
+    ],
+    *[
+        refused(
             "write-without-row",
             method,
             405,
             4051,
-            "",
+            "send PATCH with where and an object, or with a JSON list",
             method=method,
             target="/v2/sheets/Cities",
             headers=JSON_HEADERS,
@@ -136,7 +171,7 @@ REFUSALS: Sequence[Case] = [
         "an object made a string",
         400,
         4002,
-        "position",
+        "JSON.stringify",
         target="/v2/sheets/Cities?where=%5Bobject+Object%5D",
     ),
     refused(
@@ -253,6 +288,28 @@ REFUSALS: Sequence[Case] = [
         101,
         "",
         headers=(USUAL[0], ("X-Spreadsheet-Id", "YOUR SPREADSHEET ID")),
+    ),
+    refused(
+        "method-override",
+        "a client behind a proxy",
+        400,
+        4000,
+        "X-HTTP-Method-Override names the method",
+        method="POST",
+        target="/v2/sheets/Cities",
+        headers=(*JSON_HEADERS, ("X-HTTP-Method-Override", "DELETE")),
+        body=b'{"name": "Austin"}',
+    ),
+    refused(
+        "method-override",
+        "a form of a framework",
+        400,
+        4000,
+        "_method in the form names the method",
+        method="POST",
+        target="/v2/sheets/Cities/2",
+        headers=(*USUAL, FORM),
+        body=b"_method=DELETE",
     ),
     refused(
         "not-a-number",

@@ -43,7 +43,7 @@ def _of_the_body(request: Request, answer: Answer) -> Iterator[str]:
 
 
 def _check_success(request: Request, answer: Answer, body: Any) -> None:
-    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
     assert not {"code", "type"} & set(body) or "rowIndex" in body
     if "results" in body:
         assert set(body) <= {"results", "hasNextPage", "total"}

@@ -90,7 +90,7 @@ def refused(answer: Answer) -> tuple[int, int]:
     code: int = body["code"]
 
     assert {name: type(value) for name, value in body.items()} == form
-    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
     assert (body["type"], body["name"]) == ("SheetsonError", NAMES[code])
     assert body["status"] == answer.status_code
     assert body["requestId"] == answer.headers["x-request-id"]

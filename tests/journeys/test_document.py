@@ -149,7 +149,7 @@ def test_pages_may_read_the_document(api: Api) -> None:
         answer = told(api, key, headers={"Origin": "https://app.example.org"})
 
         assert answer.headers["access-control-allow-origin"] == "*"
-        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["content-type"] == "application/json; charset=utf-8"
 
 
 def test_a_key_is_charged_for_the_document(open_gateway: OpenGateway) -> None:

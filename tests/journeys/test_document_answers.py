@@ -165,5 +165,5 @@ def test_errors_may_come_as_problems(api: Api) -> None:
     document = described(api, None)
     answer = api.get("Nowhere", headers={"Accept": "application/problem+json"})
 
-    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["content-type"] == "application/problem+json; charset=utf-8"
     assert [*problems_of(document, "GET", "/v2/sheets/Nowhere", answer)] == []

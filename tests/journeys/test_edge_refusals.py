@@ -31,7 +31,7 @@ def is_contract_error(answer: WireAnswer) -> bool:
         and answer.json["status"] == answer.status
         and answer.json["requestId"] == answer.headers["x-request-id"]
         and {"code", "name", "message", "retryable"} <= answer.json.keys()
-        and answer.headers["content-type"] == "application/json"
+        and answer.headers["content-type"] == "application/json; charset=utf-8"
         and answer.headers["access-control-allow-origin"] == "*"
         and "X-Request-Id" in answer.headers["access-control-expose-headers"]
         and answer.headers["x-content-type-options"] == "nosniff"
@@ -58,7 +58,7 @@ def test_a_refusal_keeps_what_was_understood(shared_api: Api) -> None:
     (answer,) = exchange(shared_api.url, START + lines)
 
     assert (answer.headers["x-request-id"], answer.json["requestId"]) == ("mine", "mine")
-    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["content-type"] == "application/problem+json; charset=utf-8"
     assert answer.json["instance"] == "/v2/sheets/Cities/2#mine"
 
 

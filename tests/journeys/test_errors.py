@@ -107,7 +107,7 @@ def test_an_error_is_a_problem_for_those_who_ask(
 
     problem = answer.json()
     assert answer.status_code == problem["status"] == status
-    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["content-type"] == "application/problem+json; charset=utf-8"
     assert set(problem) == set(plain) | OF_RFC_9457
     assert {**problem, "requestId": plain["requestId"]} == plain | {
         name: problem[name] for name in OF_RFC_9457

@@ -49,7 +49,7 @@ def test_a_created_row_is_answered_201_with_its_row_and_the_fields_sent(filled: 
     answer = filled.post("Cities", json={"name": "Austin", "population": 961855})
 
     assert answer.status_code == 201
-    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
     assert answer.text == '{"rowIndex":12,"name":"Austin","population":"961855"}'
 
 

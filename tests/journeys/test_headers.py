@@ -84,7 +84,7 @@ def test_every_answer_has_the_common_headers(
     assert "server" not in answer.headers
     assert "set-cookie" not in answer.headers
     if answer.content:
-        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["content-type"] == "application/json; charset=utf-8"
         assert status == 200 or refused(answer)[0] == status
 
 

@@ -61,7 +61,7 @@ MEMBERS: Sequence[Case] = [
     (b'{"name": []}', FORM, ["#/name"], "not an object or a list"),
 ]
 NO_OBJECT: Sequence[Case] = [
-    (b"", JSON, ["#"], "not JSON at line 1, column 1"),
+    (b"", JSON, ["#"], "it is empty"),
     (b" \r\n\t ", JSON, ["#"], "not JSON"),
     (b"{", JSON, ["#"], "not JSON at line 1, column 2"),
     (b'{"name": "x"', JSON, ["#"], "not JSON"),
@@ -74,7 +74,6 @@ NO_OBJECT: Sequence[Case] = [
     (b'{"name":"\n"}', JSON, ["#"], "not JSON"),
     (b"\x00" * 100, JSON, ["#"], "not JSON"),
     (b"name=x", JSON, ["#"], "not JSON"),
-    (b'\xef\xbb\xbf{"name":1}', JSON, ["#"], "not JSON"),
     ('{"a":1}'.encode("utf-16"), JSON, ["#"], "not UTF-8 at byte 0"),
     ('{"a":1}'.encode("utf-16-le"), JSON, ["#"], "not JSON"),
     (b'{"a":"\xed\xa0\x80"}', JSON, ["#"], "not UTF-8 at byte 6"),
@@ -93,9 +92,14 @@ NO_OBJECT: Sequence[Case] = [
     (text({"rowIndex": 5}), JSON, ["#"], "no field"),
     (text({"apiKey": "x", "spreadsheetId": "y"}), JSON, ["#"], "no field"),
     *(
-        (body, content_type, ["#"], "must be a JSON object")
+        (body, content_type, ["#"], said)
         for content_type in ("", "text/plain")
-        for body in (b"", b"a=1", b"hello", b"\xff")
+        for body, said in (
+            (b"", "it is empty"),
+            (b"a=1", "it is a form"),
+            (b"hello", "double quotes"),
+            (b"\xff", "not UTF-8 at byte 0"),
+        )
     ),
 ]
 FORMS: Sequence[Case] = [
@@ -109,6 +113,26 @@ FORMS: Sequence[Case] = [
     (b"&".join([b"a=1"] * (MAX_FIELDS + 1)), FORM, ["#"], "more than 1000 fields"),
     (b"a=%ff&" * MAX_FIELDS, FORM, ["#"], "more than 1000 fields"),
 ]
+MULTIPART = b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nx\r\n--b--\r\n'
+MISTAKEN: Sequence[Case] = [
+    (b'{"name":"a\nb"}', JSON, ["#"], "a raw line break. Write it as \\n"),
+    (b'{"name":"a', JSON, ["#"], "no closing quote"),
+    (b"", JSON, ["#"], "it is empty"),
+    (b" \r\n", JSON, ["#"], "only blanks"),
+    (text('{"name":"x"}'), JSON, ["#"], "it is JSON encoded twice. Encode it once"),
+    (text('{"name":"x"}'), "", ["#"], "it is JSON encoded twice. Encode it once"),
+    (b"[object Object]", JSON, ["#"], "Send JSON.stringify of the object"),
+    (b"[object Object]", FORM, ["#"], "Send JSON.stringify of the object"),
+    (MULTIPART, JSON, ["#"], "multipart/form-data, which is not read"),
+    (MULTIPART, FORM, ["#"], "multipart/form-data is not read"),
+    (MULTIPART, "", ["#"], "multipart/form-data, which is not read"),
+    (b"name=x&state=y", JSON, ["#"], "Send it with Content-Type: application/x-www-form-urlenc"),
+    ("{“name”:“x”}".encode(), JSON, ["#"], "a curly quote stands here"),
+    ('{"name":"x"}'.encode("utf-16"), JSON, ["#"], "it is UTF-16. Encode it as UTF-8"),
+    ('{"name":"x"}'.encode("utf-16-le"), JSON, ["#"], "it is UTF-16. Encode it as UTF-8"),
+    ('{"name":"ü"}'.encode("latin-1"), JSON, ["#"], "such as Latin-1, has this byte. Encode"),
+]
+"""Bodies that are meant as JSON, and words about what is wrong with each."""
 REFUSED: Sequence[Case] = [
     *(
         (f'{{"name":"","a/b":{value},"state":""}}'.encode(), JSON, ["#/a~1b"], said)
@@ -116,6 +140,7 @@ REFUSED: Sequence[Case] = [
     ),
     *MEMBERS,
     *NO_OBJECT,
+    *MISTAKEN,
     *FORMS,
 ]
 BLANK_FORM = (
@@ -329,3 +354,58 @@ def test_list_that_is_read(surface: Surface, content_type: str) -> None:
     created = surface.send("POST", "D3", headers=headers, body=b'\n [{"name":"x"}]')
 
     assert created.json() == {"results": [{"rowIndex": 3, "name": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        *((JSON, blanks + b'{"name":"x"}') for blanks in (b"", b"\r\n")),
+        (JSON, b'[{"name":"x"}]'),
+        ("", b'{"name":"x"}'),
+        ("text/plain", b'[{"name":"x"}]'),
+        (FORM, b"name=x"),
+        (FORM, b'{"name":"x"}'),
+    ],
+)
+def test_body_after_a_byte_order_mark(surface: Surface, content_type: str, body: bytes) -> None:
+    """The mark, which Windows programs put before a text, is no part of it."""
+    headers = [("Content-Type", content_type)] if content_type else []
+
+    created = surface.send("POST", "D3", headers=headers, body=b"\xef\xbb\xbf" + body)
+
+    assert created.status_code == 201
+    assert surface.cells()["D3"] == [["name"], ["cell"], ["x"]]
+
+
+def test_list_of_updates_after_a_byte_order_mark(surface: Surface) -> None:
+    """The mark does not hide that the body is a list."""
+    body = b'\xef\xbb\xbf [{"rowIndex":2,"name":"x"}]'
+
+    answer = surface.send("PATCH", "D3", headers=[("Content-Type", JSON)], body=body)
+
+    assert answer.json() == {"results": [{"rowIndex": 2, "name": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "said"),
+    [
+        ({"data": [{"name": "x"}]}, "#/data", "Send the list itself"),
+        ({"cities": [{"name": "x"}]}, "#/cities", "Send the list itself"),
+        ({"values": [["x"]]}, "#/values", "Send the list itself"),
+        ({"rows": [{"name": "x" * 9000}]}, "#/rows", "Send the list itself"),
+        ({"data": {"name": "x"}}, "#/data", "Send the object itself"),
+        ([{"fields": {"name": "x"}}], "#/0/fields", "Send the object itself"),
+        ({"address": {"city": "x"}}, "#/address", ""),
+        ({"name": ["x"]}, "#/name", ""),
+        ({"data": [], "name": "x"}, "#/data", ""),
+    ],
+    ids=range(9),
+)
+def test_rows_inside_an_object(surface: Surface, body: object, place: str, said: str) -> None:
+    """The envelope of another service is refused, with advice to send what is in it."""
+    code, answer = surface.refused("POST", "Cities", body=text(body))
+
+    assert code == (400, 104)
+    assert [each["pointer"] for each in answer.json()["errors"]] == [place]
+    assert said in answer.json()["message"]
+    assert said or "itself" not in answer.json()["message"]

@@ -358,3 +358,51 @@ def test_different_spreadsheet_ids(
 
         assert code == (400, 4001)
         assert "spreadsheet ids" in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("Token {paid}", "Token is not a scheme of this API. Send it as 'Authorization: Bearer"),
+        ("token={paid}", "Token is not a scheme"),
+        ("Basic dXNlcjpwYXNz", "Basic is not a scheme"),
+        ("ApiKey {paid}", "ApiKey is not a scheme"),
+        ("Authorization: Bearer {paid}", "Authorization is not a scheme"),
+        ("Bearer Bearer {paid}", "Bearer stands twice"),
+        ("Bearer: {paid}", "Bearer stands twice, or without a blank behind it"),
+        ("Bearer%20{paid}", "Bearer stands twice, or without a blank behind it"),
+        ('Bearer "{paid}"', "A quote or bracket stands before the key"),
+        ('"{paid}"', "A quote or bracket stands before the key"),
+        ("Bearer \xe2\x80\x9c{paid}\xe2\x80\x9d", "A quote or bracket stands before the key"),
+        ("Bearer <API_KEY>", "A quote or bracket stands before the key"),
+        ("Bearer ${{API_KEY}}", "A quote or bracket stands before the key"),
+        ("Bearer undefined", "the variable that should hold it is empty"),
+    ],
+)
+@BOTH
+def test_text_around_a_key(surface: Surface, value: str, said: str, method: str) -> None:
+    """The error names the scheme or sign, and repeats no part of the key."""
+    sent = with_keys(surface, [("Authorization", value)])
+
+    code, answer = surface.refused(method, "Cities/2", key=None, headers=sent, body=ROW)
+
+    assert code == (401, 4011)
+    assert said in answer.json()["message"]
+    assert "sgw_" not in answer.json()["message"]
+    assert "dXNlc" not in answer.json()["message"]
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_scheme_in_a_place_for_the_key_alone(surface: Surface) -> None:
+    """API-Key and the URL take no scheme, and the error says so."""
+    sent = with_keys(surface, [("API-Key", "Bearer {paid}")])
+    in_url = f"Cities?apiKey=Bearer%20{surface.keys['paid']}"
+
+    answers = [
+        surface.refused("GET", "Cities", key=None, headers=sent),
+        surface.refused("GET", in_url, key=None),
+    ]
+
+    for code, answer in answers:
+        assert code == (401, 4011)
+        assert "or in a place for the key alone" in answer.json()["message"]

@@ -1,12 +1,13 @@
-"""Headers that identify a request: X-Request-Id and Idempotency-Key."""
+"""Headers that identify a request, X-Request-Id and Idempotency-Key, and the type of answers."""
 
 import re
 from collections.abc import Sequence
 
 import pytest
 
+from gateway.web.pages import ASSETS
 from tests.journeys.operations import JSON, WRITES
-from tests.surfaces.stage import Surface
+from tests.surfaces.stage import Headers, Surface
 
 
 @pytest.mark.parametrize("given", ["a", "7f.A_z-9", "r" * 64])
@@ -58,3 +59,25 @@ def test_idempotency_key_of_a_read_is_ignored(surface: Surface) -> None:
     answer = surface.send("GET", "Cities/2", headers=[("Idempotency-Key", "a b")])
 
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "headers"),
+    [
+        *(("GET", target, []) for target in ("Cities", "Cities/2", "/livez", "/readyz", "/")),
+        ("POST", "New", [JSON]),
+        ("PATCH", "Cities/2", [JSON]),
+        ("GET", "Nowhere", []),
+        ("GET", "Nowhere", [("Accept", "application/problem+json")]),
+        ("GET", "/nowhere", []),
+        *(("GET", path, []) for path in ("/openapi.json", "/docs")),
+        *(("GET", f"/docs/{name}", []) for name in ASSETS),
+    ],
+    ids=str,
+)
+def test_encoding_of_text(surface: Surface, method: str, target: str, headers: Headers) -> None:
+    """Every text says that it is UTF-8: some clients assume Latin-1 otherwise."""
+    answer = surface.send(method, target, headers=headers, body=b'{"name":"Z\xc3\xbcrich"}')
+
+    assert answer.headers["content-type"].endswith("; charset=utf-8")
+    assert answer.content.decode("utf-8")

@@ -35,7 +35,7 @@ def query_of(name: str, value: str) -> str:
 
 
 NO_JSON: Mapping[str, str] = {
-    "state=California": "position 0",
+    "state=California": "it is a form",
     "{": "position 1",
     "}": "position 0",
     "{]": "not JSON",
@@ -46,9 +46,12 @@ NO_JSON: Mapping[str, str] = {
     '{"name":"x",}': "not JSON",
     '{"a":1} x': "position 8",
     '"{}"x': "position 4",
-    " ": "position 1",
+    " ": "only blanks",
     '{"\ufeffa":': "not JSON",
-    '\ufeff{"a":1}': "position 0",
+    '{"name":"a\nb"}': "a raw line break. Write it as \\n",
+    '{"name":"a': "no closing quote. Send all of it, percent-encoded: an & is %26",
+    "{“name”:“x”}": "a curly quote stands here",
+    "[object Object]": "Send JSON.stringify of the object",
     "[" * 4097: "longer than|too deep",
     '{"a":' * 800: "not JSON|too deep",
     "[" * 2000 + "]" * 2000: "too deep|JSON object",
@@ -60,6 +63,7 @@ NO_OBJECT: Mapping[str, str] = {
     '[{"name":"x"}]': "where must be a JSON object, not a list",
     '"x"': "where must be a JSON object, not a string",
     '"{}"': "where must be a JSON object, not a string",
+    '"{\\"name\\":\\"x\\"}"': "it is JSON encoded twice. Encode it once",
     "null": "where must be a JSON object, not null",
     "true": "where must be a JSON object, not a boolean",
     "5": "where must be a JSON object, not a number",
@@ -92,6 +96,19 @@ NO_CONDITION: Mapping[str, str] = {
     '{"name":{"$in":"x"}}': "where.name.$in takes a list of values",
     '{"name":{"$in":{}}}': "where.name.$in takes a list of values",
     '{"name":{"$nin":null}}': "where.name.$nin takes a list of values",
+    '{"name":["a"]}': 'not a list. Did you mean {"$in": […]}?',
+    '{"name":{"$ne":["a"]}}': 'not a list. Did you mean {"$nin": […]}?',
+    '{"name":{"gt":1}}': "$not. Did you mean $gt (greater)?",
+    '{"name":{"$contains":"a"}}': "Did you mean $text (has this text somewhere in it",
+    '{"name":{"$startsWith":"a"}}': "Did you mean $text (",
+    '{"name":{"$gTe":1}}': "Did you mean $gte (",
+    '{"name":{"not_in":[1]}}': "Did you mean $nin (",
+    '{"name":{">=":1}}': "Did you mean $gte (",
+    '{"name":{"$between":[1,2]}}': "Did you mean $gte and $lte?",
+    '{"name":{"$isNull":true}}': "Did you mean $exists (",
+    '{"name":{"NOT":{"$eq":1}}}': "Did you mean $not?",
+    '{"or":[{"name":"x"}]}': "where.or takes one value, not a list of objects. Did you mean $or?",
+    '{"$nor":[{"name":"x"}]}': "Did you mean $not?",
     '{"name":{"$in":[1,[2]]}}': "where.name.$in[1] takes one value",
     '{"name":{"$in":[{"$eq":1}]}}': "where.name.$in[0] takes one value",
     '{"name":{"$text":1}}': "where.name.$text takes a string",
@@ -127,6 +144,7 @@ MEANT_OTHERWISE: Mapping[str, str] = {
     "where=%2541": "not JSON at position",
     "where={'a':": "not JSON at position",
     "where={}&where[a]=1": "in two ways",
+    "where[name][]=a&where[name][]=b": "Did you mean $in (equal to one of these)?",
     "keys=a&keys[]=b": "in two ways",
     f"where[a]={'x' * MAX_WHERE_BYTES}": "longer than 4096",
     **{
@@ -220,3 +238,44 @@ def test_parameter_that_is_ignored(surface: Surface, query: str) -> None:
     assert answer.status_code == 200
     assert set(answer.json()) == {"results", "hasNextPage"}
     assert all("rowIndex" in record for record in answer.json()["results"])
+
+
+def test_where_after_a_byte_order_mark(surface: Surface) -> None:
+    """The mark before a `where` is no part of it."""
+    query = query_of("where", '\ufeff{"name":"Chicago"}')
+
+    answer = surface.send("GET", f"Cities?{query}")
+
+    assert [row["name"] for row in answer.json()["results"]] == ["Chicago"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "hint"),
+    [
+        ("order", "population desc", "Did you mean order=-population?"),
+        ("order", "population DESC", "Did you mean order=-population?"),
+        ("order", "-population  desc", "Did you mean order=-population?"),
+        ("order", "state,population asc", "Did you mean order=population?"),
+        ("order", "population:desc", "Did you mean order=-population?"),
+        ("order", "population.desc", "Did you mean order=-population?"),
+        ("order", "rowIndex descending", "Did you mean order=-rowIndex?"),
+        ("order", "population,desc", "For descending order write - before a field."),
+        ("where", '{"$gt":5}', 'Operators stand inside a field, as in {"FIELD":{"$gt":1}}.'),
+        ("order", "nope desc", ""),
+    ],
+)
+def test_suggestion_for_a_field(surface: Surface, parameter: str, value: str, hint: str) -> None:
+    """The message ends with what the client may mean, if that is a field."""
+    code, answer = surface.refused("GET", f"Cities?{query_of(parameter, value)}", reads=1)
+
+    assert code == (400, 4002)
+    assert answer.json()["message"].endswith(f"{FIELDS}.{hint and ' '}{hint}")
+
+
+def test_field_called_as_a_direction(surface: Surface) -> None:
+    """A field that is really named so is found."""
+    surface.sheets.add("Sorted", [["n", "n desc"], ["1", "b"], ["2", "a"]])
+
+    answer = surface.send("GET", "Sorted?order=n%20desc")
+
+    assert [row["n"] for row in answer.json()["results"]] == ["2", "1"]

@@ -103,3 +103,28 @@ def test_a_date_of_reads_is_ignored_by_writes(surface: Surface, write: str) -> N
 
     assert answer.status_code in (200, 201, 204)
     assert surface.calls.writes == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        *((value, "is not a list of tags in quotes") for value in ("{}", "'{}'", '*, "{}"', "")),
+        ('W/"{}"', "or all of them are weak (W/)"),
+        ('"{}x"', "names no tag of the row as it is now"),
+    ],
+)
+@pytest.mark.parametrize(("method", "body"), [("PATCH", b'{"name":"x"}'), ("DELETE", b"")])
+def test_tag_that_is_not_quoted(
+    surface: Surface, method: str, body: bytes, value: str, said: str
+) -> None:
+    """The row is left alone, and the error says that the quotes are missing."""
+    tag = surface.send("GET", "Cities/2", key="staff").headers["etag"].strip('"')
+    headers = [("If-Match", value.format(tag))]
+
+    code, answer = surface.refused(
+        method, "Cities/2", key="staff", headers=headers, body=body, reads=2
+    )
+
+    assert code == (412, 4120)
+    assert said in answer.json()["message"]
+    assert answer.headers["etag"] == f'"{tag}"'

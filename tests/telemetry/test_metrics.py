@@ -105,11 +105,12 @@ def test_an_accept_header_chooses_the_form() -> None:
     """OpenMetrics for who asks for it, else the text form of old."""
     client = TestClient(create_metrics(Tallies()), "http://localhost")
     types = [
-        client.get("/metrics", headers={"Accept": accept}).headers["content-type"].split(";")[0]
+        client.get("/metrics", headers={"Accept": accept}).headers["content-type"].split("; ")
         for accept in ("*/*", "application/openmetrics-text; version=1.0.0")
     ]
 
-    assert types == ["text/plain", "application/openmetrics-text"]
+    assert [each[0] for each in types] == ["text/plain", "application/openmetrics-text"]
+    assert all("charset=utf-8" in each for each in types)
 
 
 def test_every_metric_is_in_the_readme() -> None:

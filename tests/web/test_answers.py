@@ -44,7 +44,7 @@ def test_an_answer_is_json_that_may_not_be_shared() -> None:
     response = record_answer(RECORD, "null", status=201, headers={"Location": "/v2/sheets/x/2"})
 
     assert response.status_code == 201
-    assert response.headers["content-type"] == "application/json"
+    assert response.headers["content-type"] == "application/json; charset=utf-8"
     assert response.headers["cache-control"] == "private, no-cache"
     assert response.headers["location"] == "/v2/sheets/x/2"
     assert '"Zürich"'.encode() in bytes(response.body)

@@ -101,7 +101,7 @@ def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
         "retryable": error.retryable,
     }
     assert response.status_code == error.status
-    assert response.headers["content-type"] == "application/json"
+    assert response.headers["content-type"] == "application/json; charset=utf-8"
 
 
 @by_class
@@ -179,7 +179,7 @@ def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> 
     assert (body["title"], body["detail"]) == (error.name, error.message)
     assert body["instance"] == "/v2/sheets/Cities#req-1"
     assert body["type"] == "SheetsonError"
-    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["content-type"] == "application/problem+json; charset=utf-8"
 
 
 @by_class

@@ -239,7 +239,7 @@ def test_key_fields_are_sixteen_at_most(
 
 def test_problems_of_an_upsert_end_at_a_bound(client: TestClient, rows: FakeRows) -> None:
     """Of 500 rows without a key the first are named."""
-    answer = send(client, ("POST", "Cities?on_conflict=sku", [{"a": 1}] * 500))
+    answer = send(client, ("POST", "Cities?on_conflict=sku", [{"sku": None}] * 500))
 
     assert (answer.status_code, answer.json()["code"], rows.asked) == (400, 104, [])
     assert len(answer.json()["errors"]) == MAX_PROBLEMS

@@ -54,7 +54,7 @@ async def test_an_answer_is_the_bytes_and_how_fresh_they_are() -> None:
 
     assert start["status"] == 200
     assert set(start["headers"]) == FRESHNESS | {
-        (b"content-type", b"application/json"),
+        (b"content-type", b"application/json; charset=utf-8"),
         (b"content-length", b"14"),
     }
     assert body == {"type": "http.response.body", "body": ENCODED.body}

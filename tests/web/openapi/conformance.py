@@ -28,9 +28,10 @@ def problems_of(document: Document, method: str, path: str, answer: Answer) -> I
     if not content:
         yield from ["a body where none is told of"] if answer.content else []
         return
-    media_type = content.get(answer.headers["content-type"])
+    given = answer.headers["content-type"]
+    media_type = content.get(given.removesuffix("; charset=utf-8"))
     if media_type is None:
-        yield f"no content type {answer.headers['content-type']}"
+        yield f"no content type {given}"
         return
     yield from errors_in(document, media_type["schema"], answer.json())
 

@@ -1,0 +1,161 @@
+"""Explanations of texts that are not JSON: what was found, and what to do.
+
+Rules: the first rule that fits explains a text, from the whole of it to the place of the error. An
+explanation quotes marks and words of its own, never the client's text. Only refused texts are
+looked at.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+_LOOKED_AT = 2000
+"""Characters at the start of a text that show its kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a text is for; `place` describes the place of an error."""
+
+    name: str
+    example: str
+    form_help: str
+    cut_help: str
+    place: Callable[[json.JSONDecodeError], str]
+
+
+BODY = Subject(
+    name="The body",
+    example='{"name": "Ann"}',
+    form_help="Send it with Content-Type: application/x-www-form-urlencoded, or send JSON",
+    cut_help="Send all of it, with a backslash before a quote inside a string",
+    place=lambda error: f"line {error.lineno}, column {error.colno}",
+)
+WHERE = Subject(
+    name="where",
+    example='{"state":"California"}',
+    form_help="Send JSON",
+    cut_help="Send all of it, percent-encoded: an & is %26, a # is %23",
+    place=lambda error: f"position {error.pos}",
+)
+
+MULTIPART = re.compile(r"\s*--[^\n]*\n.{0,1000}?content-disposition", re.DOTALL | re.IGNORECASE)
+"""Start of a form of `multipart/form-data`."""
+
+_KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
+    (
+        re.compile(r"\s*\[object [A-Z]"),
+        "it is [object Object], which a script makes of an object without JSON.stringify",
+        "Send JSON.stringify of the object",
+    ),
+    (
+        MULTIPART,
+        "it is multipart/form-data, which is not read",
+        "In a page, send new URLSearchParams(new FormData(form)), or send JSON",
+    ),
+    (re.compile(r"\s*<"), "it is HTML or XML", "Send JSON"),
+    (re.compile(r".?\0", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
+    (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
+)
+"""Kinds of whole texts: pattern of the start, what it is, and what to do."""
+
+_CURLY = "“”„‟«»‘’‚‛"
+_CURLY_END = re.compile(rf"[{_CURLY}]\s*(?:[,:\]}}]|\Z)")
+_SIGNS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(_CURLY, ("a curly quote", 'Write the straight quote "')),
+    **dict.fromkeys("'`", ("another quote", 'Write the double quote "')),
+    **dict.fromkeys("/#", ("a comment", "Leave it out")),
+    ";": ("a semicolon", "Write a comma"),
+    "+": ("a number with +", "Leave out the +"),
+    ".": ("a number without a digit before its point", "Write 0.5 for .5"),
+}
+_WORDS: Mapping[str, str] = {
+    "True": "true",
+    "TRUE": "true",
+    "False": "false",
+    "FALSE": "false",
+    "None": "null",
+    "NULL": "null",
+    "nil": "null",
+    "undefined": "null",
+}
+_BRACKETS = "{}[],:"
+_MISSING: Mapping[str, str] = {
+    "Expecting property name": "a name is missing. Write it in double quotes",
+    "Expecting value": "a value is missing. Write null for none",
+    "Expecting ':'": "a colon is missing. Write it between name and value",
+}
+_BRACKET = "a bracket of the other kind closes here. Write the one that was opened"
+_COMMA = "a comma is missing, or a backslash before a quote inside the string before it"
+_WORD = re.compile(r"[^\W\d]\w*")
+_CONTROLS: Mapping[str, str] = {
+    "\n": "holds a raw line break. Write it as \\n",
+    "\r": "holds a raw line break. Write it as \\r",
+    "\t": "holds a raw tab. Write it as \\t",
+}
+
+
+def explain(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
+    """A sentence on what was found instead of JSON, and one on what to do."""
+    if not text.strip():
+        found = "it holds only blanks" if text else "it is empty"
+        return f"{subject.name} is not JSON: {found}. Send JSON, such as {subject.example}."
+    start = text[:_LOOKED_AT]
+    for pattern, found, mend in _KINDS:
+        if pattern.match(start):
+            mend = mend or subject.form_help
+            return f"{subject.name} is not JSON: {found}. {mend}, such as {subject.example}."
+    return f"{subject.name} is not JSON at {subject.place(error)}: {_fault(subject, text, error)}."
+
+
+def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
+    message, at = error.msg, error.pos
+    sign, before = text[at : at + 1], text[:at].rstrip()[-1:]
+    if message.startswith("Invalid control"):
+        held = _CONTROLS.get(sign) or f"holds a control character. Write it as \\u{ord(sign):04x}"
+        return f"a string {held}"
+    if message.startswith("Unterminated") and _CURLY_END.search(text, at):
+        return 'a string ends with a curly quote. Write the straight quote "'
+    if message.startswith("Unterminated"):
+        return f"the string that begins here has no closing quote. {subject.cut_help}"
+    if message.startswith("Invalid \\"):
+        return "a backslash begins no escape of JSON. Write two for one, as in C:\\\\data"
+    if not text[at:].strip():
+        return f"the text ends before its last bracket. {subject.cut_help}"
+    if message.startswith("Extra data"):
+        return (
+            "another value follows the first. Send several rows as one list, [{…}, {…}]"
+            if sign in "{["
+            else "there is text behind the end. Leave it out"
+        )
+    if message.startswith("Illegal trailing") or (before == "," and sign in "}]"):
+        return "a comma stands before the closing bracket. Leave it out"
+    return _found_here(text, message, at)
+
+
+def _found_here(text: str, message: str, at: int) -> str:
+    """What stands at the place of an error instead of a name, value, colon or comma."""
+    sign = text[at]
+    if sign in _SIGNS:
+        found, mend = _SIGNS[sign]
+        return f"{found} stands here. {mend}"
+    if not sign.isprintable() or sign.isspace():
+        return f"an invisible character, U+{ord(sign):04X}, stands here. Leave it out"
+    word = _WORD.match(text, at)
+    if word is not None and word[0] in _WORDS:
+        return f"{word[0]} stands here. Write {_WORDS[word[0]]}"
+    if sign in _BRACKETS:
+        missing = [word for start, word in _MISSING.items() if message.startswith(start)]
+        return missing[0] if missing else _BRACKET if sign in "}]" else _COMMA
+    if sign.isdigit() and message.startswith("Expecting property name"):
+        return "a digit follows a comma. Write a decimal number with a point, as in 1.5"
+    if message.startswith("Expecting property name"):
+        return 'a name stands here without quotes. Write it in double quotes, as in {"name": 1}'
+    if message.startswith("Expecting value"):
+        return 'a value stands here that needs quotes. Write a text in double quotes, as in "Ann"'
+    if message.startswith("Expecting ':'"):
+        return 'a colon is missing. Write it between name and value, as in {"name": 1}'
+    if sign.isdigit() and text[at - 1] in "0-":
+        return "a number begins with 0. Send it as a string to keep the zeros"
+    return _COMMA

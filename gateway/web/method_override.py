@@ -1,0 +1,69 @@
+"""Method overrides: headers and `_method`, by which clients send one method as another.
+
+Rules: the gateway obeys none of them. One that asks for what the request does anyway is harmless,
+such as PATCH for a POST to a row; any other is refused, because something else than the client
+means would happen.
+"""
+
+import re
+from collections.abc import Mapping
+
+from starlette.types import Scope
+
+from gateway.errors import InvalidRequest
+from gateway.table.quoting import quoted
+from gateway.web.head import Head
+from gateway.web.parameters import METHOD_PARAMETER, decoded
+
+OVERRIDE, METHOD, OTHER_OVERRIDE = (
+    b"x-http-method-override",
+    b"x-http-method",
+    b"x-method-override",
+)
+_HEADERS: Mapping[bytes, str] = {
+    OVERRIDE: "X-HTTP-Method-Override",
+    METHOD: "X-HTTP-Method",
+    OTHER_OVERRIDE: "X-Method-Override",
+}
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+"""Other values of `_method` are values of a field or a parameter of that name."""
+_READS = {"GET", "HEAD"}
+_UPDATES = {"POST", "PUT", "PATCH"}
+"""Methods of one effect on a row."""
+_FORM_FIELD = re.compile(rb"(?:^|&)_method=([^&]*)")
+
+
+def other_method(scope: Scope, head: Head, parameters: bytes) -> str:
+    """Describe another method in the head or in `_method` of the parameters; "" for none."""
+    given = [(name, value) for line, name in _HEADERS.items() for value in head.values(line)]
+    values = decoded(parameters).get(METHOD_PARAMETER, ())
+    given += [(METHOD_PARAMETER, value) for value in values if _is_method(value)]
+    return next(filter(None, (_difference(scope, name, value) for name, value in given)), "")
+
+
+def without_override(scope: Scope, form: bytes) -> bytes:
+    """The form without `_method`. Raises InvalidRequest if it names another method."""
+    values = [each.decode("latin-1") for each in _FORM_FIELD.findall(form)]
+    methods = list(filter(_is_method, values))
+    for method in methods:
+        if difference := _difference(scope, f"{METHOD_PARAMETER} in the form", method):
+            raise InvalidRequest(difference)
+    return _FORM_FIELD.sub(b"", form).removeprefix(b"&") if methods else form
+
+
+def _is_method(text: str) -> bool:
+    return text.strip().upper() in _METHODS
+
+
+def _difference(scope: Scope, place: str, value: str) -> str:
+    own, other = scope["method"], value.strip().upper()
+    if own in _READS:
+        same = _READS
+    else:
+        same = _UPDATES if own in _UPDATES and "row" in scope["path_params"] else {own}
+    if not other or other in same:
+        return ""
+    return (
+        f"{place} names the method {quoted(other)}, but this request is a {own}, and methods are "
+        "not overridden here. Send the request with that method, or leave the override out."
+    )

@@ -1,0 +1,123 @@
+"""Method overrides: refused where their effect would differ from the request's own."""
+
+import pytest
+
+from tests.journeys.operations import JSON, ROW
+from tests.surfaces.stage import Surface
+
+HEADERS = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+DIFFERENT = [
+    *(("GET", "Cities", other) for other in ("POST", "PATCH", "DELETE", "delete")),
+    *(("GET", "Cities/2", other) for other in ("PUT", "DELETE")),
+    *(("POST", "Cities", other) for other in ("GET", "PUT", "PATCH", "DELETE", " patch ", "MERGE")),
+    ("POST", "Cities?on_conflict=name", "PATCH"),
+    *(("POST", "Cities/2", other) for other in ("GET", "DELETE")),
+    *(("PUT", "Cities/2", other) for other in ("GET", "DELETE")),
+    *(("PATCH", 'Cities?where={"name":"Chicago"}', other) for other in ("GET", "POST", "DELETE")),
+]
+SAME = [
+    *(("GET", "Cities", other) for other in ("GET", "get", "HEAD", "")),
+    ("HEAD", "Cities/2", "GET"),
+    ("POST", "Cities", "POST"),
+    *(("POST", "Cities/2", other) for other in ("PATCH", "PUT", "POST", " patch ")),
+    *(("PUT", "Cities/2", other) for other in ("PATCH", "POST")),
+    ("PATCH", 'Cities?where={"name":"Chicago"}', "PATCH"),
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize(("method", "target", "other"), DIFFERENT)
+def test_header_of_another_effect(
+    surface: Surface, method: str, target: str, other: str, header: str
+) -> None:
+    """The request is refused, nothing is written, and the message names the header."""
+    code, answer = surface.refused(method, target, headers=[JSON, (header, other)], body=ROW)
+
+    assert code == (400, 4000)
+    assert header in answer.json()["message"]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize(("method", "target", "other"), SAME)
+def test_header_of_the_same_effect(
+    surface: Surface, method: str, target: str, other: str, header: str
+) -> None:
+    """The request is done as without the header."""
+    answer = surface.send(method, target, headers=[JSON, (header, other)], body=ROW)
+
+    assert answer.status_code == (201 if target == "Cities" and method == "POST" else 200)
+
+
+@pytest.mark.parametrize("is_cached", [False, True], ids=["cold", "warm"])
+def test_override_of_a_read(surface: Surface, is_cached: bool) -> None:
+    """A read is refused, too, whether its key is cached or not."""
+    if is_cached:
+        surface.send("GET", "Cities")
+
+    code, answer = surface.refused("GET", "Cities", headers=[(HEADERS[0], "DELETE")])
+
+    assert code == (400, 4000)
+    assert 'X-HTTP-Method-Override names the method "DELETE"' in answer.json()["message"]
+
+
+@pytest.mark.parametrize("target", ["Cities?_method={}", "Cities?limit=1&_method={}&_method=GET"])
+@pytest.mark.parametrize("other", ["DELETE", "patch", "POST"])
+def test_method_in_the_query_of_a_read(surface: Surface, target: str, other: str) -> None:
+    """`_method` in a query counts like a header."""
+    code, answer = surface.refused("GET", target.format(other))
+
+    assert code == (400, 4000)
+    assert answer.json()["message"].startswith("_method names the method")
+
+
+def test_method_in_the_query_of_a_write(surface: Surface) -> None:
+    """A create with the method of a delete writes nothing; an update as PATCH is done."""
+    code, _ = surface.refused("POST", "Cities?_method=DELETE", headers=[JSON], body=ROW)
+    updated = surface.send("POST", "Cities/2?_method=PATCH", headers=[JSON], body=ROW)
+
+    assert code == (400, 4000)
+    assert updated.status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"_method=DELETE&name=x", b"name=x&_method=delete"])
+@pytest.mark.parametrize("target", ["Cities", "Cities/2"])
+def test_method_in_a_form(surface: Surface, target: str, body: bytes) -> None:
+    """A form with the method of a delete writes nothing."""
+    code, answer = surface.refused("POST", target, headers=[FORM], body=body)
+
+    assert code == (400, 4000)
+    assert answer.json()["message"].startswith("_method in the form names")
+
+
+@pytest.mark.parametrize("body", [b"_method=PATCH&name=x", b"name=x&_method=put", b"name=x"])
+def test_method_of_the_same_effect_in_a_form(surface: Surface, body: bytes) -> None:
+    """`_method` that changes nothing is left out of the fields."""
+    answer = surface.send("POST", "Cities/2", headers=[FORM], body=body)
+
+    assert answer.json() == {"rowIndex": 2, "name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", b'{"_method":"DELETE"}'),
+        (FORM[1], b'{"_method":"DELETE"}'),
+        (FORM[1], b"_method=PayPal"),
+    ],
+    ids=["JSON", "JSON as a form", "another word"],
+)
+def test_field_called_method(surface: Surface, content_type: str, body: bytes) -> None:
+    """In JSON, and with another word than a method, `_method` is a field as any other."""
+    surface.sheets.add("Payments", [["_method"], ["cash"]])
+
+    answer = surface.send("POST", "Payments", headers=[("Content-Type", content_type)], body=body)
+
+    assert answer.status_code == 201
+
+
+def test_override_without_a_key(surface: Surface) -> None:
+    """The key is asked for first."""
+    code, _ = surface.refused("GET", "Cities", key=None, headers=[(HEADERS[0], "DELETE")])
+
+    assert code == (401, 4010)

@@ -1,0 +1,123 @@
+"""Sentences about texts that are not JSON, for bodies and for `where`."""
+
+import json
+import time
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.web.json_faults import BODY, WHERE, explain
+
+FAULTS: Mapping[str, str] = {
+    "": 'The body is not JSON: it is empty. Send JSON, such as {"name": "Ann"}.',
+    " \r\n\t": 'The body is not JSON: it holds only blanks. Send JSON, such as {"name": "Ann"}.',
+    "[object Object]": "[object Object], which a script makes of an object without JSON.stringify",
+    "[object FormData]": "Send JSON.stringify of the object",
+    "--b\r\nContent-Disposition: form-data; name=x\r\n\r\ny\r\n--b--\r\n": "multipart/form-data",
+    "name=x&state=y": "it is a form, such as name=Ann. Send it with Content-Type: application/x-",
+    "<p>": "it is HTML or XML. Send JSON",
+    '{\0"\0a\0"\0:\0001\0}\0': "it is UTF-16. Encode it as UTF-8",
+    '{"a":"x\ny"}': "line 1, column 8: a string holds a raw line break. Write it as \\n.",
+    '{"a":"x\ry"}': "raw line break. Write it as \\r.",
+    '{"a":"x\ty"}': "a raw tab. Write it as \\t.",
+    '{"a":"\x1b"}': "a control character. Write it as \\u001b.",
+    '{"a":"x': "the string that begins here has no closing quote. Send all of it",
+    '{"a":"x”}': "a string ends with a curly quote",
+    '{"a":"x” }': "a string ends with a curly quote",
+    '{"a":"a “word” is': "no closing quote",
+    '{"a":"C:\\data"}': "a backslash begins no escape of JSON. Write two",
+    '{"a":"\\u12"}': "a backslash begins no escape",
+    "{“name”:“x”}": 'line 1, column 2: a curly quote stands here. Write the straight quote ".',
+    '{"name":‘x’}': "a curly quote stands here",
+    "{'name':1}": 'another quote stands here. Write the double quote ".',
+    '{"name":`x`}': "another quote stands here",
+    '{"a":1,}': "a comma stands before the closing bracket. Leave it out.",
+    "[1,]": "a comma stands before the closing bracket",
+    '{"a":1': "the text ends before its last bracket",
+    "{": "the text ends before its last bracket",
+    '{"a":1}\n{"a":2}': "another value follows the first. Send several rows as one list",
+    '{"a":1}}': "there is text behind the end. Leave it out.",
+    '{"a":1 /* b */}': "a comment stands here. Leave it out.",
+    '{"a":1;"b":2}': "a semicolon stands here. Write a comma.",
+    '{"a":True}': "True stands here. Write true.",
+    '{"a":None}': "None stands here. Write null.",
+    '{"a":undefined}': "undefined stands here. Write null.",
+    '{"a":Ann}': "a value stands here that needs quotes",
+    "{name:1}": "a name stands here without quotes",
+    '{"a":}': "a value is missing. Write null for none.",
+    "{,}": "a name is missing",
+    '{"a"}': "a colon is missing",
+    '{"a" 1}': "a colon is missing",
+    '{"a":1,5}': "a digit follows a comma. Write a decimal number with a point",
+    '{"a":007}': "a number begins with 0. Send it as a string",
+    '{"a":+5}': "a number with + stands here. Leave out the +.",
+    '{"a":.5}': "a number without a digit before its point stands here. Write 0.5 for .5.",
+    '{"a":"x"y"}': "a comma is missing, or a backslash before a quote inside the string",
+    '{"a":1 "b":2}': "a comma is missing",
+    '[{"a":1}': "the text ends before its last bracket",
+    '{"a":[1}': "a bracket of the other kind",
+    '{\xa0"a":1}': "an invisible character, U+00A0, stands here. Leave it out.",
+    '{\u200b"a":1}': "an invisible character, U+200B, stands here",
+}
+
+
+def fault_of(text: str) -> json.JSONDecodeError:
+    with pytest.raises(json.JSONDecodeError) as caught:
+        json.JSONDecoder().decode(text)
+    return caught.value
+
+
+@pytest.mark.parametrize(("text", "said"), FAULTS.items(), ids=map(repr, FAULTS))
+def test_fault_of_a_body(text: str, said: str) -> None:
+    """The message says what was found, where, and what to do."""
+    message = explain(BODY, text, fault_of(text))
+
+    assert said in message
+    assert message.startswith("The body is not JSON")
+    assert message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a":"x', "where is not JSON at position 5: the string that begins here has no closing"),
+        ('{"a":"x', "percent-encoded: an & is %26"),
+        (
+            "state=Texas",
+            'it is a form, such as name=Ann. Send JSON, such as {"state":"California"}',
+        ),
+        ("{“a”:1}", "position 1: a curly quote"),
+        ("[object Object]", "Send JSON.stringify of the object"),
+    ],
+)
+def test_fault_of_where(text: str, said: str) -> None:
+    """The same with the position, and an example of `where`."""
+    assert said in explain(WHERE, text, fault_of(text))
+
+
+@given(text=st.text(st.sampled_from(" \n\t[]{},:\"0123.-+eE\\utrfalsn\x00é“'=<#"), max_size=12))
+def test_every_fault_has_two_sentences(text: str) -> None:
+    """Whatever the text, the message says what was found and ends as a sentence."""
+    try:
+        json.JSONDecoder().decode(text)
+    except json.JSONDecodeError as error:
+        message = explain(BODY, text, error)
+
+        assert message.startswith("The body is not JSON")
+        assert message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "text", ["--" * 500_000, " " * 1_000_000, "x" * 1_000_000, '{"a":"' + "x" * 1_000_000]
+)
+def test_long_texts_are_explained_at_once(text: str) -> None:
+    """A mebibyte of anything takes no longer than its start."""
+    error = fault_of(text)
+    began = time.perf_counter()
+    message = explain(BODY, text, error)
+    seconds = time.perf_counter() - began
+
+    assert len(message) < 300
+    assert seconds < 0.1

@@ -13,7 +13,8 @@ from starlette.types import Scope
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
-from gateway.web.parameters import METHOD_PARAMETER, decoded
+from gateway.web.operations import METHOD_PARAMETER
+from gateway.web.parameters import decoded
 
 OVERRIDE, METHOD, OTHER_OVERRIDE = (
     b"x-http-method-override",

@@ -15,7 +15,6 @@ from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 from tests.clock import ManualClock
 from tests.request_events import during
 
-
 NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 
 

@@ -73,6 +73,7 @@ def test_the_readings_of_the_page_are_those_of_the_code() -> None:
         lenient.WHERE_QUOTES,
         lenient.WORKSHEET_TWICE,
         lenient.WORKSHEET_PLUS,
+        lenient.WORKSHEET_NFC,
         lenient.JSON_AS_TEXT,
     }
 

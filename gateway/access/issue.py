@@ -11,6 +11,7 @@ from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.texts import composed
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 
 ID_PREFIX = "key_"
@@ -127,8 +128,10 @@ def _column_problems(request: KeyRequest) -> Iterator[str]:
     if columns.writable and request.read_only:
         yield "--writable-column: a key that is --read-only writes none"
     if columns.readable is not None:
-        for name in sorted((columns.writable or frozenset()) - columns.readable):
-            yield f"--writable-column: {name!r} is not among --column; what is written is seen"
+        seen = {*map(composed, columns.readable)}
+        for name in sorted(columns.writable or ()):
+            if composed(name) not in seen:
+                yield f"--writable-column: {name!r} is not among --column; what is written is seen"
 
 
 def _origin_problems(origins: frozenset[str]) -> Iterator[str]:

@@ -17,7 +17,16 @@ from math import inf
 import msgspec
 
 from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
-from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
+from gateway.query.query import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Condition,
+    Negation,
+    Query,
+    SortTerm,
+    condition_fields,
+)
 from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
 from gateway.query.suggestions import field_like
 from gateway.table.gaps import NO_GAPS, Gaps
@@ -192,15 +201,36 @@ def columns_of(query: Query, view: View) -> Mapping[str, int]:
 
     Raises UnknownField for a field that the view lacks.
     """
+    where = () if query.where is None else condition_fields(query.where)
+    order = [term.field for term in sort_terms(query, view)]
     columns: dict[str, int] = {}
-    for parameter, name in query.fields():
-        if name != ROW_INDEX:
-            column = view.find(name)
-            if column is None:
-                hint = field_like(parameter, name, view.has)
-                raise view.unknown_field(parameter, [name], hint=hint)
-            columns[name] = column
+    for parameter, names in (("where", where), ("order", order)):
+        for name in names:
+            if name != ROW_INDEX:
+                column = view.find(name)
+                if column is None:
+                    hint = field_like(parameter, name, view.has)
+                    raise view.unknown_field(parameter, [name], hint=hint)
+                columns[name] = column
     return columns
+
+
+def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
+    """The terms of `order`, each field once. A text that is a field's name means that field."""
+    if query.whole_order is not None:
+        whole = _as_field(query.whole_order, view)
+        if view.find(whole.field) is not None:
+            return [whole]
+    terms: dict[str, SortTerm] = {}
+    for term in query.order:
+        meant = _as_field(term, view)
+        terms.setdefault(meant.field, meant)  # a second term of a field would have no effect
+    return [*terms.values()]
+
+
+def _as_field(term: SortTerm, view: View) -> SortTerm:
+    name = f"-{term.field}"
+    return SortTerm(name) if term.descending and view.find(name) is not None else term
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -221,7 +251,8 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
         row_set = yield from _matching(query.where, field, rows)
         if row_set.least == rows.groups:
             row_set = None
-    terms = (yield from _terms(table, query, columns)) if query.order else (Term(rows),)
+    order = sort_terms(query, view)
+    terms = (yield from _terms(table, order, columns)) if order else (Term(rows),)
     found = yield from find_page(row_set, Ordering(terms, table.gaps), request)
     return Page(table.rows_at(found.places), found.has_next, found.total)
 
@@ -261,15 +292,17 @@ def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[Row
     return join(sets, rows)
 
 
-def _terms(table: Table, query: Query, columns: Mapping[str, int]) -> Work[tuple[Term, ...]]:
-    """The sort terms; the last is the row number, so that no two rows are equal."""
+def _terms(
+    table: Table, order: Sequence[SortTerm], columns: Mapping[str, int]
+) -> Work[tuple[Term, ...]]:
+    """The terms to sort by; no rows are equal in `rowIndex`, so it is the last."""
     terms: list[Term] = []
-    for term in query.order:
+    for term in order:
         if term.field == ROW_INDEX:
             terms.append(Term(table.rows, descending=term.descending))
             break
-        order = yield from table.index(columns[term.field]).order()
-        terms.append(Term(order.ranked, order.empties, term.descending, order.find))
+        column = yield from table.index(columns[term.field]).order()
+        terms.append(Term(column.ranked, column.empties, term.descending, column.find))
     return tuple(terms)
 
 

@@ -1,11 +1,12 @@
 """A parsed list request: condition tree, sort terms, page, field names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 
 import msgspec
 
 from gateway.table.cells import number_in, plain_notation, serial_in
+from gateway.table.texts import composed
 from gateway.table.view import Selection
 
 DEFAULT_LIMIT = 24
@@ -17,6 +18,7 @@ class Operand(msgspec.Struct, frozen=True):
     """A value to compare cells with, parsed once into all forms that can equal it."""
 
     value: Scalar
+    """A text is in NFC, as the texts of cells are."""
     number: float | int | None = None
     """The number that it is, or that its text represents."""
     double: float | None = None
@@ -69,6 +71,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     where: Condition | None = None
     order: tuple[SortTerm, ...] = ()
+    whole_order: SortTerm | None = None
+    """The text that the terms were split from, as one term; if it names a field, it is meant."""
     skip: int = 0
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
@@ -81,14 +85,6 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         """True if the answer needs the typed rendering."""
         return self.where is not None or bool(self.order)
 
-    def fields(self) -> Iterator[tuple[str, str]]:
-        """Parameter and name of every field that must exist."""
-        if self.where is not None:
-            for name in condition_fields(self.where):
-                yield "where", name
-        for term in self.order:
-            yield "order", term.field
-
 
 def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
     unique = dict.fromkeys(
@@ -99,6 +95,7 @@ def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
 
 def make_operand(value: Scalar) -> Operand:
     if isinstance(value, str):
+        value = composed(value)
         number = number_in(value)
         if number is None:
             return Operand(value, serial=serial_in(value))

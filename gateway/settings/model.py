@@ -242,6 +242,15 @@ class ApiSettings(Section):
     """Unknown fields: "reject" answers 400, "ignore" drops them and names them in a header."""
     max_query_steps: Count = 50_000_000
     """Maximum number of steps of a query, about 50 ns each; a query that needs more gets 400."""
+    docs_url: str = ""
+    """URL of a site of docs/, linked from /docs; "" for none."""
+
+    @field_validator("docs_url")
+    @classmethod
+    def _check_docs_url(cls, url: str) -> str:
+        if url and not url.startswith(("https://", "http://")):
+            raise ValueError("must be a URL that begins with https:// or http://")
+        return url
 
 
 class AccessSettings(Section):

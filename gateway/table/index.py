@@ -2,7 +2,7 @@
 
 Rules: a structure depends on the two renderings of one column only; it is complete before it is
 used and never changes. `order` is the sort order of the API. Comparisons use the runs: numbers with
-text that is a number, displayed texts by code point, date cells by their serial dates.
+text that is a number, displayed texts in NFC by code point, date cells by their serial dates.
 """
 
 import sys
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from gateway.table.cells import is_date_text, number_in
 from gateway.table.folded import FoldedTexts
@@ -28,6 +28,7 @@ from gateway.table.steps import (
     shared,
     text_blocks,
 )
+from gateway.table.texts import ComposedTexts, as_texts, composed_texts
 
 Cell = TypeVar("Cell")
 
@@ -158,12 +159,9 @@ class ColumnIndex:
 
     @shared
     def texts(self) -> Work[Sequence[str]]:
-        """The displayed text of each cell."""
-        for start in range(0, len(self.displayed), BLOCK):
-            yield BLOCK // 4
-            if set(map(type, self.displayed[start : start + BLOCK])) != {str}:
-                return _as_long((yield from _as_texts(self.displayed)), self.size, "")
-        return _as_long(cast(Sequence[str], self.displayed), self.size, "")
+        """The displayed text of each cell, in NFC."""
+        texts = yield from as_texts(self.displayed)
+        return (yield from composed_texts(_as_long(texts, self.size, "")))
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
@@ -358,15 +356,6 @@ def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
     return (*cells[:size], *[blank] * (size - len(cells)))
 
 
-def _as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
-    texts: list[str] = []
-    for start in range(0, len(cells), BLOCK):
-        yield BLOCK
-        piece = cells[start : start + BLOCK]
-        texts += [cell if isinstance(cell, str) else "" for cell in piece]
-    return tuple(texts)
-
-
 def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
     """All numbers as floats, which sort faster than two types; unchanged if that is inexact."""
     doubles = list(keys)
@@ -428,6 +417,6 @@ def _size(container: Any) -> int:
     own_bytes = 0
     if isinstance(container, tuple) and container and isinstance(container[0], float):
         own_bytes = _NUMBER_BYTES * len(container)
-    elif isinstance(container, FoldedTexts):
+    elif isinstance(container, FoldedTexts | ComposedTexts):
         own_bytes = container.byte_count
     return sys.getsizeof(container) + own_bytes

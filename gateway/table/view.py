@@ -6,6 +6,7 @@ made of it distinguishes them. Only the tag of a row is over hidden cells too, s
 holds for one record. It is keyed: the holder learns that a row changed, not what.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ import msgspec
 from gateway.errors import InvalidQuery, UnknownField
 from gateway.table.quoting import quoted
 from gateway.table.tag import keyed_row_tag, row_tag
+from gateway.table.texts import composed
 
 ROW_INDEX = "rowIndex"
 """The field that every record has; a column of that name is not part of a record."""
@@ -33,14 +35,14 @@ class ColumnGrant:
 
     def withholds(self, name: str) -> bool:
         """True if the key may see a field but not write it, whatever the header is."""
-        return bool(self.withheld) and name.strip() in self.withheld
+        return bool(self.withheld) and _form(name) in self.withheld
 
     @cached_property
     def withheld(self) -> frozenset[str]:
-        """Visible fields that may not be written, trimmed: names may differ in blanks only."""
+        """Forms of visible fields that may not be written, also not by another spelling."""
         if self.readable is None or self.writable is None:
             return frozenset()
-        return frozenset(map(str.strip, self.readable)) - frozenset(map(str.strip, self.writable))
+        return frozenset(map(_form, self.readable)) - frozenset(map(_form, self.writable))
 
 
 ALL_COLUMNS = ColumnGrant()
@@ -51,6 +53,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     names: tuple[str, ...]
     checked: tuple[str, ...] = ()
+    whole: str = ""
+    """The text that the names were split from; if it is the name of a field, only that is meant."""
 
 
 def letters(name: str) -> str:
@@ -76,9 +80,22 @@ class View:
     """Secret of row tags, if anything is hidden."""
 
     def find(self, name: str) -> int | None:
-        """The column of a name that a client sent, exactly or without blanks around it."""
+        """The column of a name that a client sent, exactly or without blanks around it.
+
+        Without such a column, the only one whose name is the same in NFC.
+        """
         column = self.columns.get(name)
-        return self.trimmed.get(name.strip()) if column is None else column
+        if column is None:
+            column = self.trimmed.get(name.strip())
+        if column is None and not name.isascii():
+            column = self._by_form.get(_form(name))
+        return column
+
+    @cached_property
+    def _by_form(self) -> Mapping[str, int]:
+        """The column of each form that one name alone has."""
+        forms = Counter(map(_form, self.columns))
+        return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
 
     def has(self, name: str) -> bool:
         """True for a field, `rowIndex` too."""
@@ -128,16 +145,15 @@ class View:
         """Name and column of the selected fields (None: all), in sheet order."""
         if keys is None:
             return list(self.columns.items())
-        unknown = [name for name in keys.checked if not self._has(name)]
-        if not unknown and not any(map(self._has, keys.names)):
+        if keys.whole and (column := self.find(keys.whole)) is not None:
+            return [(self.names[column], column)]
+        unknown = [name for name in keys.checked if not self.has(name)]
+        if not unknown and not any(map(self.has, keys.names)):
             unknown = [*keys.names]
         if unknown:
             raise self.unknown_field("keys", unknown)
         wanted = {self.find(name) for name in keys.names}
         return [(name, column) for name, column in self.columns.items() if column in wanted]
-
-    def _has(self, name: str) -> bool:
-        return name == ROW_INDEX or self.find(name) is not None
 
     def listing(self) -> str:
         """At most 50 field names for a message, long ones cut; "" if the view has none."""
@@ -151,3 +167,8 @@ class View:
         if self.is_whole:
             return row_tag(self.header_cells, displayed)
         return keyed_row_tag(self.tag_key, self.columns, row, self.header_cells, displayed)
+
+
+def _form(name: str) -> str:
+    """The name without blanks around it, in NFC."""
+    return composed(name.strip())

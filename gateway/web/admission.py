@@ -210,12 +210,11 @@ def _authorised(
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, operation=operation), ""
     except NotGranted:
-        for reading, other in other_titles(title):
-            if other in (caller.grants.worksheets or ()):
-                target = authorise(
-                    caller, spreadsheet=spreadsheet, worksheet=other, operation=operation
-                )
-                return target, reading
+        for reading, other in other_titles(title, caller.grants.worksheets or ()):
+            target = authorise(
+                caller, spreadsheet=spreadsheet, worksheet=other, operation=operation
+            )
+            return target, reading
         raise
 
 

@@ -14,6 +14,8 @@ from starlette.requests import Request
 from gateway.errors import InvalidQuery, Problem
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_text, pointer
+from gateway.table.texts import composed
+from gateway.table.view import Selection
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_parsed
 from gateway.web.fields import unstorable
@@ -43,17 +45,18 @@ class UpsertBody:
 
 async def read_upsert(request: Request[State], key_id: str, text: bytes) -> UpsertBody:
     """The checked rows of a body; `text` are the parameters. Raises InvalidQuery, InvalidBody."""
-    names = conflict_names(text)
-    return await read_parsed(request, key_id, partial(_parse_upsert, names))
+    return await read_parsed(request, key_id, partial(_parse_upsert, conflict_names(text)))
 
 
-def conflict_names(text: bytes) -> tuple[str, ...]:
+def conflict_names(text: bytes) -> Selection:
     """The distinct names of `on_conflict`: comma-separated, a JSON array, or with brackets."""
     asking = asking_of(decoded(text))
+    whole = ""
     if ON_CONFLICT in asking.bracketed:
         names: Sequence[str] = bracketed_names(asking, ON_CONFLICT)
     else:
-        names = split_names(single_text(asking, ON_CONFLICT) or "")
+        whole = single_text(asking, ON_CONFLICT) or ""
+        names = split_names(whole)
     for reading in asking.readings:
         note_reading(reading)
     distinct = {name.strip(): name for name in reversed(names)}
@@ -65,10 +68,10 @@ def conflict_names(text: bytes) -> tuple[str, ...]:
             f"{ON_CONFLICT} {what}. It takes the fields that tell rows apart, comma-separated: "
             f"{ON_CONFLICT}=sku."
         )
-    return tuple(reversed(distinct.values()))
+    return Selection(tuple(reversed(distinct.values())), whole=whole)
 
 
-def _parse_upsert(names: Sequence[str], body: bytes, content_type: str) -> UpsertBody:
+def _parse_upsert(names: Selection, body: bytes, content_type: str) -> UpsertBody:
     parsed = parse_rows(body, content_type)
     keys = _keys_in(parsed.rows[0], names)
     find = _finder(parsed.rows[0])
@@ -83,11 +86,16 @@ def _check_count(names: Collection[str]) -> None:
         raise InvalidQuery(f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields.")
 
 
-def _keys_in(fields: Fields, names: Sequence[str]) -> tuple[str, ...]:
-    """The names, decoded once more if only so they are fields of a row: each row has them."""
+def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
+    """The names, as they are fields of a row, for each row has them.
+
+    The whole text if it is one field, or names decoded once more if they are fields only so.
+    """
     find = _finder(fields)
+    if names.whole and find(names.whole) is not None:
+        return (names.whole,)
     keys: dict[str, None] = {}
-    for name in names:
+    for name in names.names:
         again = split_names(decoded_again(name)) if is_escaped(name) else ()
         if again and find(name) is None and all(find(each) for each in again):
             note_reading(twice(ON_CONFLICT))
@@ -106,7 +114,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
         at = pointer(str(number)) if body.is_array else pointer()
         find = _finder(fields)
         found = [find(key) for key in keys]
-        values = ["" if name is None else key_text(fields[name]) for name in found]
+        values = ["" if name is None else composed(key_text(fields[name])) for name in found]
         missing = [key for key, value in zip(keys, values, strict=True) if not value]
         problems += [
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
@@ -121,7 +129,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
 
 
 def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
-    """Finds the name of a field, exactly or without blanks around it."""
+    """Finds the name of a field: exactly, without blanks around it, or the only one in NFC."""
     trimmed: dict[str, str] = {}
 
     def find(key: str) -> str | None:
@@ -130,6 +138,11 @@ def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
         if not trimmed:
             for name in fields:
                 trimmed.setdefault(name.strip(), name)
-        return trimmed.get(key.strip())
+        plain = key.strip()
+        if plain in trimmed or plain.isascii():
+            return trimmed.get(plain)
+        form = composed(plain)
+        alike = [name for name in fields if composed(name.strip()) == form]
+        return alike[0] if len(alike) == 1 else None
 
     return find

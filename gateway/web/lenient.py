@@ -10,13 +10,14 @@ Rules
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal, get_args
 from urllib.parse import unquote, unquote_to_bytes
 
 from gateway.errors import InvalidQuery
 from gateway.query.operators import FLAG, OPERATORS
 from gateway.query.where import COMBINATORS, LIST_OPERATORS
+from gateway.table.texts import composed
 
 Twice = Literal["where", "order", "keys", "on_conflict"]
 """Parameters whose values may be percent-encoded twice."""
@@ -26,6 +27,7 @@ QUERY_IN_NAME = "query-in-name"
 WHERE_QUOTES = "where-quotes"
 WORKSHEET_TWICE = "worksheet-twice"
 WORKSHEET_PLUS = "worksheet-plus"
+WORKSHEET_NFC = "worksheet-nfc"
 JSON_AS_TEXT = "json-as-text"
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -69,17 +71,27 @@ def json_of(text: str) -> str:
     return _QUOTED_OR_WORD.sub(_as_json, text)
 
 
-def other_titles(title: str) -> Iterator[tuple[str, str]]:
-    """Other titles that a worksheet's name may mean, each with the name of its reading."""
+def other_titles(title: str, titles: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Those of the titles that a worksheet's name may mean, each with the name of its reading."""
     if "%" in title and is_escaped(title):
         try:
             once_more = unquote_to_bytes(title).decode("utf-8")
         except UnicodeDecodeError:
             once_more = "\0"
-        if "\0" not in once_more:
+        if once_more in titles:
             yield WORKSHEET_TWICE, once_more
-    if "+" in title:
-        yield WORKSHEET_PLUS, title.replace("+", " ")
+    if "+" in title and (plain := title.replace("+", " ")) in titles:
+        yield WORKSHEET_PLUS, plain
+    if not title.isascii():
+        form = composed(title)
+        alike = [each for each in titles if composed(each) == form]
+        if len(alike) == 1:
+            yield WORKSHEET_NFC, alike[0]
+
+
+def may_have_alias(title: str) -> bool:
+    """True if a worksheet's name may mean another title."""
+    return "%" in title or "+" in title or not title.isascii()
 
 
 def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> object:

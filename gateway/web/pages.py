@@ -6,6 +6,7 @@ the gateway under any host or path.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from string import Template
@@ -58,6 +59,10 @@ _VERSION = opaque_tag("".join(asset.tag for asset in ASSETS.values()).encode()).
 
 _HOME = Template((_STATIC / "home.html").read_text("utf-8"))
 _DOCS = Template((_STATIC / "docs.html").read_text("utf-8"))
+_GUIDES = (
+    "The reference (<code>docs/reference/api.md</code>) and the guides in the gateway's repository "
+    "explain"
+)
 
 
 def _page(template: Template, caching: str, **words: str) -> Asset:
@@ -65,10 +70,11 @@ def _page(template: Template, caching: str, **words: str) -> Asset:
     return make_asset(content, ".html", {"Cache-Control": caching, **_SAFE})
 
 
-_DOCS_PAGES: Mapping[bool, Asset] = {
-    ends_in_slash: _page(_DOCS, "no-cache", root="../" if ends_in_slash else "./")
-    for ends_in_slash in (False, True)
-}
+@lru_cache(2)
+def _docs_page(root: str, docs_url: str) -> Asset:
+    link = f'<a href="{escape(docs_url)}">reference and guides</a>'
+    guides = f"The {link} explain" if docs_url else _GUIDES
+    return _page(_DOCS, "no-cache", root=root, guides=guides)
 
 
 async def home(request: Request[State]) -> ASGIApp:
@@ -89,7 +95,8 @@ async def home(request: Request[State]) -> ASGIApp:
 
 async def docs(request: Request[State]) -> ASGIApp:
     """The documentation; a slash at the end of the path would change the base of its links."""
-    return _DOCS_PAGES[request.scope["raw_path"].endswith(b"/")]
+    root = "../" if request.scope["raw_path"].endswith(b"/") else "./"
+    return _docs_page(root, request.state["api"].docs_url)
 
 
 async def docs_file(request: Request[State]) -> ASGIApp:

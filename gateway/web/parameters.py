@@ -234,9 +234,12 @@ def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` above the plan's maximum is reduced to it."""
     limit = parse_count(asking, "limit")
+    where = parse_filter(asking)
+    order, whole_order = _order(asking)
     return Query(
-        where=parse_filter(asking),
-        order=_order(asking),
+        where=where,
+        order=order,
+        whole_order=whole_order,
         skip=parse_count(asking, "skip") or 0,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
         keys=parse_keys(asking),
@@ -256,14 +259,14 @@ def parse_keys(asking: Asking) -> Selection | None:
     if text is None:
         return None
     names = split_names(text)
+    whole = "" if names == (text,) else text
     if not is_escaped(text):
-        return Selection(names)
+        return Selection(names, whole=whole)
     if asking.again.keys:
         asking.note(twice("keys"))
     meant = [each for name in names for each in _meant(name, asking.again.keys)]
-    return Selection(
-        tuple(meant), checked=tuple(filter(is_escaped, set(names) - asking.again.keys))
-    )
+    checked = tuple(filter(is_escaped, set(names) - asking.again.keys))
+    return Selection(tuple(meant), checked, whole)
 
 
 def parse_no_cache(parameters: Parameters) -> bool:
@@ -352,18 +355,21 @@ def _folded(text: str) -> str:
     return text.strip().lower()
 
 
-def _order(asking: Asking) -> tuple[SortTerm, ...]:
+def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
+    """The terms of `order`, and its text as one term if it has several names."""
+    whole = None
     if "order" in asking.bracketed:
-        listed = bracketed_names(asking, "order")
+        listed: Sequence[str] = bracketed_names(asking, "order")
+    elif (text := single_text(asking, "order")) is None:
+        listed = ()
     else:
-        text = single_text(asking, "order")
-        listed = [] if text is None else text.split(",")
-    terms: dict[str, SortTerm] = {}
-    for term in map(_sort_term, listed):
-        terms.setdefault(term.field, term)  # a second term of a field would have no effect
-    if len(terms) > MAX_ORDER_FIELDS:
+        names = listed_names(text)
+        listed = text.split(",") if names is None else names
+        whole = None if len(listed) == 1 and names is None else _sort_term(text)
+    terms = dict.fromkeys(map(_sort_term, listed))
+    if len({term.field for term in terms}) > MAX_ORDER_FIELDS:
         raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
-    return tuple(terms.values())
+    return tuple(terms), whole
 
 
 def _sort_term(term: str) -> SortTerm:
@@ -371,7 +377,8 @@ def _sort_term(term: str) -> SortTerm:
     field = stripped.removeprefix("-")
     if not field:
         raise InvalidQuery(
-            "order holds a term without a field name; it is FIELD or -FIELD, comma-separated."
+            "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, or "
+            "a JSON array of them."
         )
     return SortTerm(field, descending=stripped.startswith("-"))
 
@@ -382,14 +389,20 @@ def _meant(name: str, again: frozenset[str]) -> Sequence[str]:
 
 def split_names(text: str) -> tuple[str, ...]:
     """Names, comma-separated or as a JSON array."""
-    if text.startswith("["):
-        try:
-            names = json.loads(text)
-        except (ValueError, RecursionError):
-            names = None
-        if isinstance(names, list) and all(isinstance(name, str) for name in names):
-            return tuple(names)
-    return tuple(name for name in text.split(",") if name.strip())
+    names = listed_names(text)
+    return tuple(name for name in text.split(",") if name.strip()) if names is None else names
+
+
+def listed_names(text: str) -> tuple[str, ...] | None:
+    """The names of a JSON array of strings; None for any other text."""
+    if not text.startswith("["):
+        return None
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return tuple(names) if is_list else None
 
 
 def parse_filter(asking: Asking) -> Condition | None:

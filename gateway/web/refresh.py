@@ -9,7 +9,7 @@ from starlette.responses import Response
 from gateway.access.caller import may_refresh
 from gateway.access.rates import FRESH_PRICE
 from gateway.web.answers import json_answer
-from gateway.web.rows import update_row
+from gateway.web.rows import Attempt, update_row
 from gateway.web.state import State
 
 REFRESH = "refresh"
@@ -27,5 +27,6 @@ async def refresh(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "refresh")
     await admitted.lease.raise_to(FRESH_PRICE)
-    state["rows"].report_change(admitted.target)
+    attempt = Attempt(state["title_aliases"], admitted.target, None)
+    state["rows"].report_change(attempt.target)
     return json_answer({"status": "accepted"}, status=202)

@@ -2,7 +2,7 @@
 
 Rules
 - Another title of a worksheet is tried if it was in the list that lacked the plain name, and if the
-  key may know it. So it costs no additional call.
+  key may know it. So it costs no additional call. All writes go to the queue of the real title.
 - An error names only worksheets that the caller may know.
 - The result is remembered, because finding out that a worksheet is missing costs two reads: for
   reads `REMEMBERED_SECONDS`, for writes as long as a header is fresh. Keys with access to other
@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
-from itertools import islice
 from typing import NamedTuple
 
 from cachetools import TTLCache
@@ -76,11 +75,11 @@ class TitleAliases:
 
     def learn(self, target: Target, error: WorksheetNotFound) -> TitleAlias | None:
         """Find the alias of a missing name among the titles of the error."""
-        for reading, title in other_titles(target.worksheet.title):
-            if title in error.titles and target.access.may_hear_of(title):
-                alias = TitleAlias(reading, title, self._timer())
-                self._known[_place(target)] = alias
-                return alias
+        titles = target.access.visible(error.titles)
+        for reading, title in other_titles(target.worksheet.title, titles):
+            alias = TitleAlias(reading, title, self._timer())
+            self._known[_place(target)] = alias
+            return alias
         return None
 
     def forget(self, target: Target) -> None:
@@ -101,26 +100,18 @@ def _hint(target: Target, titles: Sequence[str]) -> str:
 
     The spreadsheet may have more, so the text does not claim to be complete.
     """
-    access = target.access
-    heard_of = list(islice(filter(access.may_hear_of, titles), MAX_LISTED + 1))
-    if len(heard_of) <= MAX_LISTED:
-        words, names = "It has", heard_of
+    visible = target.access.visible(titles)
+    if len(visible) <= MAX_LISTED:
+        words, names = "It has", visible
     else:
-        near = near_titles(target.worksheet.title, tuple(titles), access.titles)
-        words, names = "Near names:", list(near)
+        words, names = "Near names:", near_titles(target.worksheet.title, tuple(visible))
     return f" {words} {', '.join(map(quoted, names))}." if names else ""
 
 
 @lru_cache(_KEPT)  # many requests may ask for the same title at once
-def near_titles(
-    title: str, titles: tuple[str, ...], visible: frozenset[str] | None
-) -> Sequence[str]:
-    """The most similar of the visible titles, ignoring case; None means all are visible.
-
-    Hidden titles have no influence.
-    """
-    heard_of = [each for each in titles if visible is None or each in visible]
-    matchers = {each: _matcher(title, each) for each in heard_of[:MAX_COMPARED]}
+def near_titles(title: str, visible: tuple[str, ...]) -> Sequence[str]:
+    """The most similar of the visible titles, ignoring case."""
+    matchers = {each: _matcher(title, each) for each in visible[:MAX_COMPARED]}
     likely = nlargest(_MAX_WEIGHED, matchers, key=lambda each: matchers[each].quick_ratio())
     near = {each: matchers[each].ratio() for each in likely}
     return [each for each in nlargest(MAX_NAMED, near, key=near.__getitem__) if near[each] >= _LIKE]

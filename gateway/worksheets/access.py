@@ -4,10 +4,13 @@ Rules: applied where input is read and output is made. Cached rows and batches d
 """
 
 import hmac
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
+from gateway.table.texts import composed
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.worksheets.worksheet_id import WorksheetId
 
@@ -23,8 +26,16 @@ class Access:
     titles: frozenset[str] | None = None
     columns: ColumnGrant = ALL_COLUMNS
 
-    def may_hear_of(self, title: str) -> bool:
-        return self.titles is None or title in self.titles
+    def visible(self, titles: Sequence[str]) -> Sequence[str]:
+        """Those of all titles of a spreadsheet that the caller may know."""
+        if self.titles is None:
+            return titles
+        forms = Counter(map(composed, titles))
+        return [
+            title
+            for title in titles
+            if is_granted(title, self.titles, is_only=forms[composed(title)] == 1)
+        ]
 
     def to(self, worksheet: WorksheetId) -> "Access":
         """The access with the key of row tags in this worksheet.
@@ -41,6 +52,16 @@ class Access:
 
 
 FULL_ACCESS = Access()
+
+
+def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> bool:
+    """True if a worksheet is among the granted titles, of which None means all.
+
+    The only one with its name in NFC (`is_only`) is also granted by another spelling of the name.
+    """
+    if granted is None or title in granted:
+        return True
+    return is_only and composed(title) in map(composed, granted)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Rules
 """
 
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -27,6 +28,7 @@ from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
+from gateway.table.texts import composed
 from gateway.worksheets.answers import Answers, Encoded, Freshness, Served
 from gateway.worksheets.single_flight import SingleFlight
 
@@ -67,6 +69,8 @@ class Listed:
 
     title: str
     header: Header
+    is_only: bool = True
+    """True if no other title of the spreadsheet is the same in NFC."""
 
 
 Describe = Callable[[Sequence[Listed]], Encoded]
@@ -174,15 +178,17 @@ class Catalogue:
 async def read_headers(
     sheets: Sheets, spreadsheet: str, titles: Sequence[str]
 ) -> AsyncIterator[Listed]:
-    """The headers of these worksheets, of the first ones if there are too many.
+    """The headers of all worksheets of a spreadsheet, of the first ones if there are too many.
 
     1 read for each `URL_BYTES` of titles, at most `MOST_CALLS`.
     """
+    forms = Counter(map(composed, titles))
     for some in _in_calls(titles):
         ranges = [a1.header_range(title) for title in some]
         found = await sheets.read_ranges(spreadsheet, ranges)
         for title, values in zip(some, found, strict=True):
-            yield Listed(title=title, header=_header(values))
+            is_only = forms[composed(title)] == 1
+            yield Listed(title=title, header=_header(values), is_only=is_only)
 
 
 def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:

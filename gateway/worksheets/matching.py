@@ -23,6 +23,7 @@ from gateway.table.cells import number_in
 from gateway.table.record import Placement, Stored, key_text, place, pointer
 from gateway.table.steps import OutOfSteps, Work, mapped
 from gateway.table.table import FIRST_DATA_ROW, Table, column_at
+from gateway.table.texts import as_texts, composed, composed_texts
 from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.planning import (
@@ -53,7 +54,7 @@ from gateway.worksheets.writes import (
 )
 
 Key = tuple[str | float, ...]
-"""The values of an upsert's key fields: numbers, and the texts of everything else."""
+"""The values of an upsert's key fields: numbers, and the texts of everything else in NFC."""
 
 STEPS_PER_ROW = 4
 """Steps for one cell of a key, in one pattern."""
@@ -333,7 +334,10 @@ def _matched(
     steps_of_row = sum(NUMBER_STEPS if is_number else 1 for is_number in numeric)
     steps_of_row += STEPS_PER_ROW * len(columns) * len(patterns)
     found: dict[int, list[int]] = {}
-    cells = [column_at(table.displayed, column) for column in columns]
+    cells: list[Sequence[str]] = []
+    for column in columns:
+        texts = yield from as_texts(column_at(table.displayed, column))
+        cells.append((yield from composed_texts(texts)))
     size = max(1, MOST_STEPS // steps_of_row)
     for start in range(FIRST_DATA_ROW - 1, table.last_row, size):
         block = range(start, min(start + size, table.last_row))
@@ -357,8 +361,8 @@ def _matched(
     return found
 
 
-def _number(text: object) -> float | None:
-    value = number_in(text) if isinstance(text, str) else None
+def _number(text: str) -> float | None:
+    value = number_in(text)
     return None if value is None else float(value)
 
 
@@ -383,12 +387,12 @@ def _key(placement: Placement, columns: Sequence[int], view: View, path: str) ->
 
 
 def _texts_of_key(placement: Placement, columns: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    return tuple(sorted((at, key_text(placement.cells[at])) for at in columns))
+    return tuple(sorted((at, composed(key_text(placement.cells[at]))) for at in columns))
 
 
 def _key_part(value: Stored) -> str | float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else key_text(value)  # type: ignore[arg-type]
+    return float(value) if is_number else composed(key_text(value))  # type: ignore[arg-type]
 
 
 def _too_large(reason: str) -> WriteTooLarge:

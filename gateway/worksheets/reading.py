@@ -27,6 +27,7 @@ from gateway.errors import (
     QuotaSpent,
     SheetTooLarge,
     TemporarilyUnavailable,
+    UnknownField,
     UpstreamAuth,
     UpstreamError,
     UpstreamTimeout,
@@ -35,7 +36,7 @@ from gateway.google.call_context import current_call_context, in_call_context
 from gateway.query.evaluate import columns_of
 from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
-from gateway.table.view import ROW_INDEX, ColumnGrant
+from gateway.table.view import ColumnGrant
 from gateway.worksheets.answers import Freshness
 from gateway.worksheets.demand import Demand
 from gateway.worksheets.single_flight import SingleFlight
@@ -275,8 +276,11 @@ def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> b
     extent = worksheet.header.fresh()
     if extent is None:
         return False
-    view = extent.header.seen_with(columns)
-    return all(name == ROW_INDEX or view.find(name) is not None for _, name in query.fields())
+    try:
+        columns_of(query, extent.header.seen_with(columns))
+    except UnknownField:
+        return False
+    return True
 
 
 class AdaptiveTtl:

@@ -60,6 +60,10 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         pytest.param({"columns": ColumnGrant(frozenset({"name"}))}, id="columns"),
         pytest.param({"columns": ColumnGrant(None, frozenset({"name"}))}, id="written columns"),
         pytest.param({"read_only": True, "columns": ColumnGrant(frozenset({"a"}))}, id="both"),
+        pytest.param(
+            {"columns": ColumnGrant(frozenset({"\u00e4"}), frozenset({"a\u0308"}))},
+            id="a written column in another spelling",
+        ),
         pytest.param({"may_delete": True}, id="delete"),
     ],
 )

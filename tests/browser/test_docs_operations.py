@@ -6,6 +6,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from gateway.commands.demo import Demo
+from gateway.query.operators import ALIASES, OPERATORS
 from tests.browser.documentation import give_key, listing, message, unfold
 
 
@@ -24,11 +25,37 @@ def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None
     expect(answer).not_to_contain_text("Houston")
 
 
+def test_the_operators_of_a_search_are_shown(shared_page: Page, demo: Demo) -> None:
+    """Beside the field of `where` stand all operators, each with its meaning."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    unfold(listing(shared_page))
+    table = listing(shared_page).locator(".parameters .renderedMarkdown table")
+    shown = [row.inner_text().split("\t") for row in table.locator("tbody tr").all()]
+
+    assert {operator: meaning for operator, meaning in shown if operator in OPERATORS} == {
+        name: operator.description for name, operator in OPERATORS.items()
+    }
+    assert {operator for operator, _ in shown} - {*OPERATORS, *ALIASES} == {"$not", "$and, $or"}
+
+
+def test_updates_of_a_row_are_one_operation(shared_page: Page, demo: Demo) -> None:
+    """PATCH stands for POST and PUT, as its description says."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    update = shared_page.locator(".opblock", has_text="Update a row of Cities")
+    expect(update).to_have_count(1)
+    expect(shared_page.locator(".opblock-put")).to_have_count(0)
+    unfold(update)
+
+    expect(update).to_contain_text("POST, PUT and PATCH do the same.")
+
+
 def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo: Demo) -> None:
     """Pressing the button without editing the example overwrites no cell."""
     give_key(shared_page, demo.paid_key)
     expect(message(shared_page)).to_contain_text("Cities")
-    update = shared_page.locator(".opblock-put").first
+    update = shared_page.locator(".opblock-patch", has_text="Update a row").first
     unfold(update)
     expect(update.locator("textarea")).to_have_value("{}")
     update.get_by_placeholder("rowIndex").fill("3")
@@ -79,7 +106,7 @@ def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
         409: ["102 NoHeaderRow"],
         504: ["5040 UpstreamTimeout"],
     }
-    assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 3000
+    assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 3500
 
 
 def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:

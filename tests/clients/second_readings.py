@@ -169,6 +169,10 @@ _TWICE = [
         answer={"rowIndex": 2, "amount": "7"},
         changes={"My Sheet!2.2": 7},
     ),
+    listing("worksheet-nfc", "a keyboard", "", ["decomposed"], "Gr%C3%B6%C3%9Fe"),
+    plainly("worksheet-nfc", "the name of the tab", "", ["decomposed"], "Gro%CC%88%C3%9Fe"),
+    plainly("worksheet-nfc", "one of two names that look alike", "", ["composed"], "M%C3%BCll"),
+    plainly("worksheet-nfc", "the other one", "", ["twin"], "Mu%CC%88ll"),
 ]
 
 _GRANTED = [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,11 +48,11 @@ class Field:
 
     def line_of(self, answer: RawAnswer) -> dict[str, Any]:
         """The log's line of an answered request; it may come a moment after the answer."""
-        marked = f'"id":"{answer.headers["x-request-id"]}"'
+        marked = re.compile(f'"id": ?"{answer.headers["x-request-id"]}".*"reading"')
         found: list[str] = []
 
         def is_found() -> bool:
-            found[:] = [line for line in self.log.getvalue().splitlines() if marked in line]
+            found[:] = [line for line in self.log.getvalue().splitlines() if marked.search(line)]
             return bool(found)
 
         assert until(is_found)

@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cmp_to_key
 from typing import Any
+from unicodedata import normalize
 
 from tests.query.sheet import SheetCell
 
@@ -45,8 +46,14 @@ def ordered_rows(
 
 
 def with_number(row: Row, number: int) -> Row:
-    """The row with its `rowIndex`."""
-    return {**row, "rowIndex": SheetCell(str(number), number)}
+    """The row with its `rowIndex`, and its texts in NFC."""
+    cells = {name: SheetCell(nfc(cell.text), cell.value) for name, cell in row.items()}
+    return {**cells, "rowIndex": SheetCell(str(number), number)}
+
+
+def nfc(value: Any) -> Any:
+    """A text in NFC, any other value as it is."""
+    return normalize("NFC", value) if isinstance(value, str) else value
 
 
 def meets(row: Row, where: Mapping[str, Any]) -> bool:
@@ -67,7 +74,7 @@ def member_meets(row: Row, name: str, value: Any) -> bool:
 
 def cell_meets(cell: SheetCell, operators: Mapping[str, Any]) -> bool:
     """Several operators are AND."""
-    return all(operator_meets(cell, name, value) for name, value in operators.items())
+    return all(operator_meets(cell, name, nfc(value)) for name, value in operators.items())
 
 
 def operator_meets(cell: SheetCell, operator: str, value: Any) -> bool:
@@ -85,8 +92,8 @@ def operator_meets(cell: SheetCell, operator: str, value: Any) -> bool:
         "$eq": lambda: equal(cell, value),
         "$ne": lambda: not equal(cell, value),
         "$neq": lambda: not equal(cell, value),
-        "$in": lambda: any(equal(cell, part) for part in value),
-        "$nin": lambda: not any(equal(cell, part) for part in value),
+        "$in": lambda: any(equal(cell, nfc(part)) for part in value),
+        "$nin": lambda: not any(equal(cell, nfc(part)) for part in value),
         "$text": lambda: value.casefold() in cell.text.casefold(),
         "$exists": lambda: (kind(cell) != "empty") == value,
         "$not": lambda: not cell_meets(cell, value),

@@ -86,6 +86,11 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             '[api]\nempty_cell = "nil"', "api.empty_cell: must be 'null', '' or 'omit'", id="choice"
         ),
         pytest.param(
+            '[api]\ndocs_url = "docs.example.org"',
+            "api.docs_url: must be a URL that begins with https:// or http://",
+            id="no URL",
+        ),
+        pytest.param(
             '[google]\ncredentials = ""',
             "google.credentials: may not be blank; leave it out for the default",
             id="blank path",

@@ -1,6 +1,8 @@
 """Reports of changes: who may make them, and what they have read anew."""
 
 from collections.abc import Iterator
+from unicodedata import normalize
+from urllib.parse import quote
 
 import pytest
 
@@ -88,3 +90,17 @@ def test_other_methods_know_no_refresh(surface: Surface, method: str) -> None:
     body = b"" if method == "GET" else b"{}"
     answer = surface.send(method, "Cities/refresh", key="script", body=body)
     assert answer.status_code in (400, 404, 405)
+
+
+def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> None:
+    """It reaches the worksheet that was just read by the same name."""
+    title = quote(normalize("NFD", "Städte 🏙"))
+    cities = next(each for each in surface.sheets.worksheets if each.title == "Städte 🏙")
+    before = name(surface, title)
+    cities.type(2, "Reno")
+    kept = name(surface, title)
+
+    answer = surface.send("POST", f"{title}/refresh", key="script")
+
+    assert answer.status_code == 202
+    assert (kept, name(surface, title)) == (before, "Reno")

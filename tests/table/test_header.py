@@ -5,6 +5,8 @@ import pytest
 from gateway.table.header import parse_header
 from gateway.table.view import Selection
 
+NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
+
 
 def test_names_are_kept_as_written_in_sheet_order() -> None:
     """A record's fields are the headers, exactly and in their order."""
@@ -76,6 +78,26 @@ def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
     assert parse_header([" a ", "a"]).whole.find("a") == 1
 
 
+@pytest.mark.parametrize(
+    ("headers", "name", "column"),
+    [
+        pytest.param(["n", NFC], NFD, 1, id="decomposed name"),
+        pytest.param(["n", NFD], NFC, 1, id="decomposed header"),
+        pytest.param([f" {NFD} "], f"{NFC} ", 0, id="blanks around both"),
+        pytest.param([NFC, NFD], NFD, 1, id="exact before NFC"),
+        pytest.param([f" {NFC}", NFD], NFC, 0, id="trimmed before NFC"),
+        pytest.param(["\u1ed9", "o\u0323\u0302"], "\u00f4\u0323", None, id="two alike"),
+        pytest.param([NFC], NFD.lower(), None, id="case matters"),
+        pytest.param(["Grosse"], NFC, None, id="another letter"),
+    ],
+)
+def test_the_only_name_that_is_the_same_in_nfc_is_found(
+    headers: list[str], name: str, column: int | None
+) -> None:
+    """Letters with marks may be written in several ways; exact names come first."""
+    assert parse_header(headers).whole.find(name) == column
+
+
 def test_selection_is_in_sheet_order_and_passes_over_strangers() -> None:
     """Wanted names come once, in the order of the sheet."""
     header = parse_header(["name", "state", " population "])
@@ -91,6 +113,25 @@ def test_no_selection_is_every_field() -> None:
 
     assert header.whole.select(None) == [("name", 0), ("state", 1)]
     assert header.whole.select(Selection(())) == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "selected"),
+    [
+        pytest.param(["City, State", "n"], ["City, State"], id="one field"),
+        pytest.param(["City", "n", "State"], ["City", "State"], id="two fields"),
+        pytest.param(["City", "State", "City, State"], ["City, State"], id="all three"),
+        pytest.param(["City"], ["City"], id="one of two"),
+        pytest.param(["n"], [], id="none"),
+    ],
+)
+def test_a_selection_whose_text_is_a_field_is_that_field(
+    headers: list[str], selected: list[str]
+) -> None:
+    """The comma is part of the name then."""
+    selection = Selection(("City", " State"), whole="City, State")
+
+    assert [name for name, _ in parse_header(headers).whole.select(selection)] == selected
 
 
 def test_the_listing_for_messages_is_bounded() -> None:

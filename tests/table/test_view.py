@@ -14,6 +14,7 @@ from gateway.table.tag import row_tag
 from gateway.table.view import ALL_COLUMNS, ColumnGrant, Selection, View
 from tests.query.sheet import evaluate_with, make_sheet, text_cell
 
+NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 HEADER = parse_header(["name", " salary", "salary", "", "state ", "name", "rowIndex"])
 ROW = ["Ann", "hidden", "100", "beside", "MA", "again", "9"]
 
@@ -49,6 +50,43 @@ def test_a_view_has_the_granted_columns_alone(
     """A granted name is looked up as that of a field; what else there is is not in the view."""
     assert dict(view(granted).columns) == columns
     assert view(granted).select(None) == list(columns.items())
+
+
+@pytest.mark.parametrize(
+    ("headers", "granted", "seen"),
+    [
+        pytest.param([NFC, "n"], [NFD], [NFC], id="decomposed grant"),
+        pytest.param([NFD, "n"], [NFC], [NFD], id="decomposed header"),
+        pytest.param([NFC, NFD], [NFC], [NFC], id="both are there, the composed one is granted"),
+        pytest.param([NFC, NFD], [NFD], [NFD], id="both are there, the other one is granted"),
+        pytest.param(["\u1ed9", "o\u0323\u0302"], ["\u00f4\u0323"], [], id="two alike"),
+    ],
+)
+def test_a_grant_in_another_spelling_is_for_the_only_such_column(
+    headers: list[str], granted: list[str], seen: list[str]
+) -> None:
+    """With the exact name, or with two such columns, it is for no other than that."""
+    found = view(granted, granted, header=parse_header(headers))
+
+    assert [*found.columns] == seen
+    assert [headers[column] for column in found.writable or ()] == seen
+    assert [headers[at] for at in map(found.find, [NFC, NFD]) if at is not None] == 2 * seen
+
+
+def test_a_hidden_column_does_not_make_a_name_ambiguous() -> None:
+    """It is like a missing one: the name means the visible column."""
+    headers = ["\u1ed9", "o\u0323\u0302"]
+
+    assert view(headers[:1], header=parse_header(headers)).find("\u00f4\u0323") == 0
+
+
+def test_a_field_that_may_not_be_written_is_withheld_in_each_spelling() -> None:
+    """A write is refused before the header is read; one that may be written is not."""
+    grant = ColumnGrant(frozenset({NFC, "n"}), frozenset({"n"}))
+    same = ColumnGrant(frozenset({NFC, "n"}), frozenset({NFD}))
+
+    assert [grant.withholds(name) for name in (NFC, NFD, f" {NFD}", "n")] == [True] * 3 + [False]
+    assert [same.withholds(name) for name in (NFC, NFD, "n")] == [False, False, True]
 
 
 def test_who_may_do_everything_has_the_whole_header() -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,6 +54,12 @@ def store() -> FakeStore:
 
 @pytest.fixture
 def client(store: FakeStore) -> Iterator[TestClient]:
+    with opened_client(store, ApiSettings()) as opened:
+        yield opened
+
+
+@contextmanager
+def opened_client(store: FakeStore, api: ApiSettings) -> Iterator[TestClient]:
     """The routes and middleware of the gateway with a key store, and nothing that asks Google."""
 
     @asynccontextmanager
@@ -62,7 +68,7 @@ def client(store: FakeStore) -> Iterator[TestClient]:
             "ready": store.ping,
             "outlasts_outage": lambda: store.is_outlasted,
             "refused_accounts": lambda: store.refused_accounts,
-            "api": ApiSettings(),
+            "api": api,
             "server": ServerSettings(),
         }
         yield cast(State, state)
@@ -182,6 +188,20 @@ def test_the_documentation_is_asked_for_each_time(client: TestClient, path: str)
 
     assert page.headers["cache-control"] == "no-cache"
     assert again.status_code == 304
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/"])
+def test_the_documentation_links_the_guides_of_the_operator(store: FakeStore, path: str) -> None:
+    """Without a site of them, it names their place."""
+    url = 'https://docs.example.org/a?b=1&c="'
+    with opened_client(store, ApiSettings(docs_url=url)) as client:
+        linked = client.get(path).text
+    with opened_client(store, ApiSettings()) as client:
+        named = client.get(path).text
+
+    assert url in Links(linked).urls
+    assert "docs/reference/api.md" not in linked
+    assert "docs/reference/api.md" in named
 
 
 @pytest.mark.parametrize("path", PAGES)

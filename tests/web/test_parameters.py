@@ -6,7 +6,9 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from gateway.errors import InvalidQuery
+from gateway.query.evaluate import sort_terms
 from gateway.query.query import Comparison, Query, SortTerm, make_operand
+from gateway.table.header import parse_header
 from gateway.table.view import Selection
 from gateway.web.parameters import (
     LONGEST_KEPT_TEXT,
@@ -22,6 +24,7 @@ from gateway.web.parameters import (
     row_asked,
 )
 
+A_DOWN = SortTerm("a", descending=True)
 STATE = '{"state":"California"}'
 QUOTED = "{'state':'California'}"
 
@@ -93,8 +96,12 @@ def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> No
     """Names that no header has are not decided here."""
     asking = asking_of(decoded(urlencode({"keys": value}).encode()))
 
-    assert parse_keys(asking) == Selection(keys)
-    assert parse_query(asking, max_limit=100).keys == Selection(keys)
+    found = parse_keys(asking)
+
+    assert found is not None
+    assert found.names == keys
+    assert found.whole == ("" if keys == (value,) else value)
+    assert parse_query(asking, max_limit=100).keys == found
 
 
 @pytest.mark.parametrize(
@@ -108,6 +115,9 @@ def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> No
         pytest.param("--x", [("-x", True)], id="header that begins with a minus"),
         pytest.param("a-b", [("a-b", False)], id="minus inside"),
         pytest.param("- name", [(" name", True)], id="blank after the minus"),
+        pytest.param('["City, State", "-b"]', [("City, State", False), ("b", True)], id="JSON"),
+        pytest.param("[]", [], id="empty JSON array"),
+        pytest.param("[1]", [("[1]", False)], id="no array of names"),
     ],
 )
 def test_order_is_names_with_an_optional_minus(value: str, order: list[tuple[str, bool]]) -> None:
@@ -117,10 +127,56 @@ def test_order_is_names_with_an_optional_minus(value: str, order: list[tuple[str
 
 
 def test_a_field_sorts_once() -> None:
-    """Only the first term of a field has anything to sort; the others cost nothing."""
-    order = query_of(f"order={','.join(['a', '-b', 'a', '-a'] * 200)}").order
+    """A repeated term is dropped, and of `a` and `-a` only the first sorts."""
+    query = query_of(f"order={','.join(['a', '-b', 'a', '-a'] * 200)}")
 
-    assert order == (SortTerm("a"), SortTerm("b", descending=True))
+    assert query.order == (SortTerm("a"), SortTerm("b", descending=True), A_DOWN)
+    assert sort_terms(query, parse_header(["a", "b"]).whole) == [*query.order[:2]]
+
+
+@pytest.mark.parametrize(
+    ("value", "fields", "order"),
+    [
+        pytest.param("City, State", ["City, State"], [("City, State", False)], id="a comma"),
+        pytest.param("-City, State", ["City, State"], [("City, State", True)], id="descending"),
+        pytest.param(
+            "City, State", ["City", "State"], [("City", False), ("State", False)], id="two fields"
+        ),
+        pytest.param(
+            "City, State",
+            ["City", "State", "City, State"],
+            [("City, State", False)],
+            id="two fields and one with a comma",
+        ),
+        pytest.param(
+            '["City, State", "-Zip"]',
+            ["City", "City, State", "Zip"],
+            [("City, State", False), ("Zip", True)],
+            id="JSON array",
+        ),
+        pytest.param('["a"]', ['["a"]', "a"], [('["a"]', False)], id="a field like an array"),
+        pytest.param("-delta", ["delta"], [("delta", True)], id="a minus"),
+        pytest.param("-delta", ["delta", "-delta"], [("-delta", False)], id="a field with a minus"),
+        pytest.param("- delta", ["delta", "-delta"], [(" delta", True)], id="a blank between"),
+        pytest.param("--delta", ["delta", "-delta"], [("-delta", True)], id="two minuses"),
+        pytest.param(
+            "-delta,delta",
+            ["delta", "-delta"],
+            [("-delta", False), ("delta", False)],
+            id="with and without a minus",
+        ),
+        pytest.param("-rowIndex", ["delta"], [("rowIndex", True)], id="rowIndex"),
+    ],
+)
+def test_a_text_that_is_a_fields_name_orders_by_it(
+    value: str, fields: list[str], order: list[tuple[str, bool]]
+) -> None:
+    """A comma or a minus belongs to the name if the worksheet has such a field."""
+    query = query_of(urlencode({"order": value}))
+
+    terms = sort_terms(query, parse_header(fields).whole)
+
+    assert [(term.field, term.descending) for term in terms] == order
 
 
 def test_order_names_few_fields() -> None:
@@ -184,14 +240,14 @@ def test_names_decoded_once_more_are_split_then() -> None:
 
     query = parse_query(asking, max_limit=100)
 
-    assert query.keys == Selection(("x%20y", "a", "b c"), checked=("x%20y",))
+    assert query.keys == Selection(("x%20y", "a", "b c"), ("x%20y",), "x%20y,a%2Cb%20c")
     assert query.order == (SortTerm("a", descending=True), SortTerm("b"))
     assert asking.readings == ["order-twice", "keys-twice"]
 
 
 def test_keys_with_a_second_reading_are_checked() -> None:
     """Otherwise unknown keys would be ignored."""
-    assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), checked=("a%2Cb",))
+    assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), ("a%2Cb",), "a%2Cb,c")
     assert query_of("keys=100%25").keys == Selection(("100%",))
 
 
@@ -268,7 +324,7 @@ def test_other_values_of_no_cache_are_passed_over(text: str, no_cache: bool) -> 
 def test_a_row_is_asked_for_by_its_keys() -> None:
     asked = row_asked(b"keys=a,b")
 
-    assert asked == RowAsked(keys=Selection(("a", "b")), no_cache=False)
+    assert asked == RowAsked(keys=Selection(("a", "b"), whole="a,b"), no_cache=False)
     assert row_asked(b"") == RowAsked(keys=None, no_cache=False)
 
 

@@ -15,6 +15,8 @@ from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 from tests.clock import ManualClock
 from tests.request_events import during
 
+NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
+
 
 def target(title: str, visible: frozenset[str] | None = None) -> Target:
     return Target(WorksheetId("s", title), Access(titles=visible))
@@ -92,6 +94,8 @@ async def write(title_aliases: TitleAliases, target: Target, workbook: Workbook)
         (["a b"], "a%20b", ["a%20b", "a b"]),
         (["a b"], "a+b", ["a+b", "a b"]),
         (["a%20b c"], "a%20b+c", ["a%20b+c", "a%20b c"]),
+        ([NFD], NFC, [NFC, NFD]),
+        ([NFD, NFC], NFC, [NFC]),
     ],
 )
 async def test_the_plain_name_comes_first(
@@ -122,6 +126,29 @@ async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
         with pytest.raises(WorksheetNotFound):
             await use(title_aliases, target("a%20b", frozenset({"a%20b"})), workbook)
     assert workbook.tried == ["a%20b", "a b", "a%20b", "a%20b"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "granted", "found"),
+    [
+        pytest.param([NFD], NFC, NFD, id="the only one"),
+        pytest.param([NFC, NFD], NFC, NFC, id="both"),
+        pytest.param(["o\u0323\u0302", "\u1ed9"], "\u00f4\u0323", None, id="two others"),
+        pytest.param([NFD.lower()], NFC, None, id="another case"),
+    ],
+)
+async def test_a_granted_title_in_another_spelling_is_the_only_such_worksheet(
+    titles: list[str], granted: str, found: str | None
+) -> None:
+    """With the exact name, or with two that look alike, a key reaches no other worksheet."""
+    workbook, asked = Workbook(*titles), target(granted, frozenset({granted}))
+    for use in (read, write):
+        if found is None:
+            with pytest.raises(WorksheetNotFound) as refusal:
+                await use(make_title_aliases(), asked, workbook)
+            assert "It has" not in refusal.value.message
+        else:
+            assert await use(make_title_aliases(), asked, workbook) == found
 
 
 async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() -> None:

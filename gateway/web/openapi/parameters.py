@@ -267,8 +267,9 @@ def _order(place: Place) -> Node:
         "name": "order",
         "in": "query",
         "description": (
-            "Names to sort by, comma-separated, each with `-` in front to turn it round. Numbers "
-            "come before texts, and empty cells last both ways."
+            "Names to sort by, comma-separated, each with `-` in front to turn it round. A JSON "
+            'array does as well, for names with a comma: `["a,b","-c"]`. Numbers come before '
+            "texts, and empty cells last both ways."
         ),
         "style": "form",
         "explode": False,

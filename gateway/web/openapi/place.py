@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gateway.table.record import NEVER_STORED
 from gateway.web.head import encode_title
 from gateway.web.openapi.reach import Reach
+from gateway.worksheets.access import is_granted
 from gateway.worksheets.catalogue import Listed
 
 _LONGEST_STEM = 60
@@ -39,7 +40,7 @@ def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
     taken: set[str] = set()
     for worksheet in listed:
         title = worksheet.title
-        is_seen = reach.worksheets is None or title in reach.worksheets
+        is_seen = is_granted(title, reach.worksheets, is_only=worksheet.is_only)
         if not is_seen or not worksheet.header.columns:
             continue
         view = worksheet.header.seen_with(reach.columns)

@@ -57,7 +57,7 @@ def field_schema(place: Place) -> Node:
 
 
 def order_schema(place: Place) -> Node:
-    """Names to sort by; names with a comma or a leading minus are not possible."""
+    """Names to sort by, without those that a comma or a minus makes ambiguous beside others."""
     if place.is_any:
         term: Node = {"type": "string", "pattern": "^-?[^,-][^,]*$"}
     else:

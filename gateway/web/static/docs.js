@@ -13,6 +13,15 @@ An error, instead: its \`message\` says what is wrong and how to mend it.
 
 | status | codes |
 | --- | --- |`;
+const FILTER = "where";
+const ABOUT_OPERATORS = `
+\`{"field": value}\` finds equal cells, \`{"field": {"$operator": value}}\` other ones:
+
+| operator | finds cells that are |
+| --- | --- |`;
+const ABOUT_COMBINATORS = [
+  '| `$and`, `$or` | a list of such objects: all of them hold, or one of them |',
+];
 const BAD_SPREADSHEET = { status: 400, code: 101 };
 const MOST_TITLES = 10;
 
@@ -108,16 +117,18 @@ function legible(description) {
   const components = shown.components ?? {};
   // Where the document is, not this page: its own URL may end with a slash.
   shown.servers = [{ url: new URL("./", DOCUMENT).href }];
-  Object.values(components.parameters ?? {}).forEach(turnIntoText);
+  const toText = (parameter) => turnIntoText(parameter, components);
+  Object.values(components.parameters ?? {}).forEach(toText);
   // The form above is the one place for keys.
   delete components.securitySchemes;
   for (const [path, item] of Object.entries(shown.paths)) {
+    if (path.endsWith(ONE_ROW)) keepOneUpdate(item);
     const { parameters = [], ...operations } = item;
     delete item.parameters;
     for (const [method, operation] of Object.entries(operations)) {
       // Swagger UI has those of the path last, and the first of them is needed most.
       operation.parameters = [...parameters, ...(operation.parameters ?? [])];
-      operation.parameters.forEach(turnIntoText);
+      operation.parameters.forEach(toText);
       delete operation.security;
       makeHarmless(method, operation, path.endsWith(ONE_ROW), components);
       gatherErrors(operation, components);
@@ -126,6 +137,12 @@ function legible(description) {
     }
   }
   return shown;
+}
+
+/** PATCH alone: POST and PUT of a row do the same, as its description says. */
+function keepOneUpdate(item) {
+  delete item.post;
+  delete item.put;
 }
 
 /** What is sent if nobody types anything: no form, and of updates and deletes what is refused. */
@@ -167,15 +184,23 @@ function resolved(node, components) {
 }
 
 /** A plain field for a JSON text: else a value would be made up from its schema, and be sent. */
-function turnIntoText(parameter) {
+function turnIntoText(parameter, components) {
   const [content] = Object.values(parameter.content ?? {});
   if (!content) return;
   const examples = Object.values(content.examples ?? {}).map((each) => each.value);
   if (content.example !== undefined) examples.push(content.example);
   const lines = examples.map((each) => `- \`${JSON.stringify(each)}\``);
-  parameter.description = [parameter.description ?? "", ...lines].join("\n\n");
+  const table = parameter.name === FILTER ? [operatorTable(components)] : [];
+  parameter.description = [parameter.description ?? "", ...lines, ...table].join("\n\n");
   parameter.schema = { type: "string" };
   delete parameter.content;
+}
+
+/** The operators of a filter, which its schema has and a plain field does not show. */
+function operatorTable(components) {
+  const operators = Object.entries(components.schemas?.Operations?.properties ?? {});
+  const rows = operators.map(([name, { description }]) => `| \`${name}\` | ${description} |`);
+  return [ABOUT_OPERATORS, ...rows, ...ABOUT_COMBINATORS].join("\n");
 }
 
 /** The request with key and spreadsheet, unless another spreadsheet was typed into a field. */

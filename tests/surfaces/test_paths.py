@@ -65,7 +65,7 @@ def test_segment_is_decoded_once(surface: Surface, segment: str, title: str) -> 
             "Cities!A1:D4:append",
         ),
         *("Cities:append", "Cities%3Fx=1", "Cities%23x", "Cities;x", "R1C1", "Sheet1", "%", "%zz"),
-        *("x%3Ay", "two%0D%0Alines", "St%C3%A4dte", "Sta%CC%88dte%20%F0%9F%8F%99", "N" * 300),
+        *("x%3Ay", "two%0D%0Alines", "St%C3%A4dte", "Sta%CC%88dte", "N" * 300),
         *("__proto__", "constructor", "nul%01", "%E2%80%AE", "%F0%9F%8F%99", "-1", "%EF%BC%91"),
     ],
     ids=lambda segment: segment[:20],

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.model import setting_paths
+from gateway.table.view import letters
 from gateway.telemetry.events import RequestLine, encoded_line
 from gateway.web import lenient
+from gateway.web.unknown_parameters import WORDS
 from tests.clients.case import Case
 from tests.clients.plain_readings import PLAIN_READINGS
 from tests.clients.refusals import REFUSALS
@@ -108,6 +110,14 @@ def test_the_codes_of_refusals_are_reported() -> None:
     ]
 
     assert untold == []
+
+
+def test_the_words_of_the_page_are_those_of_the_code() -> None:
+    """The left column has every word that is refused."""
+    rows = re.findall(r"^\| (`.*?) \|", section("Words of other services"), re.MULTILINE)
+    words = [word for row in rows for word in re.findall(r"`(.+?)`", row)]
+
+    assert sorted(map(letters, words)) == sorted(WORDS)
 
 
 def test_the_switches_are_settings_with_these_defaults() -> None:

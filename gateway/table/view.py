@@ -12,7 +12,7 @@ from functools import cached_property
 
 import msgspec
 
-from gateway.errors import UnknownField
+from gateway.errors import InvalidQuery, UnknownField
 from gateway.table.quoting import quoted
 from gateway.table.tag import keyed_row_tag, row_tag
 
@@ -47,10 +47,15 @@ ALL_COLUMNS = ColumnGrant()
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Field names of an answer; names without a header are ignored unless in `checked`."""
+    """Field names of an answer; one of them must be a field, and so must all of `checked`."""
 
     names: tuple[str, ...]
     checked: tuple[str, ...] = ()
+
+
+def letters(name: str) -> str:
+    """Letters and digits of a name in lower case, which its variants have in common."""
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +90,26 @@ class View:
             names=names,
         )
 
+    def check_parameters(self, unknown: Sequence[str]) -> None:
+        """Raise InvalidQuery if an unknown parameter of a request is one of the fields."""
+        for name in unknown:
+            column = self.find(name)
+            field = self.lettered.get(letters(name)) if column is None else self.names[column]
+            if field is not None:
+                raise InvalidQuery(
+                    f"{quoted(field)} is a field of this worksheet, and no parameter. To filter by "
+                    f'it, send where={{{quoted(field)}:"VALUE"}}, percent-encoded; to write it, '
+                    "put it into the body."
+                )
+
+    @cached_property
+    def lettered(self) -> Mapping[str, str]:
+        """The field names by their letters."""
+        lettered: dict[str, str] = {}
+        for name in self.columns:
+            lettered.setdefault(letters(name) or name, name)
+        return lettered
+
     @cached_property
     def names(self) -> Mapping[int, str]:
         """The field name of each column."""
@@ -97,11 +122,16 @@ class View:
         """Name and column of the selected fields (None: all), in sheet order."""
         if keys is None:
             return list(self.columns.items())
-        unknown = [name for name in keys.checked if name != ROW_INDEX and self.find(name) is None]
+        unknown = [name for name in keys.checked if not self._has(name)]
+        if not unknown and not any(map(self._has, keys.names)):
+            unknown = [*keys.names]
         if unknown:
             raise self.unknown_field("keys", unknown)
         wanted = {self.find(name) for name in keys.names}
         return [(name, column) for name, column in self.columns.items() if column in wanted]
+
+    def _has(self, name: str) -> bool:
+        return name == ROW_INDEX or self.find(name) is not None
 
     def listing(self) -> str:
         """At most 50 field names for a message, long ones cut; "" if the view has none."""

@@ -27,6 +27,7 @@ from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
     AmbiguousCredentials,
+    InvalidQuery,
     KeyNotAllowedInUrl,
     MissingApiKey,
     NotGranted,
@@ -41,37 +42,12 @@ from gateway.web.client_address import client_address
 from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
-from gateway.web.misspelling import check_spelling
-from gateway.web.parameters import (
-    KEY_PARAMETER,
-    READS,
-    SPREADSHEET_PARAMETER,
-    WRITES,
-    Known,
-    Sifted,
-    decoded,
-    sift,
-)
+from gateway.web.operations import KEY_PARAMETER, OPERATIONS, SPREADSHEET_PARAMETER
+from gateway.web.parameters import Sifted, decoded, sift
 from gateway.worksheets.access import Target
 
 RATE_LEASE = "gateway.rate_lease"
 """Scope key of a request's rate-limit lease, set at its admission."""
-
-_OPERATIONS: Mapping[Kind, Operation] = {
-    "list": Operation.READ,
-    "read": Operation.READ,
-    "create": Operation.WRITE,
-    "update": Operation.WRITE,
-    "update_rows": Operation.WRITE,
-    "update_where": Operation.WRITE,
-    "delete": Operation.WRITE,
-    "delete_where": Operation.WRITE,
-    "upsert": Operation.WRITE,
-    "refresh": Operation.READ,
-}
-_PARAMETERS: Mapping[Kind, Known] = dict.fromkeys(
-    ("update_where", "delete", "delete_where", "upsert"), WRITES
-)
 
 
 class Admitted(msgspec.Struct, frozen=True):
@@ -83,6 +59,8 @@ class Admitted(msgspec.Struct, frozen=True):
     """The parameters of the operation, still encoded."""
     lease: RateLease
     head: Head
+    unknown: tuple[str, ...] = ()
+    """Names of unknown parameters, none of which may be a field."""
 
 
 class Recognised(NamedTuple):
@@ -114,13 +92,14 @@ class Admission:
         if event is not None:
             event.kind = kind
         head = head_of(scope)
-        parameters = sift(scope["query_string"], _PARAMETERS.get(kind, READS))
+        row_operation = OPERATIONS[kind]
+        operation, auth_cache = row_operation.right, self._auth_cache
+        parameters = sift(scope["query_string"], row_operation)
         if parameters.is_odd:
-            if parameters.misspelt:
-                await self.recognise(scope, head, parameters, _OPERATIONS[kind])  # refuses it
+            if parameters.refusal:
+                await self.recognise(scope, head, parameters, operation)  # refuses it
             note_reading(QUERY_IN_NAME)
         segment = request.path_params["title"]
-        operation, auth_cache = _OPERATIONS[kind], self._auth_cache
         known, number = None, b""
         if operation is Operation.READ:
             number = auth_cache.number(head, parameters.credentials, segment)
@@ -145,7 +124,7 @@ class Admission:
             event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
-        return Admitted(caller, target, parameters.asked, lease, head)
+        return Admitted(caller, target, parameters.asked, lease, head, parameters.unknown)
 
     async def has_right(self, request: Request[Any], right: Callable[[Caller], bool]) -> bool:
         """True if the request has a key with this right.
@@ -167,7 +146,7 @@ class Admission:
     async def recognise(
         self, scope: Scope, head: Head, parameters: Sifted, operation: Operation
     ) -> Recognised:
-        """Authenticate and charge a request, check its origin, and refuse misspelt parameters."""
+        """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
         credentials = find_credentials(
             head, parameters.credentials, is_write=operation is Operation.WRITE
         )
@@ -181,7 +160,7 @@ class Admission:
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
-        check_spelling(parameters.misspelt)
+        check_parameters(parameters)
         return Recognised(caller, credentials.spreadsheet, lease)
 
     def _lease(self, scope: Scope, caller: Caller) -> RateLease:
@@ -192,6 +171,12 @@ class Admission:
         lease: RateLease = self._rates.lease(caller)
         scope[RATE_LEASE] = lease
         return lease
+
+
+def check_parameters(parameters: Sifted) -> None:
+    """Raise InvalidQuery for a parameter that must not be ignored."""
+    if parameters.refusal:
+        raise InvalidQuery(parameters.refusal)
 
 
 def _enter(lease: RateLease, method: str, head: Head, asked: bytes) -> None:

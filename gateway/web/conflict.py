@@ -17,8 +17,8 @@ from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_parsed
 from gateway.web.fields import unstorable
 from gateway.web.lenient import decoded_again, is_escaped, twice
+from gateway.web.operations import ON_CONFLICT
 from gateway.web.parameters import (
-    ON_CONFLICT,
     asking_of,
     bracketed_names,
     decoded,

@@ -1,8 +1,7 @@
 """Filters of writes: `where` and `max-affected`.
 
 Rules: a write by filter changes many rows, so nothing of its filter is ignored. A missing or empty
-`where`, an empty object in it, and parameters that would limit a list to some of the rows are
-errors.
+`where` and an empty object in it are errors.
 """
 
 from collections.abc import Sequence
@@ -11,25 +10,22 @@ import msgspec
 
 from gateway.errors import InvalidQuery
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
+from gateway.web.operations import MAX_AFFECTED, WHERE
 from gateway.web.parameters import (
-    MAX_AFFECTED,
     PLAIN,
     Leniency,
-    Parameters,
     asking_of,
     decoded,
     parse_count,
     parse_filter,
 )
 
-WHERE = "where"
-_OF_LISTS = ("limit", "skip", "order")
-
 _MISSING = (
     "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
     '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
 )
 _EMPTY = "where holds an empty object, which matches every row; a write by filter takes none."
+
 
 
 class FilterAsked(msgspec.Struct, frozen=True):
@@ -47,12 +43,6 @@ def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
     The values of those in `again` are decoded once more.
     """
     asking = asking_of(decoded(text), again)
-    for name in _OF_LISTS:
-        if is_given(asking.parameters, name, has_value=True):
-            raise InvalidQuery(
-                f"{name} is for lists: a write by filter is for all rows that match. Narrow where, "
-                "or name the rows by their rowIndex."
-            )
     where = parse_filter(asking)
     if where is None or where == AllOf(()):
         raise InvalidQuery(_MISSING)
@@ -66,15 +56,6 @@ def filter_spelling(text: bytes) -> Sequence[tuple[str, Sequence[str]]]:
     """The filter as it was sent, decoded once, to recognise it when it comes again."""
     return sorted(
         (name, values) for name, values in decoded(text).items() if name.startswith(WHERE)
-    )
-
-
-def is_given(parameters: Parameters, name: str, *, has_value: bool = False) -> bool:
-    """True if a request has this parameter, plain or with brackets, maybe without a value."""
-    return any(
-        any(values) or not has_value
-        for given, values in parameters.items()
-        if given == name or given.startswith(f"{name}[")
     )
 
 

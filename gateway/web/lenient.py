@@ -28,9 +28,6 @@ WORKSHEET_TWICE = "worksheet-twice"
 WORKSHEET_PLUS = "worksheet-plus"
 JSON_AS_TEXT = "json-as-text"
 
-BRACKETED = ("where[", "keys[", "order[")
-"""Prefixes of the names of parameters with brackets."""
-
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _QUOTED_OR_WORD = re.compile(
     r"""(?P<json>"(?:[^"\\]|\\.)*+(?:"|\\?\Z))|(?P<single>'(?:[^'\\]|\\.)*+(?P<end>'|\\?\Z))"""

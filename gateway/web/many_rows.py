@@ -8,6 +8,7 @@ Rules
   refuses it.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from starlette.exceptions import HTTPException
@@ -21,7 +22,7 @@ from gateway.access.caller import (
     may_delete,
 )
 from gateway.access.rates import FRESH_PRICE
-from gateway.errors import InvalidQuery, InvalidRequest, UnknownField, WorksheetNotFound
+from gateway.errors import InvalidRequest, UnknownField, WorksheetNotFound
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ROW_INDEX
 from gateway.telemetry.events import note_reading
@@ -29,10 +30,11 @@ from gateway.web.admission import Admitted
 from gateway.web.answers import count_answer, empty_answer, rows_answer, written_headers
 from gateway.web.body import peek_list, read_fields, read_updates
 from gateway.web.conflict import read_upsert
-from gateway.web.filter import WHERE, FilterAsked, filter_asked, filter_spelling, is_given
+from gateway.web.filter import FilterAsked, filter_asked, filter_spelling
 from gateway.web.head import parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
-from gateway.web.parameters import ON_CONFLICT, WRITES, decoded, sift
+from gateway.web.operations import ON_CONFLICT, WHERE
+from gateway.web.parameters import decoded, sift
 from gateway.web.prefer import (
     RESOLUTIONS,
     applied_max_affected,
@@ -84,7 +86,9 @@ async def update_rows(request: Request[State]) -> Response:
     idempotent = await read_idempotent_request(request, sent, key_id, row=None)
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
-        update = UpdateRows(rows=rows, identity=_identity(idempotent, attempt.target))
+        update = UpdateRows(
+            rows=rows, identity=_identity(idempotent, attempt.target), unknown=admitted.unknown
+        )
         try:
             settled = await state["rows"].write(attempt.target, update)
             break
@@ -119,11 +123,6 @@ async def delete_row(request: Request[State]) -> Response:
         raise HTTPException(405)
     admitted = await state["admission"].admit(request, "delete")
     row = parse_row(request.path_params["row"])
-    if is_given(decoded(admitted.asked), WHERE, has_value=True):
-        raise InvalidQuery(
-            "A delete names a row in its path, or the rows with where, not both. For a row that "
-            "must not have changed, send If-Match with its ETag."
-        )
     condition = read_condition(admitted.head)
     check_conditional(admitted.caller, condition, verb="delete")
     if row < FIRST_DATA_ROW:
@@ -132,7 +131,10 @@ async def delete_row(request: Request[State]) -> Response:
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
         delete = Delete(
-            row=row, condition=condition, identity=_identity(idempotent, attempt.target)
+            row=row,
+            condition=condition,
+            identity=_identity(idempotent, attempt.target),
+            unknown=admitted.unknown,
         )
         try:
             settled = await state["rows"].write(attempt.target, delete)
@@ -163,6 +165,7 @@ async def upsert_rows(request: Request[State]) -> Response:
             merges=merges,
             is_array=body.is_array,
             identity=_identity(idempotent, attempt.target),
+            unknown=admitted.unknown,
         )
         try:
             settled = await state["rows"].write(attempt.target, upsert)
@@ -188,6 +191,8 @@ async def _write_where(
     """Write these fields to all rows that match, or delete the rows."""
     state: State = request.scope["state"]
     caller, text = admitted.caller, admitted.asked
+    make: Callable[..., DeleteWhere | UpdateWhere]
+    make = DeleteWhere if fields is None else partial(UpdateWhere, fields=fields)
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
     idempotent = await read_idempotent_request(
@@ -202,14 +207,14 @@ async def _write_where(
         parse=partial(filter_asked, text),
     )
     while True:
-        where, identity = attempt.asked.where, _identity(idempotent, attempt.target)
+        write = make(
+            where=attempt.asked.where,
+            max_rows=max_rows,
+            identity=_identity(idempotent, attempt.target),
+            unknown=admitted.unknown,
+        )
         try:
-            settled = await state["rows"].write(
-                attempt.target,
-                DeleteWhere(where=where, max_rows=max_rows, identity=identity)
-                if fields is None
-                else UpdateWhere(where=where, fields=fields, max_rows=max_rows, identity=identity),
-            )
+            settled = await state["rows"].write(attempt.target, write)
             break
         except (UnknownField, WorksheetNotFound) as error:
             attempt.retry(error)
@@ -248,6 +253,7 @@ def _identity(idempotent: IdempotentRequest | None, target: Target) -> WriteIden
 
 
 def _is_given(request: Request[State], name: str) -> bool:
-    """True if a request has this parameter, or a misspelt one, which its admission refuses."""
-    sifted = sift(request.scope["query_string"], WRITES)
-    return bool(sifted.misspelt) or is_given(decoded(sifted.asked), name)
+    """True if a request has this parameter, or a wrong one, which its admission refuses."""
+    sifted = sift(request.scope["query_string"])
+    given = (each.partition("[")[0] for each in decoded(sifted.asked))
+    return bool(sifted.refusal) or name in given

@@ -2,13 +2,11 @@
 
 Rules
 - Unknown parameters are dropped before the cache, so that they can neither miss it nor fill it.
-  Credentials are never part of a cache key of queries.
+  Credentials are never part of a cache key of queries. Only unknown names are looked at
+  (`gateway.web.unknown_parameters`), so that correct requests pay nothing.
 - A query folded into the name of an unknown parameter is unfolded: its second reading.
-- An empty parameter is absent, unknown parameters are ignored, and an invalid value is an error
-  that names its place: no filter is dropped silently. If the plain reading fails, lenient ones are
-  tried (`gateway.web.lenient`).
-- A misspelt parameter is an error, because a write without its bound changes more rows. Only
-  unknown names are compared, so that correct requests pay nothing.
+- An empty parameter is absent, and an invalid value is an error that names its place: no filter is
+  dropped silently. If the plain reading fails, lenient ones are tried (`gateway.web.lenient`).
 - The cache is bounded in entries and bytes of text. Errors are not cached.
 """
 
@@ -28,7 +26,6 @@ from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.view import Selection
 from gateway.web.lenient import (
-    BRACKETED,
     WHERE_QUOTES,
     decoded_again,
     in_brackets,
@@ -38,42 +35,15 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.misspelling import by_letters, misspelling
+from gateway.web.operations import ANY, CREDENTIALS, PARAMETERS, RowOperation
+from gateway.web.unknown_parameters import judge
 
-KEY_PARAMETER = "apiKey"
-SPREADSHEET_PARAMETER = "spreadsheetId"
-READ_PARAMETERS = ("where", "order", "skip", "limit", "keys", "count", "no-cache")
-ON_CONFLICT = "on_conflict"
-MAX_AFFECTED = "max-affected"
-
-_CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_PARAMETER))
-
-
-class Known:
-    """Names of parameters, and patterns to find them in other spellings."""
-
-    __slots__ = ("bracketless", "brackets", "encoded_brackets", "folded", "names", "unfolded")
-
-    def __init__(
-        self, names: Sequence[str], brackets: Sequence[str], *, bracketless: Sequence[str] = ()
-    ) -> None:
-        self.bracketless = frozenset(name.encode() for name in bracketless)
-        self.names = frozenset(name.encode() for name in names)
-        self.brackets = tuple(start.encode() for start in brackets)
-        self.encoded_brackets = tuple(start.replace(b"[", b"%5B") for start in self.brackets)
-        known = b"|".join(map(re.escape, sorted(self.names | _CREDENTIALS)))
-        self.folded = re.compile(b"(?:" + known + b")%3[Dd]")
-        self.unfolded = re.compile(b"&(?=(?:" + known + rb")(?:=|\[|%5[Bb]))")
-
-
-READS: Final = Known(READ_PARAMETERS, BRACKETED)
-WRITES: Final = Known(
-    (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED),
-    (*BRACKETED, f"{ON_CONFLICT}["),
-    bracketless=("limit", "skip", "count", "no-cache", MAX_AFFECTED),
-)
-
-_NAMES: Final = by_letters(name.decode() for name in sorted(WRITES.names | _CREDENTIALS))
+_CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
+_KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
+_FOLDED: Final = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
+_UNFOLDED: Final = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
+_BRACKETS: Final = ANY.brackets
+_ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
 
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
@@ -102,46 +72,53 @@ _FLAGS = {"true": True, "false": False}
 
 
 class Sifted(NamedTuple):
-    """Known parameters, still encoded: those of the operation, and those of credentials."""
+    """The parts of a query string, still encoded: parameters of the operation and credentials."""
 
     asked: bytes
     credentials: bytes
     is_odd: bool = False
-    """True if some were folded into the name of another, had encoded names, or are misspelt."""
-    misspelt: str = ""
-    """Description of a misspelt parameter."""
+    """True if some were folded into the name of another, or are refused."""
+    refusal: str = ""
+    """The message for a parameter that must not be ignored."""
+    unknown: tuple[str, ...] = ()
+    """Names of unknown parameters that are ignored unless they are fields."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
 
 
-def sift(query_string: bytes, known: Known = READS) -> Sifted:
-    """The known parts of a raw query string."""
+def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
+    """The parts of a raw query string that an operation takes."""
     if not query_string:
         return _NOTHING
     asked: list[bytes] = []
     credentials: list[bytes] = []
-    is_odd = False
-    misspelt = ""
+    is_odd, refused = False, ""
+    unknown: list[str] = []
     for part in query_string.split(b"&"):
-        name = part.partition(b"=")[0]
+        name, _, value = part.partition(b"=")
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
-        if name in known.names or name.startswith(known.brackets):
+        if name in operation.names or name.startswith(operation.brackets):
             asked.append(part)
         elif name in _CREDENTIALS:
             credentials.append(part)
-        elif known.folded.match(part) or (
-            name.replace(b"%5b", b"%5B").startswith(known.encoded_brackets)
-        ):
-            inner = sift(_unfolded(part, known), known)
+        elif _FOLDED.match(part) or (name.replace(b"%5b", b"%5B").startswith(_ENCODED_BRACKETS)):
+            inner = sift(_unfolded(part), operation)
             asked.append(inner.asked)
             credentials.append(inner.credentials)
-            is_odd, misspelt = True, misspelt or inner.misspelt
-        elif wrong := misspelling(name.decode("utf-8", "replace"), _NAMES, known.bracketless):
-            is_odd, misspelt = True, wrong
+            is_odd, refused = True, refused or inner.refusal
+            unknown += inner.unknown
+        else:
+            told = judge(name.decode("utf-8", "replace"), operation, has_value=bool(value))
+            is_odd, refused = is_odd or bool(told.refusal), refused or told.refusal
+            unknown += told.fields
     return Sifted(
-        b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_odd, misspelt
+        b"&".join(filter(None, asked)),
+        b"&".join(filter(None, credentials)),
+        is_odd,
+        refused,
+        tuple(unknown),
     )
 
 
@@ -293,23 +270,23 @@ def _decoded_text(encoded: bytes) -> str:
     return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
 
 
-def _unfolded(part: bytes, known: Known) -> bytes:
+def _unfolded(part: bytes) -> bytes:
     """Decode a part that was percent-encoded as a whole; its values stay encoded.
 
     If the part has a value of its own, only the name is known to be encoded twice.
     """
     name, _, value = part.partition(b"=")
-    if value and not known.folded.match(part):
+    if value and not _FOLDED.match(part):
         again = unquote_to_bytes(value) if _TWICE.search(value) else value
         return unquote_to_bytes(name) + b"=" + again
     query = unquote_to_bytes(part.removesuffix(b"="))
-    return b"&".join(_encoded(each, known) for each in known.unfolded.split(query))
+    return b"&".join(map(_encoded, _UNFOLDED.split(query)))
 
 
-def _encoded(part: bytes, known: Known) -> bytes:
+def _encoded(part: bytes) -> bytes:
     name, _, value = part.partition(b"=")
     others = b""
-    if name not in _OF_TEXT and not name.startswith(known.brackets):
+    if name not in _OF_TEXT and not name.startswith(_BRACKETS):
         value, ampersand, unknown = value.partition(b"&")
         others = ampersand + unknown
     if _ESCAPED_BYTE.search(part) is None:

@@ -54,7 +54,11 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     while True:
         try:
             served = await state["rows"].list_rows(
-                attempt.target, attempt.asked.query, encoder, no_cache=no_cache
+                attempt.target,
+                attempt.asked.query,
+                encoder,
+                no_cache=no_cache,
+                unknown=admitted.unknown,
             )
             break
         except (UnknownField, WorksheetNotFound) as error:
@@ -79,7 +83,12 @@ async def read_row(request: Request[State]) -> CachedResponse:
     while True:
         try:
             served = await state["rows"].read_row(
-                attempt.target, row, attempt.asked.keys, encoder, no_cache=no_cache
+                attempt.target,
+                row,
+                attempt.asked.keys,
+                encoder,
+                no_cache=no_cache,
+                unknown=admitted.unknown,
             )
             break
         except (UnknownField, WorksheetNotFound) as error:
@@ -104,7 +113,9 @@ async def create_rows(request: Request[State]) -> Response:
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
         identity = None if idempotent is None else idempotent.identity(attempt.target)
-        create = Create(rows=body.rows, is_array=body.is_array, identity=identity)
+        create = Create(
+            rows=body.rows, is_array=body.is_array, identity=identity, unknown=admitted.unknown
+        )
         try:
             settled = await state["rows"].create_rows(attempt.target, create)
             break
@@ -133,7 +144,13 @@ async def update_row(request: Request[State]) -> Response:
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
         identity = None if idempotent is None else idempotent.identity(attempt.target)
-        update = Update(row=row, fields=fields, condition=condition, identity=identity)
+        update = Update(
+            row=row,
+            fields=fields,
+            condition=condition,
+            identity=identity,
+            unknown=admitted.unknown,
+        )
         try:
             settled = await state["rows"].update_row(attempt.target, update)
             break

@@ -178,6 +178,7 @@ class Matching:
         write: UpdateWhere | DeleteWhere,
         compared: frozenset[int],
     ) -> Work[Planned]:
+        view.check_parameters(write.unknown)
         page = yield from evaluate(table, _query_of(write), view)
         if page.total is not None and page.total > write.max_rows:
             raise TooManyRowsAffected(

@@ -241,7 +241,7 @@ class Planner:
 
     def by_number(self, index: int, write: RowWrite, look: RowLook) -> Work[Planned]:
         """A write to rows by their numbers; it changes nothing if all rows have its values."""
-        view = look.header.seen_with(write.access.columns)
+        view = write.view(look.header)
         if isinstance(write, UpdateRows):
             for row, _ in write.rows:
                 _check_row(row, None, view, look)
@@ -289,7 +289,7 @@ class Planner:
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
     def new_rows(self, create: RowsSent, header: Header) -> Work[NewRows]:
-        view = header.seen_with(create.access.columns)
+        view = create.view(header)
 
         def placed(each: tuple[int, Fields]) -> Placement:
             number, fields = each

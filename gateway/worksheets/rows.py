@@ -33,7 +33,7 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import check_granted, check_has_value, pointer, row_record
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.view import ColumnGrant, Selection
+from gateway.table.view import ColumnGrant, Selection, View
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
 from gateway.worksheets.fenced_writer import FencedWriter
@@ -48,7 +48,7 @@ from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import NoLock, Sharing, WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
 from gateway.worksheets.window import Window
-from gateway.worksheets.worksheet import Resources, Worksheet
+from gateway.worksheets.worksheet import Resources, Rows, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import (
     Create,
@@ -140,10 +140,17 @@ class RowService:
         self._idempotency = Idempotency(ledger, lambda worksheet: self._pool[worksheet].queue)
 
     async def list_rows(
-        self, target: Target, query: Query, encoder: Encoder, *, no_cache: bool = False
+        self,
+        target: Target,
+        query: Query,
+        encoder: Encoder,
+        *,
+        no_cache: bool = False,
+        unknown: Sequence[str] = (),
     ) -> Served:
-        """The page of rows for a query. Raises UnknownField.
+        """The page of rows for a query.
 
+        Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         The encoded page is cached with the rows for all callers who see the same columns.
         """
         worksheet = self._pool[target.worksheet]
@@ -157,6 +164,8 @@ class RowService:
             is_known = is_current and await worksheet.shared.may_be_shown()
             read = read if is_known else _alone(read)
         rows, freshness = read
+        if unknown:
+            _view(rows, target.access.columns).check_parameters(unknown)
         if isinstance(rows, Window):
             window = _page_in(rows, query, encoder, target.access.columns)
             return Served(window, self._of_window(freshness))
@@ -181,8 +190,12 @@ class RowService:
         encoder: Encoder,
         *,
         no_cache: bool = False,
+        unknown: Sequence[str] = (),
     ) -> Served:
-        """One row; RowNotFound above the first data row and below the last that is not blank."""
+        """One row; RowNotFound above the first data row and below the last that is not blank.
+
+        Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
+        """
         _check_number(row)
         worksheet = self._pool[target.worksheet]
         is_current = self._sharing is None or await self._sharing.is_current(worksheet)
@@ -194,6 +207,8 @@ class RowService:
             is_known = is_current and await worksheet.shared.may_be_shown()
             read = read if is_known else _alone(read)
         rows, freshness = read
+        if unknown:
+            _view(rows, target.access.columns).check_parameters(unknown)
         if isinstance(rows, Window):
             freshness = self._of_window(freshness)
         if row > rows.last_row:
@@ -281,7 +296,9 @@ class RowService:
                 settled = await self._idempotency.run(
                     write.identity,
                     lambda: self._pool[target.worksheet].queue.write(write),
-                    lambda entry: self._writer.resume(self._pool[target.worksheet], write, entry),
+                    lambda entry: self._writer.resume(
+                        self._pool[target.worksheet], replace(write, unknown=()), entry
+                    ),
                 )
             except GatewayError as error:
                 error.is_alone = await self._is_alone(write, target, error.is_replayed)
@@ -310,10 +327,17 @@ def _check_number(row: int) -> None:
         raise row_not_found(row)
 
 
+def _view(rows: Rows, grant: ColumnGrant) -> View:
+    header = rows.table.header if isinstance(rows, Snapshot) else rows.header
+    return header.seen_with(grant)
+
+
 def _page_of(
     snapshot: Snapshot, page: Page, query: Query, encoder: Encoder, grant: ColumnGrant
 ) -> Encoded:
     """The rows of a page; each is encoded once for all pages that contain it."""
+    if query.keys is not None and not page.rows:
+        _view(snapshot, grant).select(query.keys)  # raises UnknownField, as it does for rows
     rows = _rows_of(snapshot, page.rows, query.keys, encoder, grant)
     return encoder.page(rows, has_next=page.has_next, total=page.total)
 
@@ -326,12 +350,13 @@ def _row_of(
     grant: ColumnGrant,
 ) -> Encoded:
     (body,) = _rows_of(snapshot, [row], keys, encoder, grant)
-    return Encoded(body, snapshot.table.tag(row, snapshot.table.header.seen_with(grant)))
+    return Encoded(body, snapshot.table.tag(row, _view(snapshot, grant)))
 
 
 def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
     """The rows of a window, which is the requested page."""
-    columns = window.header.seen_with(grant).select(query.keys)
+    is_in_grid = bool(window.header.cells)
+    columns = _view(window, grant).select(query.keys) if is_in_grid else ()
     rows = encoder.rows(
         row_record(row, columns, texts)
         for row, texts in enumerate(window.rows[: query.limit], window.span.first_row)
@@ -343,7 +368,7 @@ def _row_in(
     window: Window, row: int, keys: Selection | None, encoder: Encoder, grant: ColumnGrant
 ) -> Encoded:
     """The first row of a window."""
-    texts, view = window.rows[0], window.header.seen_with(grant)
+    texts, view = window.rows[0], _view(window, grant)
     record = row_record(row, view.select(keys), texts)
     (body,) = encoder.rows([record])
     return Encoded(body, view.tag(row, texts))
@@ -359,7 +384,7 @@ def _rows_of(
     """Encoded rows, cached for all callers who see the same columns and request the same fields."""
 
     def encode(missing: Sequence[int]) -> list[bytes]:
-        columns = snapshot.table.header.seen_with(grant).select(keys)
+        columns = _view(snapshot, grant).select(keys)
         return encoder.rows(snapshot.table.records(missing, columns))
 
     return snapshot.encodings.rows.get((encoder, keys, grant.readable), rows, encode)

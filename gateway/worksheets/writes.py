@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gateway.query.query import Condition
+from gateway.table.header import Header
 from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import IfMatch
 from gateway.table.view import ROW_INDEX, View
@@ -39,13 +40,27 @@ class WriteIdentity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsSent:
+class Sent:
+    """A write as its client sent it."""
+
+    identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
+    unknown: tuple[str, ...] = ()
+    """Names of unknown parameters, none of which may be a field."""
+
+    def view(self, header: Header) -> View:
+        """The fields of its client. Raises InvalidQuery for an unknown parameter that is one."""
+        view = header.seen_with(self.access.columns)
+        view.check_parameters(self.unknown)
+        return view
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsSent(Sent):
     """A write of rows without numbers; `is_array`: sent as a list."""
 
     rows: tuple[Fields, ...]
     is_array: bool = False
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
 
     def path(self, number: int) -> str:
         """JSON pointer to a row in the body."""
@@ -68,14 +83,12 @@ class Create(RowsSent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update:
+class Update(Sent):
     """Cells of an existing row (2 or below) to write, if the condition holds for the row."""
 
     row: int
     fields: Fields
     condition: IfMatch | None = None
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
 
     @cached_property
     def byte_count(self) -> int:
@@ -89,12 +102,10 @@ class Update:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateRows:
+class UpdateRows(Sent):
     """Cells of several existing rows to write, all of them or none; each row is named once."""
 
     rows: tuple[tuple[int, Fields], ...]
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
 
     @cached_property
     def byte_count(self) -> int:
@@ -108,26 +119,22 @@ class UpdateRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete:
+class Delete(Sent):
     """A row (2 or below) to delete, if the condition holds for it."""
 
     row: int
     condition: IfMatch | None = None
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
     byte_count: int = 0
     memory_bytes: int = MIN_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateWhere:
+class UpdateWhere(Sent):
     """Cells to write in every row that matches; TooManyRowsAffected above `max_rows`."""
 
     where: Condition
     fields: Fields
     max_rows: int
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
 
     @cached_property
     def byte_count(self) -> int:
@@ -141,13 +148,11 @@ class UpdateWhere:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeleteWhere:
+class DeleteWhere(Sent):
     """Every row that matches is deleted; TooManyRowsAffected above `max_rows`."""
 
     where: Condition
     max_rows: int
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
     byte_count: int = 0
     memory_bytes: int = MIN_BYTES
 

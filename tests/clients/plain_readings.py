@@ -125,7 +125,8 @@ _QUERIES = [
     ),
     listing("unknown-parameters", "a cache buster", "?limit=2&t=1732096800000", FIRST_TWO),
     listing("unknown-parameters", "jQuery's cache: false", "?limit=2&_=17320968", FIRST_TWO),
-    listing("unknown-parameters", "a filter of another service", "?limit=2&id=7", FIRST_TWO),
+    listing("unknown-parameters", "a campaign", "?limit=2&utm_source=mail&v=2", FIRST_TWO),
+    listing("unknown-parameters", "a page's own parameter", "?limit=2&lang=en", FIRST_TWO),
     listing("empty-parameters", "a form's empty fields", "?where=&order=&limit=2&skip=", FIRST_TWO),
     Case(
         line="limit-cut",

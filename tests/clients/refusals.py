@@ -6,6 +6,7 @@ from typing import Any
 from tests.clients.case import JSON_HEADERS, KEY, USUAL, Case
 
 AUSTIN = b'{"name": "Austin"}'
+NOBODY = "where=%7B%22name%22:%22Nobody%22%7D"
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 
 
@@ -269,6 +270,75 @@ REFUSALS: Sequence[Case] = [
         4002,
         "send limit instead",
         target="/v2/sheets/Cities?Limit=5",
+    ),
+    *[
+        refused(
+            "other-operation",
+            f"{method} with a filter",
+            400,
+            4002,
+            "where is not a parameter of",
+            method=method,
+            target=f"/v2/sheets/Cities/2?{NOBODY}",
+            headers=JSON_HEADERS,
+            body=AUSTIN,
+        )
+        for method in ("PATCH", "PUT", "POST")
+    ],
+    refused(
+        "other-operation",
+        "a create with an empty filter",
+        400,
+        4002,
+        "where is not a parameter of a create",
+        method="POST",
+        target="/v2/sheets/Cities?where=",
+        headers=JSON_HEADERS,
+        body=AUSTIN,
+    ),
+    *[
+        refused(
+            "other-service",
+            client,
+            400,
+            4002,
+            f"with {right}",
+            target=f"/v2/sheets/Cities?{query}",
+        )
+        for client, query, right in [
+            ("a loop over pages", "page=2", "limit and skip"),
+            ("SheetDB's order", "sort_by=name", "order"),
+            ("json-server's page", "_page=2&_per_page=10", "limit and skip"),
+            ("PostgREST's columns", "select=name", "keys"),
+            ("a JSON:API filter", "filter[state]=Texas", "where"),
+            ("OData's order", "$orderby=name", "order"),
+            ("Airtable's formula", "filterByFormula=1", "where"),
+        ]
+    ],
+    *[
+        refused(
+            "field-as-parameter",
+            client,
+            400,
+            4002,
+            "send where",
+            target=f"/v2/sheets/Cities?{query}",
+        )
+        for client, query in [
+            ("a filter of SheetDB", "state=Texas"),
+            ("a filter of PostgREST", "state=eq.Texas"),
+            ("a range of json-server", "population_gte=1000000"),
+            ("a filter with brackets", "state[eq]=Texas"),
+            ("a filter in capitals", "State=Texas"),
+        ]
+    ],
+    refused(
+        "no-such-keys",
+        "a renamed column",
+        400,
+        4002,
+        'its fields are rowIndex, "name"',
+        target="/v2/sheets/Cities?keys=town",
     ),
     refused(
         "pasted-url",

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl
 
 import httpx2
@@ -13,6 +13,8 @@ from gateway.commands.demo_lines import SPREADSHEET
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.server.sockets import bind
+from gateway.telemetry.events import Kind
+from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import MAX_WHERE_BYTES
 from tests.docs.blocks import TOP
 
@@ -66,6 +68,32 @@ def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: st
     """The example is of the parameter, and the answer contains the text beside it."""
     assert name in dict(parse_qsl(query))
     assert text in asked(demo, query).text
+
+
+LISTED: Mapping[str, Sequence[Kind]] = {
+    "list": ["list"],
+    "read of a row": ["read"],
+    "create, update of a row or of a list, delete of a row, refresh": [
+        *("create", "update", "update_rows", "delete", "refresh")
+    ],
+    "upsert": ["upsert"],
+    "update or delete by filter": ["update_where", "delete_where"],
+}
+
+
+@pytest.mark.parametrize("line", LISTED)
+def test_the_parameters_of_an_operation_are_those_of_the_code(line: str) -> None:
+    """So are its preferences."""
+    found = re.search(rf"^\| {line} \| (.*) \|(.*)\|$", PAGE, re.MULTILINE)
+    columns = [re.findall(r"`(.+?)`", text) for text in found.groups()] if found else []
+
+    assert [columns] * len(LISTED[line]) == [
+        [[*OPERATIONS[kind].parameters], [*OPERATIONS[kind].preferences]] for kind in LISTED[line]
+    ]
+
+
+def test_every_operation_is_listed() -> None:
+    assert {kind for kinds in LISTED.values() for kind in kinds} == set(OPERATIONS)
 
 
 def test_the_limits_of_where_are_those_of_the_code() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.failure import refused
 
 MIXED = ["zip", "price", "share", "text", "nothing", "count"]
 
@@ -74,7 +75,6 @@ def test_pages(
         pytest.param("Mixed", " done , label ", {"label": "zip", "done": "TRUE"}, id="blanks"),
         pytest.param("Mixed", '["done","label"]', {"label": "zip", "done": "TRUE"}, id="array"),
         pytest.param("Mixed", "label,unknown", {"label": "zip"}, id="unknown-passed-over"),
-        pytest.param("Mixed", "unknown", {}, id="only-unknown"),
         pytest.param("Mixed", "rowIndex,label", {"label": "zip"}, id="rowIndex"),
         pytest.param("Mixed", ",,,", {}, id="commas"),
         pytest.param(
@@ -149,9 +149,20 @@ def test_empty_parameters_are_absent(reading_api: Api) -> None:
     assert answer.text == reading_api.get("Cities").text
 
 
-@pytest.mark.parametrize("name", ["foo", "filter", "page", "_", "key"])
+def test_keys_without_a_field_are_refused(reading_api: Api) -> None:
+    """The error lists the fields, also where no row would be answered."""
+    answers = [
+        reading_api.get(f"Mixed{path}", params={"keys": "unknown", **more})
+        for path, more in (("", {}), ("/2", {}), ("", {"limit": "0"}), ("", {"skip": "999"}))
+    ]
+
+    assert {refused(answer) for answer in answers} == {(400, 4002)}
+    assert all('"label", "value", "when"' in answer.json()["message"] for answer in answers)
+
+
+@pytest.mark.parametrize("name", ["foo", "lang", "_", "key"])
 def test_unknown_parameters_are_passed_over(reading_api: Api, name: str) -> None:
-    """Parameters that the API does not know change nothing."""
+    """Words that neither this API nor another service knows change nothing."""
     answer = reading_api.get("Cities", params={name: "1"})
 
     assert answer.text == reading_api.get("Cities").text

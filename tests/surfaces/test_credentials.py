@@ -52,7 +52,7 @@ def test_key_in_a_header(surface: Surface, header: tuple[str, str], method: str)
         "apiKey={0}&apiKey={0}",
         "apiKey={0}&apiKey=",
         "%61piKey={0}",
-        "limit=1&apiKey={0}",
+        "keys=name&apiKey={0}",
         "apiKey={0}&spreadsheetId=%20book%20",
     ],
 )

@@ -1,5 +1,6 @@
 """Misspelt names of parameters: each operation refuses them, so that no bound is ignored."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -64,7 +65,7 @@ def test_a_misspelt_bound(surface: Surface, method: str, query: str) -> None:
     code, answer = surface.refused(method, f"Cities?{MATCHING}&{query}", key="deleter", body=body)
 
     assert code == (400, 4002)
-    assert "instead" in answer.json()["message"]
+    assert re.search("instead|limit is not a parameter", answer.json()["message"])
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ def test_a_hidden_column_is_not_found(name: str) -> None:
     seen = view(["name", "state"])
 
     assert seen.find(name) is None
-    assert seen.select(Selection((name,))) == []
+    assert seen.select(Selection((name, "name"))) == [("name", 0)]
+    with pytest.raises(UnknownField):
+        seen.select(Selection((name,)))
     with pytest.raises(UnknownField):
         columns_of(Query(order=(SortTerm(name),)), seen)
 

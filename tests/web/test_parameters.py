@@ -266,8 +266,7 @@ def test_other_values_of_no_cache_are_passed_over(text: str, no_cache: bool) -> 
 
 
 def test_a_row_is_asked_for_by_its_keys() -> None:
-    """Parameters of lists are ignored, valid or not."""
-    asked = row_asked(b"keys=a,b&limit=x&where=x&order=,&count=x")
+    asked = row_asked(b"keys=a,b")
 
     assert asked == RowAsked(keys=Selection(("a", "b")), no_cache=False)
     assert row_asked(b"") == RowAsked(keys=None, no_cache=False)

@@ -2,8 +2,10 @@
 
 import pytest
 
-from gateway.web.parameters import READS, WRITES, Known, Sifted, decoded, sift
+from gateway.web.operations import ANY, DESCRIPTION, OPERATIONS, RowOperation
+from gateway.web.parameters import Sifted, decoded, sift
 
+LIST = OPERATIONS["list"]
 OTHERS = "count=true&no-cache=true&keys=a&skip=1"
 
 
@@ -22,7 +24,7 @@ OTHERS = "count=true&no-cache=true&keys=a&skip=1"
         pytest.param("where[a]=1&where%5Ba%5D=1", "where[a]=1&where%5Ba%5D=1", "", id="brackets"),
         pytest.param("wherever=1&where=&where", "where=&where", "", id="where"),
         pytest.param("limit=1&&limit=1", "limit=1&limit=1", "", id="twice"),
-        pytest.param("on_conflict=a&max-affected=1&limit[]=1", "", "", id="other operations"),
+        pytest.param("on_conflict=&max-affected", "", "", id="other operations, empty"),
         pytest.param(
             "nocache=1&noCache=2&no_cache&t=3&limits=4&where4", "", "", id="cache busters"
         ),
@@ -34,9 +36,11 @@ OTHERS = "count=true&no-cache=true&keys=a&skip=1"
 )
 def test_known_parameters_are_kept_as_they_came(text: str, asked: str, credentials: str) -> None:
     """Those of reads and those of credentials, apart; everything else ends here."""
-    sifted = sift(text.encode("latin-1"))
+    sifted = sift(text.encode("latin-1"), LIST)
 
-    assert sifted == Sifted(asked.encode("latin-1"), credentials.encode("latin-1"))
+    assert sifted._replace(unknown=()) == Sifted(
+        asked.encode("latin-1"), credentials.encode("latin-1")
+    )
 
 
 def test_what_is_left_is_decoded_as_a_whole_query_string_is() -> None:
@@ -72,7 +76,7 @@ def test_what_is_left_is_decoded_as_a_whole_query_string_is() -> None:
 )
 def test_a_query_folded_into_a_name_is_unfolded(text: str, parameters: object) -> None:
     """With values encoded before or not."""
-    sifted = sift(text.encode())
+    sifted = sift(text.encode(), LIST)
 
     assert decoded(sifted.asked) == parameters
     assert sifted.is_odd is bool(parameters)
@@ -85,7 +89,7 @@ def test_credentials_folded_into_a_name_are_credentials() -> None:
     assert sifted == Sifted(b"limit=1", b"apiKey=k&spreadsheetId=s", is_odd=True)
 
 
-@pytest.mark.parametrize("known", [READS, WRITES], ids=["read", "write"])
+@pytest.mark.parametrize("operation", [LIST, ANY, DESCRIPTION], ids=["list", "any", "description"])
 @pytest.mark.parametrize(
     ("text", "right"),
     [
@@ -101,9 +105,9 @@ def test_credentials_folded_into_a_name_are_credentials() -> None:
         *(("api_key=k", "apiKey"), ("apikey=k", "apiKey"), ("spreadsheet-id=s", "spreadsheetId")),
     ],
 )
-def test_a_misspelt_parameter_is_found(text: str, right: str, known: Known) -> None:
+def test_a_misspelt_parameter_is_found(text: str, right: str, operation: RowOperation) -> None:
     """Capitals, blanks, `_` and `-` do not make another word; the value is not quoted."""
-    said = sift(text.encode(), known).misspelt
+    said = sift(text.encode(), operation).refusal
 
     assert said.endswith(f": send {right} instead.")
     assert "=k" not in said
@@ -112,4 +116,4 @@ def test_a_misspelt_parameter_is_found(text: str, right: str, known: Known) -> N
 @pytest.mark.parametrize("name", ["max-affected[]", "limit[0]", "skip[]", "max-affected%5B%5D"])
 def test_a_bound_of_a_write_has_no_brackets(name: str) -> None:
     """It would be ignored."""
-    assert sift(f"{name}=1".encode(), WRITES).misspelt
+    assert sift(f"{name}=1".encode()).refusal

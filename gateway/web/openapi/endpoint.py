@@ -6,12 +6,12 @@ from starlette.requests import Request
 
 from gateway.access.caller import Operation, granted_spreadsheet
 from gateway.telemetry.events import current_event
-from gateway.web.admission import find_credentials
+from gateway.web.admission import check_parameters, find_credentials
 from gateway.web.answers import CachedResponse, encoded_answer, read_answer
 from gateway.web.head import head_of
-from gateway.web.misspelling import check_spelling
 from gateway.web.openapi.assembly import document_of, general_document
 from gateway.web.openapi.reach import reach_of, reach_of_all
+from gateway.web.operations import DESCRIPTION
 from gateway.web.parameters import sift
 from gateway.web.state import State
 
@@ -19,9 +19,9 @@ from gateway.web.state import State
 async def describe(request: Request[State]) -> CachedResponse:
     """Without a key no call to Google; with one those of `Catalogue`, at most once a minute."""
     scope, state = request.scope, request.state
-    head, parameters = head_of(scope), sift(scope["query_string"])
+    head, parameters = head_of(scope), sift(scope["query_string"], DESCRIPTION)
     if find_credentials(head, parameters.credentials, is_write=False).key is None:
-        check_spelling(parameters.misspelt)
+        check_parameters(parameters)
         return encoded_answer(head, general_document(reach_of_all(state["api"])), ())
     caller, named, _ = await state["admission"].recognise(scope, head, parameters, Operation.READ)
     spreadsheet = granted_spreadsheet(caller.grants, named)

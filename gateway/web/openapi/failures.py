@@ -165,6 +165,7 @@ _MOVED = RowsMoved(
     expected={"rowIndex": 7, "nickname": "Bo"},
     met={"rowIndex": 7, "nickname": "Al"},
 )
+_OTHER_PARAMETER = InvalidQuery("where is not a parameter of this operation, which takes none.")
 _OF_WRITES = (*_OF_WRITERS, *_OF_BODIES, *_OF_RECORDS)
 _OF_UPDATES: Sequence[GatewayError] = (
     PreconditionFailed({"rowIndex": 7, "nickname": "Bo"}, tag='"MCG4Q9Mz6dBvSVhY"'),
@@ -201,7 +202,7 @@ FAILURES: Mapping[Kind, Sequence[GatewayError]] = {
     "list": (*_OF_ALL_ROWS, *_OF_READS, *_OF_LISTS),
     "read": (*_OF_ALL_ROWS, *_OF_READS, *_OF_ROWS),
     "create": (*_OF_ALL_ROWS, *_OF_WRITES, *_OF_UPSERTS),
-    "update": (*_OF_ALL_ROWS, *_OF_ROWS, *_OF_WRITES, *_OF_UPDATES),
+    "update": (*_OF_ALL_ROWS, *_OF_ROWS, *_OF_WRITES, *_OF_UPDATES, _OTHER_PARAMETER),
     "change": (
         *_OF_ALL_ROWS,
         *_OF_ROWS,
@@ -217,10 +218,10 @@ FAILURES: Mapping[Kind, Sequence[GatewayError]] = {
         *_OF_ROWS,
         *_OF_DELETES,
         *_OF_UPDATES,
-        InvalidQuery("A delete names a row in its path, or the rows with where, not both."),
+        _OTHER_PARAMETER,
     ),
     "delete_where": (*_OF_ALL_ROWS, *_OF_DELETES, *_OF_FILTERS),
-    "refresh": (*_OF_HTTP, *_OF_KEYS),
+    "refresh": (*_OF_HTTP, *_OF_KEYS, _OTHER_PARAMETER),
 }
 WRITES: frozenset[Kind] = frozenset(
     {"create", "update", "change", "delete", "delete_where", "refresh"}

@@ -10,7 +10,7 @@ from gateway.web.openapi.node import Node, Nodes, json_content, reference, schem
 from gateway.web.openapi.place import Place
 from gateway.web.openapi.query_schemas import order_schema
 from gateway.web.openapi.reach import Reach
-from gateway.web.parameters import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAMETER
+from gateway.web.operations import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAMETER
 from gateway.web.prefer import RESOLUTIONS
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
@@ -281,8 +281,9 @@ def _keys(place: Place) -> Node:
         "name": "keys",
         "in": "query",
         "description": (
-            "The fields wanted, comma-separated; `rowIndex` is always there, and names that are no "
-            'field are passed over. A JSON array does as well, for names with a comma: `["a,b"]`.'
+            "The fields wanted, comma-separated; `rowIndex` is always there. At least one name has "
+            "to be a field; the others are ignored. A JSON array does as well, for names with a "
+            'comma: `["a,b"]`.'
         ),
         "style": "form",
         "explode": False,

@@ -1,0 +1,120 @@
+"""Parameters that an operation does not take: refused with advice, or ignored.
+
+Rules
+- Refused are parameters of other operations, misspelt ones, and words of other services for what
+  this API names differently: ignored, they would list or change other rows than meant.
+- Names of fields are refused, too, where the header is known: `Judgement.fields` are those that a
+  name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`).
+- Cache busters are ignored, even if a field has that name. So are all other words, and names
+  without a value.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from gateway.access.caller import Operation
+from gateway.table.quoting import quoted
+from gateway.table.view import letters
+from gateway.web.misspelling import by_letters, misspelling
+from gateway.web.operations import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, RowOperation
+
+CACHE_BUSTERS: Final = frozenset(
+    {"_", "_ts", "ts", "t", "v", "cb", "nocache", "noCache", "no_cache"}
+)
+"""Pages send them with random values; `nocache` is no misspelt `no-cache`."""
+
+_PAGE = "a list is paged with limit and skip, as in limit=20&skip=40."
+_ORDER = "a list is sorted with order, as in order=-population,name."
+_WHERE = 'rows are found with where, a percent-encoded JSON object such as {"state":"Texas"}.'
+_KEYS = "fields are chosen with keys, as in keys=name,state."
+_COUNT = "count=true adds the number of rows that match."
+_UPSERT = "an upsert has on_conflict with the fields that tell rows apart, as in on_conflict=sku."
+_ROW = "a row is named in the path, as in /v2/sheets/Cities/7, or in where."
+_SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
+_SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."
+_ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
+_DISPLAYED = "rows are JSON objects with the cells as displayed. Leave it out."
+
+WORDS: Final[Mapping[str, str]] = {
+    word: advice
+    for advice, words in {
+        _PAGE: (
+            "page pageno pagenumber pageindex perpage pagesize offset start end startindex top "
+            "take maxrecords maxresults cursor pagetoken nextpagetoken skiptoken"
+        ),
+        _ORDER: (
+            "sort sortby sortorder sortdir sortdirection sorttype sortmethod sortdateformat "
+            "orderby ordering asc desc"
+        ),
+        _WHERE: (
+            "filter filters filterby filterbyformula search searchor searchexact q query tq and or "
+            "not notand notor condition conditions criteria casesensitive view"
+        ),
+        _KEYS: "fields field select columns cols attributes",
+        _COUNT: "inlinecount",
+        _UPSERT: "upsert performupsert conflict fieldstomergeon",
+        _ROW: "rowindex records",
+        _SHEET: "sheet sheetname sheetid worksheet gid",
+        _SPREADSHEET: "spreadsheet",
+        _ROWS_ALONE: (
+            "distinct group groupby aggregate apply compute having expand embed include "
+            "recordmetadata"
+        ),
+        _DISPLAYED: (
+            "format raw mode castnumbers cast singleobject cellformat timezone userlocale typecast "
+            "returnfieldsbyfieldid valuerenderoption datetimerenderoption majordimension tqx"
+        ),
+    }.items()
+    for word in words.split()
+}
+"""Advice by the letters of words of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable,
+OData and Google."""
+
+_NAMES = by_letters((*PARAMETERS, *CREDENTIALS))
+_BRACKETLESS = frozenset((*PARAMETERS, *CREDENTIALS)) - frozenset(BRACKETED)
+_NAME = re.compile(r"(?:amp;)?(?P<base>[^\[=]*)[^=]*=?(?P<value>.*)", re.DOTALL)
+"""A name with its brackets, and a value that is folded into it."""
+_OPERATOR = re.compile(
+    r"(?P<field>.+?)(?:[\[.:<>!~=]|->"
+    r"|__?(?:eq|ne|gt|gte|lt|lte|i?like|in|i?contains|i?starts_?with|i?ends_?with|i?exact)$)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Judgement(NamedTuple):
+    """What to do about an unknown parameter: neither a refusal nor fields mean to ignore it."""
+
+    refusal: str = ""
+    """The message, "" if the parameter is not refused by its name alone."""
+    fields: tuple[str, ...] = ()
+    """The fields that it may mean; it is refused if one of them exists."""
+
+
+_IGNORED: Final = Judgement()
+
+
+def judge(name: str, operation: RowOperation, *, has_value: bool) -> Judgement:
+    """Judge a parameter that an operation does not take."""
+    if name in CACHE_BUSTERS or name.startswith("utm_"):
+        return _IGNORED
+    base, is_filled = _parts(name, has_value=has_value)
+    if base in PARAMETERS and base not in operation.parameters:
+        chooses_rows = base in SELECTING and operation.right is Operation.WRITE
+        return Judgement(operation.refusal(base)) if is_filled or chooses_rows else _IGNORED
+    if mistake := misspelling(name, _NAMES, _BRACKETLESS):
+        return Judgement(f"Unknown parameter {mistake}")
+    if not is_filled or operation.ignores_words:
+        return _IGNORED
+    if advice := WORDS.get(letters(base)):
+        return Judgement(f"Unknown parameter {quoted(base)}: {advice}")
+    found = _OPERATOR.match(name)
+    names = (name, base) if found is None else (name, base, found["field"])
+    return Judgement(fields=tuple(dict.fromkeys(names)))
+
+
+def _parts(name: str, *, has_value: bool) -> tuple[str, bool]:
+    """The name before its brackets, decoded once more, and whether it has a value."""
+    found = _NAME.match(unquote(name) if "%" in name else name)
+    return (found["base"], has_value or found["value"] != "") if found else (name, has_value)

@@ -44,6 +44,7 @@ from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
 from gateway.web.operations import KEY_PARAMETER, OPERATIONS, SPREADSHEET_PARAMETER
 from gateway.web.parameters import Sifted, decoded, sift
+from gateway.web.prefer import PREFER, check_preferences
 from gateway.worksheets.access import Target
 
 RATE_LEASE = "gateway.rate_lease"
@@ -124,6 +125,8 @@ class Admission:
             event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
+        if operation is Operation.WRITE and PREFER in head.lines:
+            check_preferences(head, row_operation)
         return Admitted(caller, target, parameters.asked, lease, head, parameters.unknown)
 
     async def has_right(self, request: Request[Any], right: Callable[[Caller], bool]) -> bool:

@@ -1,8 +1,9 @@
 """Preferences of a request: the header `Prefer` (RFC 7240).
 
 Rules: unknown preferences are ignored. What is meant for a known one is never ignored, because it
-could change other rows than the client means: an invalid value, a misspelt name and a header that
-cannot be read are refused. Of repeated numbers the smallest counts, else the first value.
+could change other rows than the client means: an invalid value, a misspelt name, a preference of
+another operation, and a header that cannot be read are refused. Of repeated numbers the smallest
+counts, else the first value. Reads ignore the header.
 """
 
 import re
@@ -12,6 +13,7 @@ from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
 from gateway.web.misspelling import by_letters, misspelling
+from gateway.web.operations import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, RowOperation
 
 PREFER = b"prefer"
 PREFERENCE_APPLIED = "Preference-Applied"
@@ -20,9 +22,7 @@ PREFERENCE_APPLIED = "Preference-Applied"
 RESOLUTIONS: Mapping[str, bool] = {"merge-duplicates": True, "ignore-duplicates": False}
 """Whether an upsert with this resolution updates existing rows."""
 
-_MAX_AFFECTED = "max-affected"
-_RESOLUTION = "resolution"
-_NAMES = by_letters((_MAX_AFFECTED, _RESOLUTION))
+_NAMES = by_letters((MAX_AFFECTED, RESOLUTION))
 _PART = re.compile(
     r"""[ \t]*+(?P<name>[\w!#$%&'*+.^`|~-]++(?=[ \t]*+(?:[=,;]|$)))?+"""
     r"""(?(name)[ \t]*+(?:=[ \t]*+(?:"(?P<text>(?:[^"\\]|\\.)*+)"|(?P<token>[^\s",;=]*+)))?+)"""
@@ -66,9 +66,22 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
     return found
 
 
+def check_preferences(head: Head, operation: RowOperation) -> None:
+    """Raise InvalidRequest for a preference of another operation. As `preferences` otherwise."""
+    found = preferences(head)
+    if "rollback" in found.get("tx", ()):
+        raise InvalidRequest("Prefer has tx=rollback, but writes cannot be taken back.")
+    for name in _NAMES.values():
+        if name in found and name not in operation.preferences:
+            raise InvalidRequest(
+                f"Prefer has {name}, which {operation.noun} does not take: {MAX_AFFECTED} is for "
+                f"writes with {WHERE}, {RESOLUTION} for those with {ON_CONFLICT}. Leave it out."
+            )
+
+
 def preferred_max_affected(head: Head) -> int | None:
     """The smallest number of `max-affected`; None without it."""
-    values = preferences(head).get(_MAX_AFFECTED, ())
+    values = preferences(head).get(MAX_AFFECTED, ())
     for value in values:
         if _COUNT.fullmatch(value) is None:
             raise InvalidRequest(
@@ -80,7 +93,7 @@ def preferred_max_affected(head: Head) -> int | None:
 
 def preferred_resolution(head: Head) -> str | None:
     """One of `RESOLUTIONS`; None without it."""
-    values = preferences(head).get(_RESOLUTION, ())
+    values = preferences(head).get(RESOLUTION, ())
     for value in values:
         if value not in RESOLUTIONS:
             raise InvalidRequest(
@@ -91,12 +104,12 @@ def preferred_resolution(head: Head) -> str | None:
 
 def applied_max_affected(number: int | None) -> Mapping[str, str]:
     """Headers that say that the preference had its effect."""
-    return {} if number is None else _applied(f"{_MAX_AFFECTED}={number}")
+    return {} if number is None else _applied(f"{MAX_AFFECTED}={number}")
 
 
 def applied_resolution(resolution: str | None) -> Mapping[str, str]:
     """Headers that say that the preference had its effect."""
-    return {} if resolution is None else _applied(f"{_RESOLUTION}={resolution}")
+    return {} if resolution is None else _applied(f"{RESOLUTION}={resolution}")
 
 
 def _applied(preference: str) -> Mapping[str, str]:

@@ -1,0 +1,301 @@
+"""Every operation with every parameter, header and kind of body: an effect, or a refusal.
+
+Rules: each case is a cell of a table. A cell without an effect is a refusal: its status and code,
+no call, and nothing written.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from gateway.access.caller import Operation
+from gateway.access.issue import KeyRequest
+from gateway.telemetry.events import Kind
+from gateway.web.operations import OPERATIONS, PARAMETERS
+from tests.asgi_client import Answer
+from tests.journeys.failure import refused
+from tests.surfaces.stage import GRANTED, Headers, Surface, open_surface
+from tests.web.openapi.conformance import resolved
+from tests.web.openapi.worksheets import document
+
+ROW, ROWS = b'{"name":"Chicago","state":"x"}', b'[{"name":"Chicago","state":"x"}]'
+NUMBERED = b'[{"rowIndex":2,"state":"x"}]'
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+JSON = ("Content-Type", "application/json")
+MULTIPART = ("Content-Type", "multipart/form-data; boundary=b")
+CHICAGO = 'where={"name":"Chicago"}'
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request that is right as it is, but for what a case adds."""
+
+    kind: Kind
+    method: str
+    path: str
+    query: str = ""
+    body: bytes = b""
+
+    def to(
+        self, surface: Surface, query: str = "", headers: Headers = (), body: bytes | None = None
+    ) -> Answer:
+        """The answer; `query` replaces the request's own parameter of the same name."""
+        is_own = bool(query) and self.query.startswith(query[:5])
+        target = f"{self.path}?{'&'.join(filter(None, ['' if is_own else self.query, query]))}"
+        sent = self.body if body is None else body
+        return surface.send(self.method, target, key="staff", headers=headers, body=sent)
+
+
+SENT: Mapping[str, Sent] = {
+    "list": Sent("list", "GET", "Cities"),
+    "list by HEAD": Sent("list", "HEAD", "Cities"),
+    "read": Sent("read", "GET", "Cities/4"),
+    "read by HEAD": Sent("read", "HEAD", "Cities/4"),
+    "create": Sent("create", "POST", "Cities", body=ROW),
+    "create of a list": Sent("create", "POST", "Cities", body=ROWS),
+    "upsert": Sent("upsert", "POST", "Cities", "on_conflict=name", ROW),
+    "put": Sent("update", "PUT", "Cities/4", body=ROW),
+    "patch": Sent("update", "PATCH", "Cities/4", body=ROW),
+    "post": Sent("update", "POST", "Cities/4", body=ROW),
+    "update of a list": Sent("update_rows", "PATCH", "Cities", body=NUMBERED),
+    "update by filter": Sent("update_where", "PATCH", "Cities", CHICAGO, ROW),
+    "delete": Sent("delete", "DELETE", "Cities/4"),
+    "delete by filter": Sent("delete_where", "DELETE", "Cities", CHICAGO),
+    "refresh": Sent("refresh", "POST", "Cities/refresh"),
+}
+KINDS_OF_WRITES: Sequence[Kind] = [
+    kind for kind, operation in OPERATIONS.items() if operation.right is Operation.WRITE
+]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    """The application, with a key that has every right."""
+    key = KeyRequest(
+        name="staff", plan="staff", spreadsheets=GRANTED, may_delete=True, may_refresh=True
+    )
+    plans = {"plans.staff.deletes": True, "plans.staff.requests_per_minute": 0}
+    with open_surface(tmp_path_factory.mktemp("operations"), {"staff": key}, plans) as surface:
+        yield surface
+
+
+def names(answer: Answer) -> list[str]:
+    return [record["name"] for record in answer.json()["results"]]
+
+
+def fields(answer: Answer) -> list[str]:
+    found = answer.json()
+    return [*(found["results"][0] if "results" in found else found)]
+
+
+def is_read(answer: Answer) -> bool:
+    """True if rows are answered: how fresh they are takes another clock to see."""
+    return answer.status_code == 200
+
+
+def has_one(answer: Answer) -> bool:
+    found: int = answer.json()["count"]
+    return found == 1
+
+
+def is_updated(answer: Answer) -> bool:
+    return answer.json()["results"][0]["created"] is False
+
+
+Effect = Callable[[Answer], bool]
+
+OF_FILTERS: Mapping[str, Effect] = {
+    CHICAGO: has_one,
+    "where[name]=Chicago": has_one,
+    "max-affected=0": lambda answer: refused(answer) == (400, 4005),
+}
+EFFECTS: Mapping[Kind, Mapping[str, Effect]] = {
+    "list": {
+        CHICAGO: lambda answer: names(answer) == ["Chicago"],
+        "where[name]=Chicago": lambda answer: names(answer) == ["Chicago"],
+        "order=name": lambda answer: names(answer) == ["Chicago", "Los Angeles", "New York"],
+        "order[]=name": lambda answer: names(answer) == ["Chicago", "Los Angeles", "New York"],
+        "skip=2": lambda answer: names(answer) == ["Chicago"],
+        "limit=1": lambda answer: names(answer) == ["New York"],
+        "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
+        "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
+        "count=true": lambda answer: answer.json()["total"] == 3,
+        "no-cache=true": is_read,
+    },
+    "read": {
+        "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
+        "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
+        "no-cache=true": is_read,
+    },
+    "upsert": {
+        "on_conflict=name": is_updated,
+        "on_conflict[]=name": is_updated,
+    },
+    "update_where": OF_FILTERS,
+    "delete_where": OF_FILTERS,
+}
+VALUES = sorted({value for effects in EFFECTS.values() for value in effects})
+MEANT: Mapping[tuple[Kind, str], Kind] = {
+    ("create", "on_conflict"): "upsert",
+    ("update_rows", "where"): "update_where",
+}
+"""The operations that a parameter makes of others."""
+
+
+def name_of(value: str) -> str:
+    return value.partition("=")[0].partition("[")[0]
+
+
+def test_the_table_has_every_parameter() -> None:
+    """The operations take the parameters that have an effect here, and no others."""
+    effects = {kind: set(map(name_of, EFFECTS.get(kind, ()))) for kind in OPERATIONS}
+
+    assert effects == {kind: set(each.parameters) for kind, each in OPERATIONS.items()}
+    assert set().union(*effects.values()) == set(PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "kinds"),
+    [
+        ("", "get", ["list"]),
+        ("", "post", ["create", "upsert"]),
+        ("", "patch", ["update_rows", "update_where"]),
+        ("", "delete", ["delete_where"]),
+        ("/{rowIndex}", "get", ["read"]),
+        ("/{rowIndex}", "patch", ["update"]),
+        ("/{rowIndex}", "delete", ["delete"]),
+    ],
+)
+def test_the_document_has_the_same_parameters(
+    path: str, method: str, kinds: Sequence[Kind]
+) -> None:
+    told = document()
+    operation = told["paths"][f"/v2/sheets/{{sheetName}}{path}"][method]
+    documented = [resolved(told, each) for each in operation["parameters"]]
+
+    assert {each["name"] for each in documented if each["in"] == "query"} == {
+        name for kind in kinds for name in OPERATIONS[kind].parameters
+    }
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("name", SENT)
+def test_a_parameter_has_its_effect_or_is_refused(surface: Surface, name: str, value: str) -> None:
+    """A parameter of another operation is refused without a call."""
+    sent, cells = SENT[name], surface.cells()
+    kind = MEANT.get((sent.kind, name_of(value)), sent.kind)
+    effect = EFFECTS.get(kind, {}).get(value)
+    is_list_by_filter = sent.kind == "update_rows" and kind == "update_where"
+
+    answer = sent.to(surface, value)
+
+    if effect is None or is_list_by_filter:
+        assert (answer.status_code, surface.calls.reads, surface.calls.writes) == (400, 0, 0)
+        assert surface.cells() == cells
+    if is_list_by_filter:
+        assert refused(answer) == (400, 104)
+    elif effect is None and sent.method != "HEAD":
+        assert refused(answer) == (400, 4002)
+    elif effect is not None:
+        assert is_read(answer) if sent.method == "HEAD" else effect(answer)
+
+
+DATE = "Wed, 25 Nov 2026 22:00:00 GMT"
+HEADERS: Mapping[str, tuple[str, str]] = {
+    "if-match tag": ("If-Match", '"another"'),
+    "if-match any": ("If-Match", "*"),
+    "if-none-match": ("If-None-Match", "*"),
+    "if-unmodified-since": ("If-Unmodified-Since", DATE),
+    "if-modified-since": ("If-Modified-Since", DATE),
+    "bad idempotency-key": ("Idempotency-Key", "two words"),
+    "max-affected": ("Prefer", "max-affected=0"),
+    "resolution": ("Prefer", "resolution=ignore-duplicates"),
+    "rollback": ("Prefer", "return=minimal, tx=rollback"),
+    "misspelt": ("Prefer", "max_affected=0"),
+    "unreadable": ("Prefer", "max-affected=0 9"),
+    "another": ("Prefer", "return=minimal"),
+}
+REFUSED: Mapping[str, Mapping[Kind, tuple[int, int]]] = {
+    "if-match tag": {
+        **dict.fromkeys(("update", "delete"), (412, 4120)),
+        **dict.fromkeys(
+            ("create", "upsert", "update_rows", "update_where", "delete_where"), (400, 4000)
+        ),
+    },
+    "if-match any": dict.fromkeys(("create", "upsert"), (400, 4000)),
+    "if-none-match": dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
+    "if-unmodified-since": dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
+    "bad idempotency-key": dict.fromkeys(KINDS_OF_WRITES, (400, 4004)),
+    "max-affected": {
+        **dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
+        **dict.fromkeys(("update_where", "delete_where"), (400, 4005)),
+    },
+    "resolution": {kind: (400, 4000) for kind in KINDS_OF_WRITES if kind != "upsert"},
+    **dict.fromkeys(
+        ("rollback", "misspelt", "unreadable"), dict.fromkeys(KINDS_OF_WRITES, (400, 4000))
+    ),
+}
+"""Refusals; reads and reports ignore what is for writes, and `If-None-Match: *` is a 304."""
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("name", SENT)
+def test_a_header_has_its_effect_or_is_refused(surface: Surface, name: str, header: str) -> None:
+    """A write that is refused writes nothing; the others are carried out once."""
+    sent, cells = SENT[name], surface.cells()
+    refusal = REFUSED.get(header, {}).get(sent.kind)
+
+    answer = sent.to(surface, headers=[HEADERS[header]])
+
+    if refusal is not None:
+        assert refused(answer) == refusal
+        assert (surface.cells(), surface.calls.writes) == (cells, 0)
+    elif sent.kind in KINDS_OF_WRITES:
+        assert answer.status_code in (200, 201, 204)
+        assert surface.calls.writes == (0 if header == "resolution" else 1)
+    elif header == "if-none-match" and sent.kind != "refresh":
+        assert answer.status_code == 304
+    else:
+        assert answer.status_code in (200, 202)
+
+
+BODIES: Mapping[str, tuple[tuple[str, str], bytes]] = {
+    "object": (JSON, ROW),
+    "list": (JSON, ROWS),
+    "numbered list": (JSON, NUMBERED),
+    "form": (FORM, b"name=Chicago&state=x"),
+    "nothing": (JSON, b""),
+    "null": (JSON, b"null"),
+    "number": (JSON, b"7"),
+    "text": (JSON, b'"x"'),
+    "broken": (JSON, b'{"name":"Chicago"'),
+    "multipart": (
+        MULTIPART,
+        b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nx\r\n--b--',
+    ),
+}
+TAKEN: Mapping[Kind, Sequence[str]] = {
+    "create": ("object", "list", "numbered list", "form"),
+    "upsert": ("object", "list", "form"),
+    "update": ("object", "form"),
+    "update_rows": ("numbered list",),
+    "update_where": ("object", "form"),
+}
+"""Kinds of bodies that writes take. Reads, deletes and reports ignore theirs."""
+
+
+@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize("name", SENT)
+def test_a_body_is_written_or_refused(surface: Surface, name: str, kind: str) -> None:
+    sent, cells = SENT[name], surface.cells()
+    content_type, body = BODIES[kind]
+
+    answer = sent.to(surface, headers=[content_type], body=body)
+
+    if kind in TAKEN.get(sent.kind, (kind,)):
+        assert answer.status_code in (200, 201, 202, 204)
+        assert surface.calls.writes == (sent.kind in KINDS_OF_WRITES)
+    else:
+        assert refused(answer) in [(400, 104), (405, 4051), (415, 4150)]
+        assert (surface.cells(), surface.calls.writes) == (cells, 0)

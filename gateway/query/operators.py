@@ -255,6 +255,10 @@ TEXT_OPERAND = OperandShape(python_type=str, json_type="string", noun="a string"
 FLAG = OperandShape(python_type=bool, json_type="boolean", noun="true or false")
 
 
+def _depends(operands: Sequence[Operand]) -> bool | None:
+    return None
+
+
 class Operator(msgspec.Struct, frozen=True):
     name: str
     operand: OperandShape
@@ -263,6 +267,8 @@ class Operator(msgspec.Struct, frozen=True):
     """The sentence of `/openapi.json`."""
     is_negated: bool = False
     """True if the operator matches all rows except those of `lookup`."""
+    decide: Callable[[Sequence[Operand]], bool | None] = _depends
+    """True if `lookup` finds all rows of a column, False if none, whatever its cells hold."""
     aliases: tuple[str, ...] = ()
 
 
@@ -285,6 +291,25 @@ def _filled(field: Field, operands: Sequence[Operand]) -> Work[RowSet]:
     return field.filled(is_filled=bool(operands[0].value))
 
 
+def _never_if_none(operands: Sequence[Operand]) -> bool | None:
+    return None if operands else False
+
+
+def _always_if_blank(operands: Sequence[Operand]) -> bool | None:
+    return True if operands[0].is_empty else None
+
+
+def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
+    """Of a range: empty cells are in none, and nothing is beyond the `ends` of booleans."""
+
+    def decide(operands: Sequence[Operand]) -> bool | None:
+        operand = operands[0]
+        is_end = isinstance(operand.value, bool) and operand.value in ends
+        return False if operand.is_empty or is_end else None
+
+    return decide
+
+
 _UNEQUAL = "not equal; empty cells are equal to null alone"
 _CONTAINING = "has this text somewhere in it, in capitals or not"
 _FILLED = "true: the cell is not empty; false: it is"
@@ -292,13 +317,39 @@ _FILLED = "true: the cell is not empty; false: it is"
 _TABLE = (
     Operator("$eq", SCALAR, _equal, "equal"),
     Operator("$ne", SCALAR, _equal, _UNEQUAL, is_negated=True, aliases=("$neq",)),
-    Operator("$lt", SCALAR, _within(lambda low, high, end: range(low)), "less"),
-    Operator("$lte", SCALAR, _within(lambda low, high, end: range(high)), "less or equal"),
-    Operator("$gt", SCALAR, _within(lambda low, high, end: range(high, end)), "greater"),
-    Operator("$gte", SCALAR, _within(lambda low, high, end: range(low, end)), "greater or equal"),
-    Operator("$in", SCALARS, _equal, "equal to one of these"),
-    Operator("$nin", SCALARS, _equal, "equal to none of these", is_negated=True),
-    Operator("$text", TEXT_OPERAND, _containing, _CONTAINING),
+    Operator(
+        "$lt",
+        SCALAR,
+        _within(lambda low, high, end: range(low)),
+        "less",
+        decide=_never_beyond(False),
+    ),
+    Operator(
+        "$lte",
+        SCALAR,
+        _within(lambda low, high, end: range(high)),
+        "less or equal",
+        decide=_never_beyond(),
+    ),
+    Operator(
+        "$gt",
+        SCALAR,
+        _within(lambda low, high, end: range(high, end)),
+        "greater",
+        decide=_never_beyond(True),
+    ),
+    Operator(
+        "$gte",
+        SCALAR,
+        _within(lambda low, high, end: range(low, end)),
+        "greater or equal",
+        decide=_never_beyond(),
+    ),
+    Operator("$in", SCALARS, _equal, "equal to one of these", decide=_never_if_none),
+    Operator(
+        "$nin", SCALARS, _equal, "equal to none of these", is_negated=True, decide=_never_if_none
+    ),
+    Operator("$text", TEXT_OPERAND, _containing, _CONTAINING, decide=_always_if_blank),
     Operator("$exists", FLAG, _filled, _FILLED),
 )
 

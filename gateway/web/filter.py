@@ -1,7 +1,8 @@
 """Filters of writes: `where` and `max-affected`.
 
 Rules: a write by filter changes many rows, so nothing of its filter is ignored. A missing or empty
-`where` and an empty object in it are errors.
+`where`, an empty object in it, and a filter that says nothing of the rows (`gateway.query.verdict`)
+are errors.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import msgspec
 
 from gateway.errors import InvalidQuery
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
+from gateway.query.verdict import verdict
 from gateway.web.operations import MAX_AFFECTED, WHERE
 from gateway.web.parameters import (
     PLAIN,
@@ -25,7 +27,10 @@ _MISSING = (
     '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
 )
 _EMPTY = "where holds an empty object, which matches every row; a write by filter takes none."
-
+_ALWAYS = (
+    'where matches every row, whatever it holds, as {"name":{"$text":""}} does; nothing was '
+    'written. Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
+)
 
 
 class FilterAsked(msgspec.Struct, frozen=True):
@@ -48,6 +53,8 @@ def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
         raise InvalidQuery(_MISSING)
     if _has_empty(where):
         raise InvalidQuery(_EMPTY)
+    if verdict(where) is True:
+        raise InvalidQuery(_ALWAYS)
     max_affected = parse_count(asking, MAX_AFFECTED)
     return FilterAsked(where, max_affected, tuple(asking.readings))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from tests.clients.case import JSON_HEADERS, KEY, USUAL, Case
 
@@ -340,6 +341,24 @@ REFUSALS: Sequence[Case] = [
         'its fields are rowIndex, "name"',
         target="/v2/sheets/Cities?keys=town",
     ),
+    *[
+        refused(
+            "filter-of-all",
+            f"an empty input, {where}",
+            400,
+            4002,
+            '{"rowIndex":{"$gte":2}}',
+            method="PATCH",
+            target=f"/v2/sheets/Cities?where={quote(where)}",
+            headers=JSON_HEADERS,
+            body=AUSTIN,
+        )
+        for where in (
+            '{"name":{"$text":""}}',
+            '{"name":{"$nin":[]}}',
+            '{"$not":{"name":{"$in":[]}}}',
+        )
+    ],
     refused(
         "pasted-url",
         "the address of the spreadsheet",

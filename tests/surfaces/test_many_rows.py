@@ -277,6 +277,11 @@ def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> Non
         ('?where={"$and":[{}]}', "an empty object"),
         ('?where={"$or":[{"state":"x"},{}]}', "an empty object"),
         ('?where={"$not":{}}', "an empty object"),
+        ('?where={"name":{"$text":""}}', "matches every row"),
+        ('?where={"name":{"$nin":[]}}', "matches every row"),
+        ('?where={"$not":{"name":{"$in":[]}}}', "matches every row"),
+        ("?where[name][$text]=", "matches every row"),
+        ("?where=%7B%22name%22%3A%7B%22%24text%22%3A%22%22%7D%7D", "matches every row"),
         ("?where={", "not JSON"),
         ("?where=[]", "must be a JSON object"),
         ("?where=state=done", "not JSON"),
@@ -300,6 +305,34 @@ def test_filter_that_is_none(
 
     assert found == (400, 4002)
     assert words in message(answer)
+
+
+@pytest.mark.parametrize("where", ['{"rowIndex":{"$gte":2}}', '{"rowIndex":{"$exists":true}}'])
+@pytest.mark.parametrize(("method", "body"), [("DELETE", b""), ("PATCH", b'{"name":"x"}')])
+def test_all_rows_on_purpose(surface: Surface, method: str, body: bytes, where: str) -> None:
+    """A condition on the number of the row says which rows are meant, even if these are all."""
+    answer = surface.send(method, f"Cities?where={where}", key="staff", body=body)
+
+    assert (answer.status_code, answer.json()["count"]) == (200, 3)
+
+
+@pytest.mark.parametrize("prefer", [[], [("Prefer", "max-affected=100")]], ids=["plain", "bound"])
+def test_a_bound_does_not_replace_a_filter(
+    surface: Surface, prefer: Sequence[tuple[str, str]]
+) -> None:
+    target = 'Cities?where={"name":{"$text":""}}&max-affected=100'
+
+    found, answer = refuse(surface, ("DELETE", target, b""), prefer)
+
+    assert found == (400, 4002)
+    assert "matches every row" in message(answer)
+
+
+@pytest.mark.parametrize("where", ["", "{}", '{"name":{"$text":""}}', '{"name":{"$nin":[]}}'])
+def test_a_list_may_have_every_row(surface: Surface, where: str) -> None:
+    answer = surface.send("GET", f"Cities?where={where}")
+
+    assert (answer.status_code, len(answer.json()["results"])) == (200, 3)
 
 
 @pytest.mark.parametrize("query", ["", "?max-affected=3", "?wherever=x"])

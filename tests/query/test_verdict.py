@@ -1,0 +1,84 @@
+"""Conditions that match every row, or none, whatever the rows hold."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from gateway.query.verdict import verdict
+from gateway.query.where import parse_where
+from tests.query.test_evaluate_reference import ROWS, WHERE, Rows, run
+
+ALWAYS: list[object] = [
+    {"name": {"$text": ""}},
+    {"name": {"$nin": []}},
+    {"name": {"$not": {"$in": []}}},
+    {"$not": {"name": {"$in": []}}},
+    {"$not": {"name": {"$gt": None}}},
+    {"$not": {"name": {"$lte": ""}}},
+    {"$not": {"done": {"$lt": False}}},
+    {"done": {"$not": {"$gt": True}}},
+    {"name": {"$text": "", "$nin": []}},
+    {"name": {"$text": ""}, "state": {"$nin": []}},
+    {"$and": [{"name": {"$text": ""}}, {"state": {"$nin": []}}]},
+    {"$or": [{"state": "x"}, {"name": {"$text": ""}}]},
+    {"$or": [{"rowIndex": 2}, {"name": {"$nin": []}}]},
+    {"$or": [{"name": {"$in": []}}, {"name": {"$text": ""}}]},
+    {"$not": {"$and": [{"state": "x"}, {"name": {"$in": []}}]}},
+    {"$not": {"$not": {"name": {"$text": ""}}}},
+    {"$not": {"$or": [{"name": {"$in": []}}, {"name": {"$lt": ""}}]}},
+]
+DEPENDS: list[object] = [
+    {"name": ""},
+    {"name": {"$eq": None}},
+    {"name": {"$ne": "x"}},
+    {"name": {"$text": "x"}},
+    {"name": {"$text": " "}},
+    {"name": {"$nin": [None]}},
+    {"name": {"$exists": True}},
+    {"done": {"$lt": True}},
+    {"done": {"$gt": False}},
+    {"done": {"$gte": False}},
+    {"count": {"$lt": 0}},
+    {"count": {"$gt": 1}},
+    {"$not": {"name": "x"}},
+    {"state": "x", "name": {"$text": ""}},
+    {"$or": [{"state": "x"}, {"name": {"$in": []}}]},
+    {"$or": [{"name": {"$exists": True}}, {"name": {"$exists": False}}]},
+]
+NEVER: list[object] = [
+    {"name": {"$in": []}},
+    {"name": {"$gt": None}},
+    {"$not": {"name": {"$text": ""}}},
+    {"state": "x", "name": {"$in": []}},
+]
+ALL_ON_PURPOSE: list[object] = [
+    {"rowIndex": {"$gte": 2}},
+    {"rowIndex": {"$nin": []}},
+    {"rowIndex": {"$text": ""}},
+    {"rowIndex": {"$exists": True}},
+    {"rowIndex": {"$gte": 2}, "name": {"$text": ""}},
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "decided"),
+    [
+        *((where, True) for where in ALWAYS),
+        *((where, False) for where in NEVER),
+        *((where, None) for where in [*DEPENDS, *ALL_ON_PURPOSE]),
+    ],
+    ids=json.dumps,
+)
+def test_a_verdict_is_that_of_the_structure(where: object, decided: bool | None) -> None:
+    """A condition on `rowIndex` depends on the rows, whatever it is."""
+    assert verdict(parse_where(where)) is decided
+
+
+@given(ROWS, WHERE)
+def test_a_verdict_holds_for_all_rows(rows: Rows, where: dict[str, object]) -> None:
+    """What is always true matches every row of any table, what is never true none."""
+    decided = verdict(parse_where(where))
+
+    if decided is not None:
+        assert run(rows, where, []) == (run(rows, {}, []) if decided else [])

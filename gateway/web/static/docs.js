@@ -166,16 +166,13 @@ function resolved(node, components) {
   return kind ? components[kind][name] : node;
 }
 
-/** A plain field for a JSON text: else a value would be made up from its schema, and be sent. */
+/** A plain field for a JSON text: else the first example would be sent. */
 function turnIntoText(parameter) {
-  const [content] = Object.values(parameter.content ?? {});
-  if (!content) return;
-  const examples = Object.values(content.examples ?? {}).map((each) => each.value);
-  if (content.example !== undefined) examples.push(content.example);
-  const lines = examples.map((each) => `- \`${JSON.stringify(each)}\``);
+  if (!parameter.schema?.contentSchema) return;
+  const lines = Object.values(parameter.examples ?? {}).map(({ value }) => `- \`${value}\``);
   parameter.description = [parameter.description ?? "", ...lines].join("\n\n");
   parameter.schema = { type: "string" };
-  delete parameter.content;
+  delete parameter.examples;
 }
 
 /** The request with key and spreadsheet, unless another spreadsheet was typed into a field. */

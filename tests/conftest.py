@@ -28,6 +28,9 @@ SLOW: Mapping[str, str] = {
     "browser": """
         docs_operations docs_page home_page pages_of_docs recorder site typescript_client
     """,
+    "clients/codegen": """
+        python typescript
+    """,
     "clients/python": """
         faults planted
     """,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.commands.demo import Demo
 from tests.docs.blocks import Block, filled_in, in_place
 
 PATIENCE_SECONDS = 60.0
@@ -37,6 +38,15 @@ JAVASCRIPT = Language(
     prints=re.compile(r"^\s*console\.log\(.*?(?:; // (?P<said>.*))?$", re.MULTILINE),
 )
 LANGUAGES: Mapping[str, Language] = {"python": PYTHON, "js": JAVASCRIPT}
+
+
+def run_own_commands(demo: Demo) -> None:
+    """Run the commands that the demo prints at its start, as its reader does first."""
+    for _, line in demo.curl_lines():
+        done = subprocess.run(  # noqa: S602 - our own commands
+            line, shell=True, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+        )
+        assert done.returncode == 0, line
 
 
 def problems(

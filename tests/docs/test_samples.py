@@ -10,7 +10,7 @@ from gateway.commands.demo import Demo
 from gateway.server.sockets import bind
 from tests.docs.blocks import blocks_of, by_page
 from tests.docs.conftest import Google
-from tests.docs.samples import LANGUAGES, problems
+from tests.docs.samples import LANGUAGES, problems, run_own_commands
 
 PAGES = [
     pytest.param(language, page, id=f"{page} {language}")
@@ -52,7 +52,8 @@ def test_the_samples_of_a_page_run(
 
 
 def test_the_samples_of_the_readme_run_twice(demo: Demo, google: Google, tmp_path: Path) -> None:
-    """A second paste prints the same."""
+    """After the demo's own commands, and a second paste prints the same."""
+    run_own_commands(demo)
     (block,) = by_page(blocks_of("js"))["README.md"]
     found = [problems([block], meant(demo, google), tmp_path) for _ in range(2)]
 

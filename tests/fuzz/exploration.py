@@ -12,6 +12,7 @@ lenient than a schema can say:
 - the methods in `Allow` are those that all keys and bodies have.
 """
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -87,7 +88,7 @@ def explored(exploration: Exploration) -> Findings:
 
 def _explored(exploration: Exploration) -> Findings:
     config = schemathesis.Config.from_dict(_settings(exploration))
-    schema = schemathesis.openapi.from_dict(dict(exploration.document), config=config)
+    schema = schemathesis.openapi.from_dict(_with_content(exploration.document), config=config)
 
     @schema.hook
     def filter_failure(
@@ -103,6 +104,23 @@ def _explored(exploration: Exploration) -> Findings:
     for event in from_schema(schema).execute():
         _take_in(findings, event)
     return findings
+
+
+def _with_content(node: Any) -> Any:
+    """The document with JSON `content` for each `contentSchema`, of which no values are made up."""
+    if isinstance(node, list):
+        return [_with_content(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    told = {name: _with_content(each) for name, each in node.items()}
+    if not isinstance(told.get("schema"), dict) or "contentSchema" not in told["schema"]:
+        return told
+    examples = {
+        name: {**each, "value": json.loads(each["value"])}
+        for name, each in told.pop("examples", {}).items()
+    }
+    content = {"schema": told.pop("schema")["contentSchema"], "examples": examples}
+    return {**told, "content": {"application/json": content}}
 
 
 def _settings(exploration: Exploration) -> dict[str, Any]:

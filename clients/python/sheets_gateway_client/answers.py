@@ -22,6 +22,7 @@ Parsed = TypeVar("Parsed")
 Parse = Callable[["Answer"], Parsed]
 
 ERROR_TYPE = "SheetsonError"
+NO_ROUTE = 4040
 ROW_INDEX, CREATED = "rowIndex", "created"
 EXCERPT_CHARS = 200
 
@@ -37,6 +38,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     text: str
+    url: str
+    """Where the request went, without its query."""
 
     @property
     def is_success(self) -> bool:
@@ -104,7 +107,7 @@ def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
         status=answer.status,
         code=code if isinstance(code, int) else 0,
         name=_text(body, "name"),
-        message=_text(body, "message"),
+        message=_text(body, "message") + (_wrong_place(answer) if code == NO_ROUTE else ""),
         outcome=_outcome(body) if is_write else None,
         retryable=body.get("retryable") is True,
         request_id=_text(body, "requestId"),
@@ -150,6 +153,10 @@ def _record(body: Mapping[str, Any], name: str, *, etag: str | None = None) -> R
         return None
 
 
+def _wrong_place(answer: Answer) -> str:
+    return f" The request went to {answer.url}: correct the base URL, which ends before /v2."
+
+
 def _foreign(answer: Answer, *, is_write: bool, wait: float | None) -> ErrorBody:
     target = answer.headers.get("location")
     hint = f" It points to {target}: correct the base URL." if target else ""
@@ -158,7 +165,10 @@ def _foreign(answer: Answer, *, is_write: bool, wait: float | None) -> ErrorBody
         status=answer.status,
         code=0,
         name=NOT_FROM_GATEWAY,
-        message=f"The answer is not the gateway's.{hint} It begins: {excerpt!r}",
+        message=(
+            f"The answer of {answer.url} is not the gateway's: status {answer.status}.{hint} "
+            f"It begins: {excerpt!r}"
+        ),
         outcome="unknown" if is_write else None,
         retryable=False,
         request_id=answer.headers.get("x-request-id", ""),

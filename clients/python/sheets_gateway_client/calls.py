@@ -5,9 +5,12 @@ made once, with the call.
 """
 
 import json
+import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -28,6 +31,14 @@ Names = str | Sequence[str]
 Parsed = TypeVar("Parsed")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
+
+_EXAMPLE = "{'name': 'Austin'}"
+_HINTS: Sequence[tuple[type[object], str]] = (
+    (date, "Pass a text, such as value.isoformat(): filters compare it with dates and texts."),
+    (time, "Pass a text, such as value.isoformat()."),
+    (Decimal, "Pass float(value) for a number, or str(value) for a text with all its digits."),
+)
+_ANY_HINT = "Pass a str, int, float, bool or None."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,23 +100,22 @@ def get_row(sheet: str, row_index: int, *, keys: Names | None, no_cache: bool) -
 
 
 def create_row(sheet: str, row: Fields, key: str | None) -> Call[Row]:
-    return _write("POST", _path(sheet), parse_row, body=row, key=key)
+    return _write("POST", _path(sheet), parse_row, body=_rows(row), key=key)
 
 
 def create_rows(sheet: str, rows: Sequence[Fields], key: str | None) -> Call[list[Row]]:
-    return _write("POST", _path(sheet), parse_rows, body=list(rows), key=key)
+    return _write("POST", _path(sheet), parse_rows, body=_rows(rows), key=key)
 
 
 def update_row(
     sheet: str, row_index: int, changes: Fields, *, if_match: str | None, key: str | None
 ) -> Call[Row]:
-    return _write(
-        "PATCH", _row_path(sheet, row_index), parse_row, body=changes, key=key, if_match=if_match
-    )
+    path, body = _row_path(sheet, row_index), _row(changes)
+    return _write("PATCH", path, parse_row, body=body, key=key, if_match=if_match)
 
 
 def update_rows(sheet: str, rows: Sequence[Fields], key: str | None) -> Call[list[Row]]:
-    return _write("PATCH", _path(sheet), parse_rows, body=list(rows), key=key)
+    return _write("PATCH", _path(sheet), parse_rows, body=_rows(rows), key=key)
 
 
 def upsert_rows(
@@ -127,7 +137,7 @@ def upsert_rows(
         parse,
         query=_given(on_conflict=_names(on)),
         prefer="resolution=ignore-duplicates" if ignore_existing else None,
-        body=rows,
+        body=_rows(rows),
         key=key,
     )
 
@@ -136,7 +146,7 @@ def update_where(
     sheet: str, where: Where, changes: Fields, *, max_affected: int | None, key: str | None
 ) -> Call[Affected]:
     query = _filter(where, max_affected)
-    return _write("PATCH", _path(sheet), parse_affected, query=query, body=changes, key=key)
+    return _write("PATCH", _path(sheet), parse_affected, query=query, body=_row(changes), key=key)
 
 
 def delete_row(sheet: str, row_index: int, *, if_match: str | None, key: str | None) -> Call[None]:
@@ -185,7 +195,7 @@ def _write(
 
 
 def _path(sheet: str) -> str:
-    if sheet in ("", ".", ".."):  # as parts of a path they mean another resource
+    if not isinstance(sheet, str) or sheet in ("", ".", ".."):  # these mean another resource
         raise ValueError(f"{sheet!r} cannot be the name of a worksheet.")
     return quote(sheet, safe="")
 
@@ -196,7 +206,22 @@ def _row_path(sheet: str, row_index: int) -> str:
     return f"{_path(sheet)}/{row_index:d}"
 
 
+def _row(given: Fields) -> Fields:
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise ValueError(f"A row is a dict of fields and values, such as {_EXAMPLE}, not {kind}.")
+    return given
+
+
+def _rows(given: Fields | Sequence[Fields]) -> Fields | Sequence[Fields]:
+    if not isinstance(given, Iterable) or isinstance(given, (Mapping, str)):
+        return _row(given)
+    return [_row(each) for each in given]
+
+
 def _filter(where: Where, max_affected: int | None) -> Mapping[str, str]:
+    if not isinstance(where, Mapping):
+        raise ValueError(f"A filter is a dict, such as {_EXAMPLE}, not {type(where).__name__}.")
     return _given(where=_encoded(where), max_affected=max_affected)
 
 
@@ -224,14 +249,21 @@ def _json_or_none(where: Where | None) -> str | None:
 
 
 def _encoded(value: Any) -> str:
-    """JSON; ValueError for NaN and infinity, which JSON does not have."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"), default=_plain)
+    """JSON. Raises ValueError for what is not a value of a cell."""
+    return json.dumps(_plain(value, ""), separators=(",", ":"))
 
 
-def _plain(value: object) -> object:
-    """Mappings and sequences that are not dicts and lists."""
+def _plain(value: Any, name: str) -> Any:
+    """Dicts and lists of values; `name` is the nearest field, for the error."""
     if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(f"A {type(value).__name__} is not a value of a cell.")
+        fields = ((key, name if str(key).startswith("$") else str(key)) for key in value)
+        return {key: _plain(value[key], field) for key, field in fields}
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name!r}: {value} is not a value of a cell. None empties the cell.")
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_plain(each, name) for each in value]
+    kind = type(value).__name__
+    hint = next((hint for kinds, hint in _HINTS if isinstance(value, kinds)), _ANY_HINT)
+    raise ValueError(f"{name!r}: a {kind} is not a value of a cell. {hint}")

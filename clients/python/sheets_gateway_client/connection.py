@@ -31,6 +31,8 @@ RETRIED = (
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
+_URL = re.compile(r"https?://(\[[0-9a-f:.]+\]|[^\s/:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/\S*)?", re.I)
+_LARGEST_PORT = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,19 +54,38 @@ def client_options(
     base_url: str, api_key: str, spreadsheet_id: str | None, timeout_seconds: float
 ) -> dict[str, Any]:
     """Arguments of both of httpx2's clients. Raises ValueError for unusable ones."""
-    if any(mark in base_url for mark in "@?#"):  # the message must not show a password
-        raise ValueError('The base URL must not have a user, query or fragment: "@", "?", "#".')
-    key = api_key.strip()
-    if _VISIBLE.fullmatch(key) is None:  # httpx2's error would show the key
-        raise ValueError("The API key is not visible ASCII text.")
-    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+    headers = {"Authorization": f"Bearer {_key(api_key)}", "Accept": "application/json"}
     if spreadsheet_id is not None:
         headers["X-Spreadsheet-Id"] = spreadsheet_id
     return {
-        "base_url": f"{base_url.rstrip('/')}/v2/sheets/",
+        "base_url": f"{_base(base_url).rstrip('/')}/v2/sheets/",
         "headers": headers,
         "timeout": timeout_seconds,
     }
+
+
+def _base(given: object) -> str:
+    url = given.strip() if isinstance(given, str) else ""
+    if not url:
+        raise ValueError("The base URL is missing: pass the gateway's, as in http://127.0.0.1:8000")
+    if any(mark in url for mark in "@?#"):  # the message must not show a password
+        raise ValueError('The base URL must not have a user, query or fragment: "@", "?", "#".')
+    match = _URL.fullmatch(url)
+    if match is None or int(match["port"] or 0) > _LARGEST_PORT:
+        raise ValueError(
+            f"The base URL {url!r} is not http:// or https:// with a host, as in "
+            "http://127.0.0.1:8000"
+        )
+    return url
+
+
+def _key(given: object) -> str:
+    key = given.strip() if isinstance(given, str) else ""
+    if not key:
+        raise ValueError("The API key is missing: pass the gateway's, which begins with sgw_")
+    if _VISIBLE.fullmatch(key) is None:  # httpx2's error would show the key
+        raise ValueError("The API key is not visible ASCII text. It has no blanks and no Bearer.")
+    return key
 
 
 def request_options(call: Call[Parsed]) -> dict[str, Any]:
@@ -80,11 +101,18 @@ def request_options(call: Call[Parsed]) -> dict[str, Any]:
 def answer_of(response: httpx2.Response) -> Answer:
     headers: Mapping[str, str] = {name.lower(): text for name, text in response.headers.items()}
     text = response.content.decode("utf-8", "replace")
-    return Answer(status=response.status_code, headers=headers, text=text)
+    url = _place(response.request)
+    return Answer(status=response.status_code, headers=headers, text=text, url=url)
 
 
-def broken_by(error: Exception) -> Broken:
-    return Broken(error=error, was_sent=not isinstance(error, NOT_SENT))
+def broken_by(error: httpx2.RequestError) -> Broken:
+    url = _place(error.request)
+    return Broken(error=error, was_sent=not isinstance(error, NOT_SENT), url=url)
+
+
+def _place(request: httpx2.Request) -> str:
+    """The URL without its query, which may hold values of cells."""
+    return str(request.url.copy_with(query=None))
 
 
 @dataclass(kw_only=True)

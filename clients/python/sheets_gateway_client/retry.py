@@ -12,6 +12,7 @@ Rules
   `applied`, or an answer that the gateway repeats for the key.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,6 +33,8 @@ Parsed = TypeVar("Parsed")
 FOREIGN_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses of proxies that may be different at the next try."""
 IN_PROGRESS = 4090
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,8 @@ class Broken:
 
     error: Exception
     was_sent: bool
+    url: str
+    """Where the request went, without its query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +124,9 @@ def _no_answer(call: Call[Parsed], tries: Tries, broken: Broken) -> ConnectionFa
     outcome: Outcome | None = None
     if call.is_write:
         outcome = "unknown" if tries.is_open else "not_applied"
-    reason = str(broken.error) or type(broken.error).__name__
-    message = f"The gateway did not answer {call.method} at try {tries.count}: {reason}"
+    words = _CAPITAL.sub(" ", type(broken.error).__name__).lower()  # "read timeout"
+    reason = str(broken.error) or words
+    message = f"No answer to {call.method} {broken.url} at try {tries.count}: {reason}"
     failure = ConnectionFailed(message, outcome=outcome, idempotency_key=call.idempotency_key)
     failure.__cause__ = broken.error
     return failure

@@ -22,6 +22,9 @@ class Row:
     """Of an upsert: whether the row is new."""
 
     def __getitem__(self, name: str) -> str | None:
+        if name not in self.fields:
+            named = ", ".join(map(repr, self.fields)) or "none"
+            raise KeyError(f"Row {self.row_index} has no field {name!r}; its fields are {named}.")
         return self.fields[name]
 
 

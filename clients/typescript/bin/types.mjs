@@ -60,6 +60,14 @@ function declarations(document) {
   return ["export interface Worksheets {", ...lines, "}"].join("\n");
 }
 
+function parsed(text, source) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${source} is not the gateway's: it begins ${quoted(text.slice(0, 80))}`);
+  }
+}
+
 async function main([url, ...others]) {
   const ofEnvironment = process.env.SHEETS_GATEWAY_KEY;
   if (ofEnvironment && others.length < 2) others.unshift(ofEnvironment);
@@ -67,18 +75,22 @@ async function main([url, ...others]) {
   if (url === undefined || key === undefined) throw new Error(USAGE);
   const headers = { Authorization: `Bearer ${key}` };
   if (spreadsheetId !== undefined) headers["X-Spreadsheet-Id"] = spreadsheetId;
+  const source = `${url.trim().replace(/\/+$/, "")}/openapi.json`;
+  if (!/^https?:\/\/[^/]/i.test(source)) {
+    throw new Error(`The URL "${url}" does not begin with http:// or https:// and a host.`);
+  }
   // A followed redirect would carry the key to another host.
-  const answer = await fetch(`${url.replace(/\/+$/, "")}/openapi.json`, {
-    headers,
-    redirect: "manual",
+  const answer = await fetch(source, { headers, redirect: "manual" }).catch((error) => {
+    const { message, code } = error.cause ?? error;
+    throw new Error(`No answer from ${source}: ${message || code}`);
   });
   const place = answer.headers.get("location");
   if (answer.status >= 300 && answer.status < 400) {
     throw new Error(`The gateway redirects to ${place}. If you trust it, run this with its URL.`);
   }
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`${answer.status}: ${text}`);
-  console.log(declarations(JSON.parse(text)));
+  if (!answer.ok) throw new Error(`${source}: ${answer.status}: ${text}`);
+  console.log(declarations(parsed(text, source)));
 }
 
 try {

@@ -14,6 +14,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** Where the request went, without its query. */
+  readonly url: string;
 }
 
 export type Parse<Result> = (answer: Answer) => Result;
@@ -24,6 +26,7 @@ type Json = Record<string, unknown>;
 export class OtherShape extends Error {}
 
 const ERROR_TYPE = "SheetsonError";
+const NO_ROUTE = 4040;
 const EXCERPT_CHARS = 200;
 const OUTCOMES: readonly unknown[] = ["not_applied", "applied", "unknown"];
 
@@ -81,7 +84,7 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
     status: answer.status,
     code: typeof code === "number" ? code : 0,
     name: textOf(body["name"]),
-    message: textOf(body["message"]),
+    message: textOf(body["message"]) + (code === NO_ROUTE ? wrongPlace(answer) : ""),
     outcome: isWrite ? (OUTCOMES.includes(outcome) ? (outcome as Outcome) : "unknown") : undefined,
     retryable: body["retryable"] === true,
     requestId: textOf(body["requestId"]),
@@ -105,6 +108,9 @@ export function retryAfter(given: string | null, now: number): number | undefine
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000);
 }
 
+const wrongPlace = ({ url }: Answer): string =>
+  ` The request went to ${url}: correct the base URL, which ends before /v2.`;
+
 function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): ErrorBody {
   const target = answer.headers.get("location");
   const hint = target === null ? "" : ` It points to ${target}: correct the base URL.`;
@@ -113,7 +119,9 @@ function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): Er
     status: answer.status,
     code: 0,
     name: NOT_FROM_GATEWAY,
-    message: `The answer is not the gateway's.${hint} It begins: ${JSON.stringify(excerpt)}`,
+    message:
+      `The answer of ${answer.url} is not the gateway's: status ${answer.status}.${hint} ` +
+      `It begins: ${JSON.stringify(excerpt)}`,
     outcome: isWrite ? "unknown" : undefined,
     retryable: false,
     requestId: answer.headers.get("x-request-id") ?? "",

@@ -64,20 +64,20 @@ export const getRow = (
 };
 
 export const createRow = (sheet: string, row: object, options: WriteParameters) =>
-  write("POST", path(sheet), parseRow, row, options);
+  write("POST", path(sheet), parseRow, checked(row), options);
 
 export const createRows = (sheet: string, rows: readonly object[], options: WriteParameters) =>
-  write("POST", path(sheet), parseRows, rows, options);
+  write("POST", path(sheet), parseRows, checked(rows), options);
 
 export const updateRow = (
   sheet: string,
   rowIndex: number,
   changes: object,
   options: WriteParameters,
-) => write("PATCH", rowPath(sheet, rowIndex), parseRow, changes, options);
+) => write("PATCH", rowPath(sheet, rowIndex), parseRow, checked(changes), options);
 
 export const updateRows = (sheet: string, rows: readonly object[], options: WriteParameters) =>
-  write("PATCH", path(sheet), parseRows, rows, options);
+  write("PATCH", path(sheet), parseRows, checked(rows), options);
 
 export const upsertRows = (
   sheet: string,
@@ -89,7 +89,7 @@ export const upsertRows = (
   const parse: Parse<unknown> = Array.isArray(rows) ? parseUpserted : parseUpsertedRow;
   const target = withQuery(path(sheet), { on_conflict: names(options.on) });
   const prefer = options.ignoreExisting ? { Prefer: "resolution=ignore-duplicates" } : {};
-  return write("POST", target, parse, rows, options, prefer);
+  return write("POST", target, parse, checked(rows), options, prefer);
 };
 
 export const updateWhere = (
@@ -97,7 +97,7 @@ export const updateWhere = (
   where: object,
   changes: object,
   options: WriteParameters,
-) => write("PATCH", filtered(sheet, where, options), parseAffected, changes, options);
+) => write("PATCH", filtered(sheet, where, options), parseAffected, checked(changes), options);
 
 export const deleteRow = (sheet: string, rowIndex: number, options: WriteParameters) =>
   write("DELETE", rowPath(sheet, rowIndex), parseNothing, undefined, options);
@@ -148,8 +148,8 @@ function newKey(): string {
 }
 
 function path(sheet: string): string {
-  // As parts of a path these mean another resource.
-  if (["", ".", ".."].includes(sheet)) {
+  // These mean another resource, also a worksheet named "undefined".
+  if (typeof sheet !== "string" || ["", ".", ".."].includes(sheet)) {
     throw new TypeError(`${JSON.stringify(sheet)} cannot be the name of a worksheet.`);
   }
   return encodeURIComponent(sheet);
@@ -162,8 +162,23 @@ function rowPath(sheet: string, rowIndex: number): string {
   return `${path(sheet)}/${rowIndex}`;
 }
 
-const filtered = (sheet: string, where: object, { maxAffected }: WriteParameters) =>
-  withQuery(path(sheet), { where: encoded(where), "max-affected": maxAffected });
+function filtered(sheet: string, where: object, { maxAffected }: WriteParameters): string {
+  if (!isRecord(where)) throw new TypeError(`A filter is an object, such as ${EXAMPLE}.`);
+  return withQuery(path(sheet), { where: encoded(where), "max-affected": maxAffected });
+}
+
+const EXAMPLE = '{ name: "Austin" }';
+const isRecord = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A row, or rows. Throws TypeError for anything else. */
+function checked(content: unknown): object {
+  const rows: readonly unknown[] = Array.isArray(content) ? content : [content];
+  if (!rows.every(isRecord)) {
+    throw new TypeError(`A row is an object of fields and values, such as ${EXAMPLE}.`);
+  }
+  return content as object;
+}
 
 function withQuery(target: string, query: Record<string, Parameter>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
@@ -175,12 +190,23 @@ function withQuery(target: string, query: Record<string, Parameter>): string {
 const names = (given: Names | undefined): string | undefined =>
   given && encoded(typeof given === "string" ? [given] : given);
 
-/** JSON; RangeError for NaN and infinity, which would silently empty a cell. */
+/** JSON. Throws for what is not a value of a cell, and would become another one silently. */
 function encoded(value: object): string {
-  return JSON.stringify(value, (name, each: unknown) => {
+  return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {
     if (typeof each === "number" && !Number.isFinite(each)) {
-      throw new RangeError(`${name}: ${each} is not a value of a cell.`);
+      throw new RangeError(`${name}: ${each} is not a value of a cell; null empties it.`);
+    }
+    const given = this[name]; // not yet the text that a Date becomes
+    if (given instanceof Date) {
+      throw new TypeError(
+        `${name}: a Date is not a value of a cell. Pass a text, such as "2026-01-02".`,
+      );
+    }
+    if (NO_VALUES.has(typeof each)) {
+      throw new TypeError(`${name}: a ${typeof each} is not a value of a cell.`);
     }
     return each;
   });
 }
+
+const NO_VALUES: ReadonlySet<string> = new Set(["bigint", "function", "symbol"]);

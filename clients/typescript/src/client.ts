@@ -70,15 +70,9 @@ export class Sheets {
 
   /** Throws TypeError for an unusable base URL, and for a key that no header takes. */
   constructor(options: SheetsOptions) {
-    const key = options.apiKey.trim();
-    // The error of `fetch` would show the key.
-    if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("The API key is not visible ASCII text.");
-    // The error of `URL` would show a password.
-    if (/[@?#]/.test(options.baseUrl)) {
-      throw new TypeError('The base URL must not have a user, query or fragment: "@", "?", "#".');
-    }
+    const key = keyOf(options?.apiKey);
     const id = options.spreadsheetId;
-    this.#base = `${new URL(options.baseUrl).href.replace(/\/+$/, "")}/v2/sheets/`;
+    this.#base = `${baseOf(options.baseUrl)}/v2/sheets/`;
     this.#headers = {
       Accept: "application/json",
       Authorization: `Bearer ${key}`,
@@ -126,18 +120,51 @@ export class Sheets {
     });
     const timer = setTimeout(() => end.abort(new Error("no answer in time")), this.#timeoutMs);
     signal?.addEventListener("abort", abort, { once: true });
+    const url = request.url.replace(/\?.*$/, ""); // the query may hold values of cells
     try {
       const response = await fetch(request);
       const text = await response.text();
-      return { status: response.status, headers: response.headers, text };
+      return { status: response.status, headers: response.headers, text, url };
     } catch (error) {
       signal?.throwIfAborted();
-      return { error, wasSent: !NOT_SENT.includes(codeOf(error)) };
+      return { error, wasSent: !NOT_SENT.includes(codeOf(error)), url };
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     }
   }
+}
+
+function keyOf(given: unknown): string {
+  const key = typeof given === "string" ? given.trim() : "";
+  if (!key) throw new TypeError("apiKey is missing: pass the gateway's, which begins with sgw_");
+  // The error of `fetch` would show the key.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new TypeError("The API key is not visible ASCII text. It has no blanks and no Bearer.");
+  }
+  return key;
+}
+
+function baseOf(given: unknown): string {
+  const base = typeof given === "string" ? given.trim() : "";
+  if (!base) {
+    throw new TypeError("baseUrl is missing: pass the gateway's, as in http://127.0.0.1:8000");
+  }
+  // The error of `URL` would show a password.
+  if (/[@?#]/.test(base)) {
+    throw new TypeError('The base URL must not have a user, query or fragment: "@", "?", "#".');
+  }
+  try {
+    const { href, protocol } = new URL(base);
+    const isWeb = ["http:", "https:"].includes(protocol) && /^[a-z]+:\/\/[^/]/i.test(base);
+    if (isWeb && !/\s/.test(base)) return href.replace(/\/+$/, "");
+  } catch {
+    // The message below says more.
+  }
+  throw new TypeError(
+    `The base URL ${JSON.stringify(base)} is not http:// or https:// with a host, as in ` +
+      "http://127.0.0.1:8000",
+  );
 }
 
 function codeOf(error: unknown): unknown {

@@ -38,6 +38,8 @@ export const DEFAULT_RETRY: RetryOptions = {
 export interface Broken {
   readonly error: unknown;
   readonly wasSent: boolean;
+  /** Where the request went, without its query. */
+  readonly url: string;
 }
 
 /** The tries of a call so far; `startedAt` in ms of the same clock as `now`. */
@@ -102,13 +104,21 @@ const counted = (tries: Tries, isOpen: boolean, isFurther = true): Tries => ({
   isOpen: tries.isOpen || isOpen,
 });
 
-function noAnswer(call: Call<unknown>, tries: Tries, { error }: Broken): ConnectionFailed {
+function noAnswer(call: Call<unknown>, tries: Tries, { error, url }: Broken): ConnectionFailed {
   const { method, idempotencyKey } = call;
   const open = tries.isOpen ? "unknown" : "not_applied";
   const outcome = idempotencyKey === undefined ? undefined : open;
-  const reason = error instanceof Error ? error.message : String(error);
-  const message = `The gateway did not answer ${method} at try ${tries.count}: ${reason}`;
+  const message = `No answer to ${method} ${url} at try ${tries.count}: ${reasonOf(error)}`;
   return new ConnectionFailed(message, { outcome, idempotencyKey }, { cause: error });
+}
+
+/** The cause, where there is one: the message of Node is "fetch failed" alone. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause, message } = error;
+  if (!(cause instanceof Error)) return message;
+  const code = "code" in cause ? String(cause.code) : cause.name;
+  return `${message}, ${cause.message || code}`;
 }
 
 const canHelp = (body: ErrorBody): boolean =>

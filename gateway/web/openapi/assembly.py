@@ -7,20 +7,17 @@ import msgspec
 
 from gateway.table.tag import opaque_tag
 from gateway.web.openapi.error_answers import (
-    ERROR,
-    ERROR_SCHEMA,
-    PROBLEM,
-    PROBLEM_SCHEMA,
     error_examples,
     error_responses,
+    error_schemas,
 )
 from gateway.web.openapi.failures import DELETES, FAILURES, WRITES, Kind
 from gateway.web.openapi.headers import HEADERS
+from gateway.web.openapi.health import HEALTH, HEALTH_SCHEMA, health_paths
 from gateway.web.openapi.health import TAG as HEALTH_TAG
-from gateway.web.openapi.health import health_paths
 from gateway.web.openapi.node import Node
 from gateway.web.openapi.operations import ANY_TAG, paths_of
-from gateway.web.openapi.parameters import shared_parameters
+from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
 from gateway.web.openapi.place import ANY_WORKSHEET, Place, places_of
 from gateway.web.openapi.query_schemas import query_schemas, shared_query_schemas
 from gateway.web.openapi.reach import Reach
@@ -88,8 +85,9 @@ def _components(places: Sequence[Place], reach: Reach) -> Node:
     schemas = {
         **shared_schemas(reach),
         **shared_query_schemas(reach),
-        ERROR: ERROR_SCHEMA,
-        PROBLEM: PROBLEM_SCHEMA,
+        **error_schemas(kinds),
+        **spreadsheet_schemas(reach),
+        HEALTH: HEALTH_SCHEMA,
     }
     for place in places:
         schemas |= row_schemas(place, reach)

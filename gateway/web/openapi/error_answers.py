@@ -13,9 +13,9 @@ from gateway.web.media_types import PROBLEM_JSON
 from gateway.web.openapi.failures import FAILURES, WRITES, Kind, by_status, codes_of, names_of
 from gateway.web.openapi.headers import EVERYWHERE, OF_ERRORS, OF_KEYS, header_references
 from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
-from gateway.web.openapi.row_schemas import CELL
+from gateway.web.openapi.row_schemas import RECORD
 
-ERROR, PROBLEM = "Error", "Problem"
+ERROR, PROBLEM, _MISTAKE = "Error", "Problem", "Mistake"
 
 _TEXT: Node = {"type": "string"}
 _REQUEST_ID = "0f3c6a1de8b2457f"
@@ -43,15 +43,7 @@ ERROR_SCHEMA: Node = {
         "errors": {
             "type": "array",
             "description": "The places of the body that are wrong.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "pointer": {"type": "string", "description": "A JSON pointer: `#/name`."},
-                    "detail": _TEXT,
-                },
-                "required": ["pointer", "detail"],
-                "additionalProperties": False,
-            },
+            "items": schema_reference(_MISTAKE),
         },
         "outcome": {
             "enum": [*get_args(Outcome)],
@@ -62,26 +54,17 @@ ERROR_SCHEMA: Node = {
             "description": "With codes 4091 and 4095, the first row written.",
         },
         "existing": {
-            "type": "object",
             "description": "With code 4120, the row as it is now.",
-            "properties": {"rowIndex": {"type": "integer"}},
-            "required": ["rowIndex"],
-            "additionalProperties": schema_reference(CELL),
+            "allOf": [schema_reference(RECORD)],
         },
         "expected": {
-            "type": "object",
             "description": "With code 4095, the record that the gateway looked at.",
-            "properties": {"rowIndex": {"type": "integer"}},
-            "required": ["rowIndex"],
-            "additionalProperties": schema_reference(CELL),
+            "allOf": [schema_reference(RECORD)],
         },
         "met": {
-            "type": ["object", "null"],
             "description": "With code 4095, the record that was changed or removed; null if it is "
             "not known.",
-            "properties": {"rowIndex": {"type": "integer"}},
-            "required": ["rowIndex"],
-            "additionalProperties": schema_reference(CELL),
+            "anyOf": [schema_reference(RECORD), {"type": "null"}],
         },
         "title": _TEXT,
         "detail": _TEXT,
@@ -91,7 +74,15 @@ ERROR_SCHEMA: Node = {
     "additionalProperties": False,
 }
 
-
+_MISTAKE_SCHEMA: Node = {
+    "type": "object",
+    "properties": {
+        "pointer": {"type": "string", "description": "A JSON pointer: `#/name`."},
+        "detail": _TEXT,
+    },
+    "required": ["pointer", "detail"],
+    "additionalProperties": False,
+}
 PROBLEM_SCHEMA: Node = {
     "description": "The same as RFC 9457 has it, for `Accept: application/problem+json`.",
     "allOf": [schema_reference(ERROR)],
@@ -122,7 +113,7 @@ def error_answer(kind: Kind, status: int) -> Node:
         "headers": header_references((*common, *OF_ERRORS.get(status, ()), *_of_writes(kind))),
         "content": {
             "application/json": {
-                "schema": error_schema(kind, status),
+                "schema": schema_reference(error_name(kind, status)),
                 "examples": {
                     type(error).__name__: reference("examples", _example_name(kind, error))
                     for error in errors
@@ -138,13 +129,33 @@ def error_examples(kinds: Iterable[Kind]) -> Nodes:
     return {name: _EXAMPLES[name] for kind in kinds for name in _example_names(kind)}
 
 
-def error_schema(kind: Kind, status: int) -> Node:
-    """The schema of errors with this status."""
+def error_schemas(kinds: Iterable[Kind]) -> Nodes:
+    """Schemas of errors: of all, and of each operation by status."""
+    return {
+        ERROR: ERROR_SCHEMA,
+        _MISTAKE: _MISTAKE_SCHEMA,
+        PROBLEM: PROBLEM_SCHEMA,
+        **{
+            error_name(kind, status): _error_schema(kind, status)
+            for kind in kinds
+            for status in by_status(kind)
+            if _kind_of(kind, status) == kind
+        },
+    }
+
+
+def error_name(kind: Kind, status: int) -> str:
+    """The schema's name of errors with this status."""
+    words = _kind_of(kind, status).title().replace("_", "")
+    return f"{words}{status}Error"
+
+
+def _error_schema(kind: Kind, status: int) -> Node:
     errors = by_status(kind)[status]
     sure = {
         "name": {"enum": names_of(errors)},
         "code": {"enum": codes_of(errors)},
-        "status": {"const": status},
+        "status": {"enum": [status]},
     }
     told = {"required": ["outcome"]} if kind in WRITES else {}
     return {"allOf": [schema_reference(ERROR), {"properties": sure, **told}]}

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from gateway.web.openapi.error_answers import error_answer, error_references, error_schema
+from gateway.web.openapi.error_answers import error_answer, error_name, error_references
 from gateway.web.openapi.headers import EVERYWHERE, header_references
-from gateway.web.openapi.node import Node, json_content
+from gateway.web.openapi.node import Node, json_content, schema_reference
 
 TAG = "Health"
+HEALTH = "Health"
 
-_STATUS: Node = {
+HEALTH_SCHEMA: Node = {
     "type": "object",
     "properties": {"status": {"type": "string"}},
     "required": ["status"],
@@ -18,7 +19,8 @@ _STATUS: Node = {
 
 def health_paths() -> Iterator[tuple[str, Node]]:
     yield "/livez", {"get": _health("isAlive", "Whether the gateway lives", {})}
-    schema: Node = {"anyOf": [_STATUS, error_schema("health", 503)]}
+    either = (HEALTH, error_name("health", 503))
+    schema: Node = {"anyOf": [schema_reference(name) for name in either]}
     not_ready: Node = {
         **error_answer("health", 503),
         "description": "The key store does not answer, or the gateway takes no more requests.",
@@ -37,7 +39,7 @@ def _health(name: str, summary: str, answers: Node) -> Node:
             "200": {
                 "description": "Yes.",
                 "headers": header_references(EVERYWHERE),
-                "content": json_content(_STATUS),
+                "content": json_content(schema_reference(HEALTH)),
             },
             **error_references("health"),
             **answers,

@@ -26,17 +26,14 @@ from gateway.web.openapi.parameters import (
 from gateway.web.openapi.place import Place, writes_to
 from gateway.web.openapi.reach import Reach
 from gateway.web.openapi.row_schemas import (
-    MATCHED,
+    MATCHES,
     change_body,
     change_example,
     changed_schema,
     create_body,
     create_example,
     created_schema,
-    form_body,
-    page_schema,
     update_example,
-    upserted_schema,
 )
 from gateway.web.openapi.security import security
 from gateway.web.prefer import PREFERENCE_APPLIED
@@ -101,7 +98,7 @@ def _list(place: Place, reach: Reach) -> Node:
         **_common(place, "list"),
         "parameters": list_parameters(place, reach),
         "responses": {
-            "200": _answer("The rows.", OF_READS, page_schema(place)),
+            "200": _answer("The rows.", OF_READS, schema_reference(f"{place.stem}Page")),
             "304": _UNCHANGED,
             **error_references("list"),
         },
@@ -123,11 +120,16 @@ def _read(place: Place) -> Node:
 
 
 def _create(place: Place, reach: Reach) -> Node:
+    # Without the form: openapi-python-client fails at run time if a list is one of several types.
+    body = json_content(create_body(place), example=create_example(place))
     told = "The new row, or the new rows in their order."
     upserted = "The rows of an upsert in their order; not all are new."
     upsert = {
         "200": _answer(
-            upserted, _of_write(OF_MANY, reach), upserted_schema(place), has_preference=True
+            upserted,
+            _of_write(OF_MANY, reach),
+            schema_reference(f"{place.stem}Upserts"),
+            has_preference=True,
         )
     }
     return {
@@ -139,7 +141,7 @@ def _create(place: Place, reach: Reach) -> Node:
         ),
         **_common(place, "create"),
         "parameters": create_parameters(place, reach),
-        "requestBody": _body(create_body(place), create_example(place), place),
+        "requestBody": {"required": True, "content": body},
         "responses": {
             **(upsert if reach.may_write_many else {}),
             "201": _answer(
@@ -154,6 +156,8 @@ def _create(place: Place, reach: Reach) -> Node:
 
 
 def _update(place: Place, reach: Reach) -> Node:
+    body = json_content(schema_reference(f"{place.stem}Fields"), example=update_example(place))
+    form = {FORM: {"schema": schema_reference(f"{place.stem}Form")}}
     return {
         "summary": f"Update a row{_of(place)}",
         "description": (
@@ -163,7 +167,7 @@ def _update(place: Place, reach: Reach) -> Node:
         ),
         **_common(place, "update"),
         "parameters": update_parameters(),
-        "requestBody": _body(schema_reference(f"{place.stem}Fields"), update_example(place), place),
+        "requestBody": {"required": True, "content": {**body, **form}},
         "responses": {
             "200": _answer(
                 "The fields that were sent, as they are displayed now.",
@@ -229,7 +233,10 @@ def _delete_where(place: Place) -> Node:
         "parameters": filter_parameters(place, is_required=True),
         "responses": {
             "200": _answer(
-                "How many rows matched, and which.", OF_MANY, MATCHED, has_preference=True
+                "How many rows matched, and which.",
+                OF_MANY,
+                schema_reference(MATCHES),
+                has_preference=True,
             ),
             **error_references("delete_where"),
         },
@@ -238,13 +245,6 @@ def _delete_where(place: Place) -> Node:
 
 def _common(place: Place, kind: Kind) -> Node:
     return {"tags": [place.title or ANY_TAG], "security": security(is_write=kind in WRITES)}
-
-
-def _body(schema: Node, example: Node, place: Place) -> Node:
-    return {
-        "required": True,
-        "content": {**json_content(schema, example=example), FORM: {"schema": form_body(place)}},
-    }
 
 
 def _answer(

@@ -6,7 +6,7 @@ from gateway.access.rates import FRESH_PRICE
 from gateway.query.query import DEFAULT_LIMIT
 from gateway.table.view import ROW_INDEX
 from gateway.web.idempotency import IDEMPOTENCY_KEY
-from gateway.web.openapi.node import Node, Nodes, json_content, reference, schema_reference
+from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
 from gateway.web.openapi.place import Place
 from gateway.web.openapi.query_schemas import order_schema
 from gateway.web.openapi.reach import Reach
@@ -14,6 +14,7 @@ from gateway.web.operations import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAME
 from gateway.web.prefer import RESOLUTIONS
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
+_SPREADSHEET = "Spreadsheet"
 LARGEST_ROW = 99_999_999
 IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
 """Bare keys; quoted ones have the same meaning."""
@@ -183,11 +184,23 @@ def _takes_spreadsheet(reach: Reach) -> bool:
 
 def _spreadsheet(reach: Reach) -> Node:
     """The ID parameter; fixed if the request named a spreadsheet."""
-    told = {"name": SPREADSHEET_ID, "in": "header", "description": _SPREADSHEET_TOLD}
+    return {
+        "name": SPREADSHEET_ID,
+        "in": "header",
+        "description": _SPREADSHEET_TOLD,
+        "required": reach.must_name and reach.spreadsheet is not None,
+        "schema": schema_reference(_SPREADSHEET),
+    }
+
+
+def spreadsheet_schemas(reach: Reach) -> Nodes:
+    """The schema of the ID, if there is a parameter for it."""
+    if not _takes_spreadsheet(reach):
+        return {}
     if reach.spreadsheet is None:
-        return {**told, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}
-    only = {"type": "string", "enum": [reach.spreadsheet], "default": reach.spreadsheet}
-    return {**told, "required": reach.must_name, "schema": only}
+        return {_SPREADSHEET: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}
+    only = reach.spreadsheet
+    return {_SPREADSHEET: {"type": "string", "enum": [only], "default": only}}
 
 
 def _if_match(reach: Reach) -> Node:
@@ -255,10 +268,12 @@ def _where(place: Place, told: str = "Which rows to list") -> Node:
         "description": (
             f'{told}: a JSON object, such as `{{"state":"Texas"}}`; in a URL percent-encoded.'
         ),
-        "content": json_content(
-            schema_reference(f"{place.stem}Where"),
-            **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
-        ),
+        "schema": {
+            "type": "string",  # `content` would leave the filter out of generated clients
+            "contentMediaType": "application/json",
+            "contentSchema": schema_reference(f"{place.stem}Where"),
+        },
+        **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
     }
 
 
@@ -293,10 +308,10 @@ def _keys(place: Place) -> Node:
 
 
 _WHERE_EXAMPLES: Node = {
-    "equal": {"summary": "One value", "value": {"state": "California"}},
-    "range": {"summary": "A range", "value": {"population": {"$gte": 1000000, "$lt": 2000000}}},
+    "equal": {"summary": "One value", "value": '{"state":"California"}'},
+    "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
     "either": {
         "summary": "Either of two",
-        "value": {"$or": [{"name": {"$text": "san"}}, {"state": "Texas"}]},
+        "value": '{"$or":[{"name":{"$text":"san"}},{"state":"Texas"}]}',
     },
 }

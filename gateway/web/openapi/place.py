@@ -64,12 +64,19 @@ def writes_to(place: Place, reach: Reach) -> bool:
 
 
 def _stem(title: str, taken: set[str]) -> str:
-    """A unique component name from a title: letters and digits, unique ignoring case."""
+    """A unique component name from a title: letters and digits.
+
+    Generators of clients make classes and modules of it, whose names have no case or no `_`.
+    """
     plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:_LONGEST_STEM]
     stem = plain if plain[:1].isalpha() else f"Worksheet{plain}"
     number, free = 1, stem
-    while free.lower() in taken:
+    while _folded(free) in taken:
         number += 1
         free = f"{stem}_{number}"
-    taken.add(free.lower())
+    taken.add(_folded(free))
     return free
+
+
+def _folded(stem: str) -> str:
+    return stem.replace("_", "").lower()

@@ -1,5 +1,8 @@
 """Schemas of queries: field names, and the grammar of `where`."""
 
+import re
+from collections.abc import Sequence
+
 from gateway.query.operators import ALIASES, OPERATORS, OperandShape
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.table.view import ROW_INDEX
@@ -18,6 +21,7 @@ _OPERAND: Node = {
         "cells."
     ),
 }
+_NOT_IN_NAMES = re.compile(r"\W+")
 _NAMES = (*OPERATORS, *ALIASES, NOT)
 
 
@@ -43,27 +47,54 @@ def shared_query_schemas(reach: Reach) -> Nodes:
 
 
 def query_schemas(place: Place, reach: Reach) -> Nodes:
-    """Field names and filter of a worksheet."""
-    schemas: dict[str, Node] = {f"{place.stem}Field": field_schema(place)}
+    """Field names, terms of order and filter of a worksheet."""
+    schemas: dict[str, Node] = {f"{place.stem}Field": _field(place)}
     if reach.may_query:
         schemas[f"{place.stem}Where"] = _where(place)
+        schemas[f"{place.stem}Order"] = _order_term(place)
     return schemas
 
 
-def field_schema(place: Place) -> Node:
+def _field(place: Place) -> Node:
     if place.is_any:
         return {"type": "string", "minLength": 1, "description": "The name of a field."}
-    return {"type": "string", "enum": [ROW_INDEX, *place.fields]}
+    return _enumeration([ROW_INDEX, *place.fields])
 
 
 def order_schema(place: Place) -> Node:
     """Names to sort by, without those that a comma or a minus makes ambiguous beside others."""
-    if place.is_any:
-        term: Node = {"type": "string", "pattern": "^-?[^,-][^,]*$"}
-    else:
-        names = [ROW_INDEX, *(name for name in place.fields if _is_sortable(name))]
-        term = {"type": "string", "enum": [f"{sign}{name}" for name in names for sign in ("", "-")]}
+    term = schema_reference(f"{place.stem}Order")
     return {"type": "array", "items": term, "minItems": 1, "maxItems": MAX_ORDER_FIELDS}
+
+
+def _order_term(place: Place) -> Node:
+    if place.is_any:
+        return {"type": "string", "pattern": "^-?[^,-][^,]*$"}
+    names = [ROW_INDEX, *(name for name in place.fields if _is_sortable(name))]
+    return _enumeration([f"{sign}{name}" for name in names for sign in ("", "-")])
+
+
+def _enumeration(values: Sequence[str]) -> Node:
+    """The values, with names for the constants that generators of clients make of them.
+
+    Their own names would be equal for `total sales` and `Total_Sales`, and a number for `-name`.
+    """
+    plain = [_NOT_IN_NAMES.sub("_", value).strip("_").upper() for value in values]
+    names: dict[str, str] = {}
+    for value, words in zip(values, plain, strict=True):
+        name = f"{words}_DESC" if value.startswith("-") else words
+        start = name if name[:1].isalpha() else f"FIELD_{name}"
+        number, free = 1, start
+        while free.replace("_", "") in names:
+            number += 1
+            free = f"{start}_{number}"
+        names[free.replace("_", "")] = free
+    named = [*names.values()]
+    return {
+        "type": "string",
+        "enum": values,
+        **({} if named == plain else {"x-enum-varnames": named}),
+    }
 
 
 def _is_sortable(name: str) -> bool:

@@ -11,7 +11,7 @@ from gateway.web.openapi.node import Node, Nodes, schema_reference
 from gateway.web.openapi.place import Place, writes_to
 from gateway.web.openapi.reach import Reach
 
-CELL, VALUE = "Cell", "Value"
+CELL, VALUE, RECORD, NUMBERED, MATCHES = "Cell", "Value", "Record", "Numbered", "Matches"
 _CREATED = "created"
 
 _LONGEST_EXAMPLE = 20
@@ -39,29 +39,42 @@ _ROW_NUMBER: Node = {
     "minimum": 2,
     "description": "The number of the row in the worksheet: row 1 is the header.",
 }
-MATCHED: Node = {
+_RECORD: Node = {
+    "type": "object",
+    "description": "A row in an error: what its cells display.",
+    "properties": {ROW_INDEX: {"type": "integer"}},
+    "required": [ROW_INDEX],
+    "additionalProperties": schema_reference(CELL),
+}
+_NUMBERED: Node = {
+    "type": "object",
+    "properties": {ROW_INDEX: _ROW_NUMBER},
+    "required": [ROW_INDEX],
+    "additionalProperties": False,
+}
+_MATCHES: Node = {
     "type": "object",
     "properties": {
         "count": {"type": "integer", "minimum": 0, "description": "How many rows matched."},
         "results": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {ROW_INDEX: _ROW_NUMBER},
-                "required": [ROW_INDEX],
-                "additionalProperties": False,
-            },
+            "items": schema_reference(NUMBERED),
             "description": "The rows that matched, by their numbers before the write.",
         },
     },
     "required": ["count", "results"],
     "additionalProperties": False,
 }
-_VALUE: Node = {
-    "type": ["string", "number", "boolean", "null"],
+_SIZES: Node = {
     "maxLength": MAX_CELL_CHARACTERS,
     "minimum": -MAX_INTEGER,
     "maximum": MAX_INTEGER,
+}
+_PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
+"""Any value, without a type: a change has an integer here, and generators refuse two types."""
+_VALUE: Node = {
+    "type": ["string", "number", "boolean", "null"],
+    **_SIZES,
     "description": (
         "What to put into the cell. A string stays the text that it is: `007` keeps its zeros. "
         "Numbers and booleans are stored as such; null and the empty string empty the cell."
@@ -72,25 +85,33 @@ _VALUE: Node = {
 def shared_schemas(reach: Reach) -> dict[str, Node]:
     """Schemas shared by the rows of all worksheets."""
     written = {VALUE: _VALUE} if reach.may_write else {}
-    return {CELL: CELLS[reach.empty_cell], **written}
+    matched = {NUMBERED: _NUMBERED, MATCHES: _MATCHES} if reach.may_write_where else {}
+    return {CELL: CELLS[reach.empty_cell], RECORD: _RECORD, **written, **matched}
 
 
 def row_schemas(place: Place, reach: Reach) -> Nodes:
-    """Components of a worksheet: its row, and the bodies of its writes."""
-    written = {}
+    """Components of a worksheet: its rows, and the bodies of its writes.
+
+    A generator of clients names a class for each, and drops what it cannot name.
+    """
+    stem, row = place.stem, schema_reference(f"{place.stem}Row")
+    schemas = {f"{stem}Row": _row(place), f"{stem}Page": _page(row)}
     if writes_to(place, reach):
-        written[f"{place.stem}Fields"] = _fields(place, reach)
+        schemas[f"{stem}Fields"] = _fields(place, reach)
+        schemas[f"{stem}Form"] = _form(stem)
+        schemas[f"{stem}Results"] = _results(row)
         if reach.may_write_many:
-            written[f"{place.stem}Change"] = _change(place)
-            written[f"{place.stem}Upserted"] = _upserted(place)
-    return {f"{place.stem}Row": _row(place), **written}
+            schemas[f"{stem}Change"] = _change(stem)
+            schemas[f"{stem}Upserted"] = _upserted(place)
+            schemas[f"{stem}Upserts"] = _results(schema_reference(f"{stem}Upserted"))
+    return schemas
 
 
-def page_schema(place: Place) -> Node:
+def _page(row: Node) -> Node:
     return {
         "type": "object",
         "properties": {
-            "results": {"type": "array", "items": schema_reference(f"{place.stem}Row")},
+            "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
                 "description": "Whether there are rows after these: ask again with a larger skip.",
@@ -107,21 +128,19 @@ def page_schema(place: Place) -> Node:
 
 
 def created_schema(place: Place, reach: Reach) -> Node:
-    """The created row, or the rows of a list or of an upsert."""
-    row = schema_reference(f"{place.stem}Row")
-    upserted = [upserted_schema(place)] if reach.may_write_many else []
-    return {"anyOf": [row, _results(row), *upserted]}
+    """The created row, or the rows of an upsert or of a list.
 
-
-def upserted_schema(place: Place) -> Node:
-    """The rows of an upsert."""
-    return _results(schema_reference(f"{place.stem}Upserted"))
+    Clients take the first schema that fits, so that the narrower one comes first.
+    """
+    names = ("Row", *(["Upserts"] if reach.may_write_many else []), "Results")
+    return {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]}
 
 
 def changed_schema(place: Place, reach: Reach) -> Node:
-    """The updated rows of a list, or the numbers of those that matched."""
-    updated = _results(schema_reference(f"{place.stem}Row"))
-    return {"anyOf": [updated, MATCHED]} if reach.may_write_where else updated
+    """The numbers of the rows that matched, or the updated rows of a list."""
+    updated = schema_reference(f"{place.stem}Results")
+    matches = schema_reference(MATCHES)
+    return {"anyOf": [matches, updated]} if reach.may_write_where else updated
 
 
 def change_body(place: Place, reach: Reach) -> Node:
@@ -158,9 +177,9 @@ def update_example(place: Place) -> Node:
     return {name: value}
 
 
-def form_body(place: Place) -> Node:
+def _form(stem: str) -> Node:
     """One row as a form, whose values are strings."""
-    fields = schema_reference(f"{place.stem}Fields")
+    fields = schema_reference(f"{stem}Fields")
     return {"type": "object", "allOf": [fields, {"additionalProperties": {"type": "string"}}]}
 
 
@@ -173,12 +192,11 @@ def _results(row: Node) -> Node:
     }
 
 
-def _change(place: Place) -> Node:
+def _change(stem: str) -> Node:
     return {
-        **_titled(place),
         "description": "The row to update, and its fields to write.",
         "allOf": [
-            schema_reference(f"{place.stem}Fields"),
+            schema_reference(f"{stem}Fields"),
             {
                 "type": "object",
                 "properties": {ROW_INDEX: _ROW_NUMBER},
@@ -192,7 +210,6 @@ def _change(place: Place) -> Node:
 def _upserted(place: Place) -> Node:
     field = {"anyOf": [{"enum": [_CREATED]}, schema_reference(f"{place.stem}Field")]}
     return {
-        **_titled(place),
         "type": "object",
         "description": "A row of an upsert: its fields as they are displayed now.",
         "properties": {
@@ -211,7 +228,6 @@ def _upserted(place: Place) -> Node:
 def _row(place: Place) -> Node:
     cell = schema_reference(CELL)
     return {
-        **_titled(place),
         "type": "object",
         "description": (
             "A row as the worksheet displays it. `keys` narrows it to some fields; an answer to a "
@@ -227,20 +243,15 @@ def _fields(place: Place, reach: Reach) -> Node:
     value = schema_reference(VALUE)
     takes_any = place.is_any or reach.ignores_unknown
     return {
-        **_titled(place),
         "type": "object",
         "description": (
             "Values by the names in the worksheet's first row. A `rowIndex` is passed over, so "
             "that a row can be sent back as it was read. A new row needs a value in one field at "
             "least."
         ),
-        "properties": {ROW_INDEX: value, **dict.fromkeys(place.writable, value)},
+        "properties": {ROW_INDEX: _PASSED_OVER, **dict.fromkeys(place.writable, value)},
         "minProperties": 1,
         "maxProperties": MAX_FIELDS,
         "dependentSchemas": {ROW_INDEX: {"minProperties": 2}},
         "additionalProperties": value if takes_any else False,
     }
-
-
-def _titled(place: Place) -> Node:
-    return {} if place.title is None else {"title": place.title}

@@ -183,17 +183,14 @@ function resolved(node, components) {
   return kind ? components[kind][name] : node;
 }
 
-/** A plain field for a JSON text: else a value would be made up from its schema, and be sent. */
+/** A plain field for a JSON text: else the first example would be sent. */
 function turnIntoText(parameter, components) {
-  const [content] = Object.values(parameter.content ?? {});
-  if (!content) return;
-  const examples = Object.values(content.examples ?? {}).map((each) => each.value);
-  if (content.example !== undefined) examples.push(content.example);
-  const lines = examples.map((each) => `- \`${JSON.stringify(each)}\``);
+  if (!parameter.schema?.contentSchema) return;
+  const lines = Object.values(parameter.examples ?? {}).map(({ value }) => `- \`${value}\``);
   const table = parameter.name === FILTER ? [operatorTable(components)] : [];
   parameter.description = [parameter.description ?? "", ...lines, ...table].join("\n\n");
   parameter.schema = { type: "string" };
-  delete parameter.content;
+  delete parameter.examples;
 }
 
 /** The operators of a filter, which its schema has and a plain field does not show. */

@@ -202,7 +202,7 @@ def test_failures_can_be_copied(
     assert copied.idempotency_key
 
 
-@pytest.mark.parametrize("key", ["", "sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f"])
+@pytest.mark.parametrize("key", ["sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f"])
 def test_a_key_that_no_header_takes_is_refused_unseen(connect: Connect, key: str) -> None:
     """The message does not show the key."""
     with pytest.raises(ValueError, match="visible ASCII") as raised:
@@ -250,13 +250,5 @@ def test_a_name_that_no_path_has_is_not_sent(
     """It would be a request for another resource."""
     with pytest.raises(ValueError, match="name of a worksheet"):
         connect().sheet(name).list()
-
-    assert middlebox.arrived == []
-
-
-def test_a_value_that_json_does_not_have_is_refused(cities: Any, middlebox: Middlebox) -> None:
-    """NaN is refused before anything is sent."""
-    with pytest.raises(ValueError, match="JSON compliant"):
-        cities.create({"population": float("nan")})
 
     assert middlebox.arrived == []

@@ -1,4 +1,4 @@
-"""The README's samples run, twice in a row, and print what they say."""
+"""The README's samples run one by one, also twice, after the demo's own commands."""
 
 import os
 import subprocess
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.demo import Demo, running_demo
+from gateway.commands.demo import running_demo
 from gateway.server.sockets import bind
 from sheets_gateway_client import AsyncSheet, Sheet
 from tests.docs.blocks import Block, blocks_in, filled_in
-from tests.docs.samples import PYTHON
+from tests.docs.samples import PYTHON, run_own_commands
 
 PACKAGE = Path(__file__).parents[3] / "clients" / "python"
 README = (PACKAGE / "README.md").read_text("utf-8")
@@ -21,13 +21,10 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def meant() -> Iterator[Mapping[str, str]]:
-    """A reader's values in place of the examples."""
+    """A reader's values in place of the examples, after the commands that the demo prints."""
     with running_demo(bind("127.0.0.1", 0), {}) as demo:
-        yield _meant(demo)
-
-
-def _meant(demo: Demo) -> Mapping[str, str]:
-    return {"http://127.0.0.1:8000": demo.url, "sgw_…": demo.paid_key}
+        run_own_commands(demo)
+        yield {"http://127.0.0.1:8000": demo.url}
 
 
 def output_of(text: str, folder: Path) -> list[str]:
@@ -46,16 +43,11 @@ def output_of(text: str, folder: Path) -> list[str]:
     return (done.stdout + done.stderr).splitlines()
 
 
-def whole(block: Block) -> str:
-    """The block as a program: the one with the methods starts where the first one imports."""
-    return f"from sheets_gateway_client import Sheets\n{block.text}\n"
-
-
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_sample_runs_twice(block: Block, meant: Mapping[str, str], tmp_path: Path) -> None:
     """Each prints what its comments say, both times."""
     expected = [each["said"] for each in PYTHON.prints.finditer(block.text)]
-    program = filled_in(whole(block), meant)
+    program = filled_in(block.text, meant)
 
     assert expected
     assert None not in expected
@@ -65,7 +57,7 @@ def test_a_sample_runs_twice(block: Block, meant: Mapping[str, str], tmp_path: P
 
 def test_a_mistake_in_a_sample_is_found(meant: Mapping[str, str], tmp_path: Path) -> None:
     """A wrong method does not pass."""
-    program = filled_in(whole(BLOCKS[1].replaced("update_many", "update_all")), meant)
+    program = filled_in(BLOCKS[1].replaced("update_many", "update_all").text, meant)
 
     assert "update_all" in "\n".join(output_of(program, tmp_path))
 

@@ -17,16 +17,17 @@ INSTANT = Instant(now=100.0, date=NOW, chance=1.0)
 TRIES = Tries(options=RetryOptions(), started_at=100.0)
 READ = get_row("Cities", 2, keys=None, no_cache=False)
 WRITE = create_row("Cities", {"name": "x"}, None)
-ROW = Answer(status=200, headers={"etag": '"x"'}, text='{"rowIndex":2,"name":"x"}')
-SENT = Broken(error=OSError("cut"), was_sent=True)
-UNSENT = Broken(error=OSError("refused"), was_sent=False)
+URL = "http://127.0.0.1:8000/v2/sheets/Cities"
+ROW = Answer(status=200, headers={"etag": '"x"'}, text='{"rowIndex":2,"name":"x"}', url=URL)
+SENT = Broken(error=OSError("cut"), was_sent=True, url=URL)
+UNSENT = Broken(error=OSError("refused"), was_sent=False, url=URL)
 
 
 def error(code: int = 5041, **members: Any) -> Answer:
     """An error of the gateway; members of the body, and `headers`."""
     headers = members.pop("headers", {})
     body = {"type": "SheetsonError", "code": code, "status": 504, "retryable": False, **members}
-    return Answer(status=body["status"], headers=headers, text=json.dumps(body))
+    return Answer(status=body["status"], headers=headers, text=json.dumps(body), url=URL)
 
 
 def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **when: Any) -> Any:
@@ -48,7 +49,9 @@ def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **whe
         pytest.param(SENT, True, id="cut"),
         pytest.param(UNSENT, True, id="not connected"),
         *[
-            pytest.param(Answer(status=status, headers={}, text="?"), is_repeated, id=str(status))
+            pytest.param(
+                Answer(status=status, headers={}, text="?", url=URL), is_repeated, id=str(status)
+            )
             for status, is_repeated in [
                 (200, False),
                 (301, False),
@@ -144,7 +147,7 @@ def test_waits_grow_with_jitter(count: int, chance: float, seconds: float) -> No
 )
 def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) -> None:
     """Anything else counts as absent."""
-    answer = Answer(status=503, headers={"retry-after": given}, text="")
+    answer = Answer(status=503, headers={"retry-after": given}, text="", url=URL)
 
     assert retry_after_seconds(answer, NOW) == seconds
 

@@ -276,13 +276,14 @@ def test_a_refused_connection_wrote_nothing(connect: Connect, call: Sequence[Any
     assert "at try 5" in error["message"]
 
 
-@pytest.mark.parametrize("key", ["", "sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f"])
+@pytest.mark.parametrize("key", ["sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f"])
 def test_a_key_that_no_header_takes_is_refused_unseen(connect: Connect, key: str) -> None:
     """The message does not show the key."""
     error = connect(apiKey=key).do(READ).error
 
     assert error["kind"] == "TypeError"
-    assert error["message"] == "The API key is not visible ASCII text."
+    assert error["message"].startswith("The API key is not visible ASCII text.")
+    assert "sgw" not in error["message"]
 
 
 @pytest.mark.parametrize(

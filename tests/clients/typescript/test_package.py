@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.clients.typescript.conftest import Connect
 from tests.clients.typescript.package import NPM, SOURCE, Package, node, run, unavailable
 from tests.clients.typescript.test_readme import make_project
 from tests.journeys.conftest import Api
@@ -198,16 +197,3 @@ def test_the_lock_names_no_host() -> None:
     assert packages
     assert [each for each in packages if "resolved" in each or "integrity" not in each] == []
     assert "://" not in (SOURCE / "package-lock.json").read_text("utf-8")
-
-
-def test_nan_is_refused(connect: Connect, api: Api) -> None:
-    """JSON has no NaN, and would empty the cell."""
-    program = (
-        "const { Sheets } = await import(process.argv[1]);"
-        "await new Sheets({ baseUrl: process.argv[2], apiKey: 'x' }).sheet('a')"
-        ".create({ x: NaN }).catch((error) => console.log(error.name, error.message));"
-    )
-    module = connect().package.module
-    done = run([node(), "--input-type=module", "-e", program, module, api.url])
-
-    assert done.stdout == "RangeError x: NaN is not a value of a cell.\n"

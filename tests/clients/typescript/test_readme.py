@@ -1,4 +1,4 @@
-"""The README's samples run, twice in a row, and print what they say."""
+"""The README's samples run one by one, also twice, after the demo's own commands."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
 from tests.clients.typescript.package import SOURCE, Package, node, run
 from tests.docs.blocks import Block, blocks_in, filled_in
-from tests.docs.samples import JAVASCRIPT
+from tests.docs.samples import JAVASCRIPT, run_own_commands
 
 README = (SOURCE / "README.md").read_text("utf-8")
 BLOCKS = [block for block in blocks_in(README, "README.md") if block.language in ("js", "ts")]
@@ -19,7 +19,9 @@ _METHOD = re.compile(r"^  (?:async )?\*?(\w+)[<(]", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Demo]:
+    """The demo, after the commands that it prints."""
     with running_demo(bind("127.0.0.1", 0), {}) as running:
+        run_own_commands(running)
         yield running
 
 
@@ -41,7 +43,7 @@ def make_project(folder: Path, package: Package) -> None:
 
 def meant(demo: Demo) -> Mapping[str, str]:
     """A reader's values in place of the examples."""
-    return {"http://127.0.0.1:8000": demo.url, "sgw_…": demo.paid_key}
+    return {"http://127.0.0.1:8000": demo.url}
 
 
 def output_of(package: Package, project: Path, language: str, text: str) -> list[str]:

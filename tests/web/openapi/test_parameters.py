@@ -40,7 +40,8 @@ def test_idempotency_keys_are_what_they_stand_for(key: str) -> None:
 @given(st.text(st.sampled_from("aZ9-_ ./é"), max_size=4))
 def test_ids_of_spreadsheets_are_those_that_are_taken(text: str) -> None:
     """The pattern is that of the gateway."""
-    pattern = shared(document())[SPREADSHEET_ID]["schema"]["pattern"]
+    told = document()
+    pattern = resolved(told, shared(told)[SPREADSHEET_ID]["schema"])["pattern"]
 
     assert bool(re.fullmatch(pattern, text)) is is_spreadsheet_id(text)
 
@@ -61,7 +62,7 @@ def test_the_spreadsheet_is_the_one_that_was_asked_for(
     told = document(reach(spreadsheets=spreadsheets, named=named), CITIES)
     found = shared(told).get(SPREADSHEET_ID)
 
-    assert (found and (found["required"], found["schema"]["enum"])) == expected
+    assert (found and (found["required"], resolved(told, found["schema"])["enum"])) == expected
 
 
 @pytest.mark.parametrize("must", [True, False])

@@ -26,9 +26,9 @@ def with_setting(**settings: str) -> dict[str, Any]:
     return document(reach(api=ApiSettings.model_validate(settings)), CITIES)
 
 
-def bodies(told: dict[str, Any]) -> dict[str, Any]:
-    """The schemas of the bodies of a create, by their type."""
-    content = told["paths"]["/v2/sheets/Cities"]["post"]["requestBody"]["content"]
+def bodies(told: dict[str, Any], path: str, method: str) -> dict[str, Any]:
+    """The schemas of an operation's bodies, by their type."""
+    content = told["paths"][path][method]["requestBody"]["content"]
     return {name: each["schema"] for name, each in content.items()}
 
 
@@ -81,6 +81,8 @@ def test_fields_are_in_sheet_order() -> None:
         ({"name": None, "population": 3, "state": True, "rowIndex": 7}, True),
         ({}, False),
         ({"rowIndex": 7}, False),
+        ({"name": "x", "rowIndex": "text"}, True),
+        ({"name": "x", "rowIndex": [7]}, False),
         ({"nobody": "x"}, False),
         ({"name": ["x"]}, False),
         ({"name": "x" * 50_001}, False),
@@ -122,9 +124,10 @@ def test_a_value_is_what_the_gateway_takes(body: dict[str, Any]) -> None:
 
 
 def test_bodies_are_an_object_a_list_or_a_form() -> None:
-    """A list has so many rows at most, and a form has texts alone."""
-    told = bodies(OF_CITIES)
-    json_body, form = told["application/json"], told["application/x-www-form-urlencoded"]
+    """A list has 500 rows at most, and a form has texts alone."""
+    created = bodies(OF_CITIES, "/v2/sheets/Cities", "post")
+    updated = bodies(OF_CITIES, "/v2/sheets/Cities/{rowIndex}", "patch")
+    json_body, form = created["application/json"], updated["application/x-www-form-urlencoded"]
 
     assert not any(errors_in(OF_CITIES, json_body, {"name": "x"}))
     assert not any(errors_in(OF_CITIES, json_body, [{"name": "x"}] * MAX_ROWS))

@@ -1,0 +1,147 @@
+"""Types of /openapi.json that openapi-typescript makes, compiled and used.
+
+Rules: the tools come with `npm ci` from the locked versions beside this file. Without the registry
+of npm the tests are skipped, but fail with `CI` set.
+"""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.plans import PlanSettings
+from tests.clients.codegen.conftest import described, written
+from tests.clients.codegen.test_python import ALIKE
+from tests.clients.typescript.package import NPM, node, run, unavailable
+from tests.journeys.conftest import Api
+from tests.web.openapi.worksheets import document, reach
+
+FOLDER = Path(__file__).parent
+STRICT = ["--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom"]
+START = """
+import type { components, paths } from "./api.js";
+type Schemas = components["schemas"];
+type Row = Schemas["CitiesRow"];
+type Fields = Schemas["CitiesFields"];
+type Create = paths["/v2/sheets/Cities"]["post"];
+type List = paths["/v2/sheets/Cities"]["get"];
+type Refusal = Create["responses"]["400"]["content"]["application/json"];
+type Page = List["responses"]["200"]["content"]["application/json"];
+"""
+RIGHT = """
+declare const process: { readonly argv: readonly string[] };
+const [, , base, key] = process.argv;
+const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+const order: Schemas["CitiesOrder"][] = ["-population"];
+const query: NonNullable<List["parameters"]["query"]> = {
+  where: JSON.stringify({ state: "Texas" }), order, keys: ["name"], limit: 2,
+};
+const url = `${base}/v2/sheets/Cities`;
+const texts = Object.entries(query).map(([name, value]) => [name, String(value)]);
+const answer = await fetch(`${url}?${new URLSearchParams(texts)}`, { headers });
+const page = (await answer.json()) as Page;
+const names: (string | null | undefined)[] = page.results.map((row: Row) => row.name);
+console.log(names.join(), page.hasNextPage);
+const body: Create["requestBody"]["content"]["application/json"] = [{ name: "x".repeat(50_001) }];
+const refused = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+const refusal = (await refused.json()) as Refusal;
+if (refusal.code === 104) console.log(refusal.outcome, refusal.errors?.[0]?.pointer);
+const change: Schemas["CitiesChange"] = { rowIndex: 2, population: null };
+const number: number = change.rowIndex;
+console.log(number);
+"""
+WRONG = {
+    "a field that is none": "export const a = (row: Row) => row.town;",
+    "a cell that is no text": "export const b = (row: Row): number => row.rowIndex + row.name;",
+    "a value that no cell takes": 'export const c: Fields = { name: ["x"] };',
+    "a change of a field that is none": 'export const d: Fields = { town: "x" };',
+    "an order by a field that is none": 'export const e: Schemas["CitiesOrder"] = "-town";',
+    "a change without a row": 'export const f: Schemas["CitiesChange"] = { name: "x" };',
+    "a code of another status": "export const g = (refusal: Refusal) => refusal.code === 4040;",
+}
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose `node_modules` have the generator and the compiler."""
+    folder = tmp_path_factory.mktemp("tools")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(FOLDER / name, folder)
+    npm = NPM or unavailable("npm is not installed")
+    done = run([npm, "ci", "--no-audit", "--no-fund", "--fetch-retry-mintimeout=1000"], cwd=folder)
+    if done.returncode != 0:
+        unavailable(f"npm ci failed: {done.stderr[-500:]}")
+    return folder
+
+
+def make_types(tools: Path, file: Path) -> Path:
+    """The types of a document, in a module beside it."""
+    program = str(tools / "node_modules" / "openapi-typescript" / "bin" / "cli.js")
+    types = file.with_name("api.ts")
+    done = run([node(), program, str(file), "--output", str(types)], cwd=tools)
+    assert done.returncode == 0, done.stderr
+    file.with_name("package.json").write_text('{"type": "module"}')
+    return types
+
+
+def compiled(tools: Path, program: Path) -> str:
+    """The compiler's complaints."""
+    compiler = str(tools / "node_modules" / "typescript" / "bin" / "tsc")
+    return run([node(), compiler, *STRICT, program.name], cwd=program.parent).stdout
+
+
+@pytest.mark.parametrize("key", [None, "paid"], ids=["general", "key"])
+def test_the_types_compile_strictly(tools: Path, api: Api, tmp_path: Path, key: str | None) -> None:
+    """With an operation for each of the document."""
+    file = described(api, key, tmp_path)
+    types = make_types(tools, file)
+    names = set(re.findall(r'"operationId": "(\w+)"', file.read_text()))
+
+    assert compiled(tools, types) == ""
+    assert names
+    assert names == set(re.findall(r'operations\["(\w+)"\]', types.read_text("utf-8")))
+
+
+def test_names_that_look_alike_compile(tools: Path, tmp_path: Path) -> None:
+    """Whatever worksheets and fields are called."""
+    told = document(reach(plan=PlanSettings(deletes=True), may_delete=True), *ALIKE)
+    types = make_types(tools, written(told, tmp_path))
+
+    assert compiled(tools, types) == ""
+    assert types.read_text("utf-8").count('"total sales"?:') == 2
+
+
+def test_a_program_uses_the_types(tools: Path, api: Api, tmp_path: Path) -> None:
+    """It compiles, and finds what the types say in answers and errors of the gateway."""
+    make_types(tools, described(api, "paid", tmp_path))
+    program = tmp_path / "use.ts"
+    program.write_text(START + RIGHT)
+    complaints = compiled(tools, program)
+    ran = run([node(), "use.js", api.url, api.keys["paid"]], cwd=tmp_path)
+
+    assert complaints == ""
+    assert (ran.stdout, ran.stderr) == ("Houston,San Antonio true\nnot_applied #/0/name\n2\n", "")
+
+
+def test_wrong_uses_do_not_compile(tools: Path, api: Api, tmp_path: Path) -> None:
+    """Each mistake is an error in its own line."""
+    make_types(tools, described(api, "paid", tmp_path))
+    program = tmp_path / "use.ts"
+    program.write_text(START + "\n".join(WRONG.values()) + "\n")
+    complaints = compiled(tools, program)
+    found = {int(line) for line in re.findall(r"^use\.ts\((\d+),", complaints, re.MULTILINE)}
+    first = START.count("\n") + 1
+
+    assert found == set(range(first, first + len(WRONG))), complaints
+
+
+def test_the_tools_are_locked() -> None:
+    """Each package has its hash, and comes from whatever registry the reader has."""
+    text = (FOLDER / "package-lock.json").read_text("utf-8")
+    packages = [each for name, each in json.loads(text)["packages"].items() if name]
+
+    assert packages
+    assert [each for each in packages if "resolved" in each or "integrity" not in each] == []
+    assert "://" not in text

@@ -8,26 +8,44 @@ from gateway.web.openapi.node import Node, json_content
 
 TAG = "Health"
 
+_TEXT: Node = {"type": "string"}
 _STATUS: Node = {
     "type": "object",
-    "properties": {"status": {"type": "string"}},
+    "properties": {"status": _TEXT},
     "required": ["status"],
     "additionalProperties": False,
+}
+_READY: Node = {
+    **_STATUS,
+    "properties": {
+        "status": _TEXT,
+        "refused_accounts": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Number of accounts that Google refuses; absent if there is none.",
+        },
+        "redis": {
+            "type": "string",
+            "enum": ["available", "unavailable"],
+            "description": "With several processes only. Without Redis the gateway is ready, too.",
+        },
+    },
 }
 
 
 def health_paths() -> Iterator[tuple[str, Node]]:
-    yield "/livez", {"get": _health("isAlive", "Whether the gateway lives", {})}
+    yield "/livez", {"get": _health("isAlive", "Whether the gateway lives", _STATUS, {})}
     schema: Node = {"anyOf": [_STATUS, error_schema("health", 503)]}
     not_ready: Node = {
         **error_answer("health", 503),
         "description": "The key store does not answer, or the gateway takes no more requests.",
         "content": json_content(schema),
     }
-    yield "/readyz", {"get": _health("isReady", "Whether it is ready to serve", {"503": not_ready})}
+    answers = {"503": not_ready}
+    yield "/readyz", {"get": _health("isReady", "Whether it is ready to serve", _READY, answers)}
 
 
-def _health(name: str, summary: str, answers: Node) -> Node:
+def _health(name: str, summary: str, schema: Node, answers: Node) -> Node:
     return {
         "operationId": name,
         "summary": summary,
@@ -37,7 +55,7 @@ def _health(name: str, summary: str, answers: Node) -> Node:
             "200": {
                 "description": "Yes.",
                 "headers": header_references(EVERYWHERE),
-                "content": json_content(_STATUS),
+                "content": json_content(schema),
             },
             **error_references("health"),
             **answers,

@@ -19,6 +19,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
+from redis.maint_notifications import MaintNotificationsConfig
 
 from gateway.cluster.store_fault import StoreFault, fault_of
 from gateway.settings.model import ConfigError
@@ -154,4 +155,6 @@ def _pool(url: str, timeout_seconds: float, *, has_texts: bool) -> BlockingConne
         retry=Retry(NoBackoff(), 0),
         decode_responses=has_texts,
         encoding_errors="replace",  # anything may stand in Redis
+        # With them the library would not replace idle connections that the server has closed.
+        maint_notifications_config=MaintNotificationsConfig(enabled=False),
     )

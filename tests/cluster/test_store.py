@@ -68,6 +68,22 @@ async def test_a_probe_finds_redis_again(store: Store, server: RedisServer) -> N
     assert await store.run(PROBE, ["x"])
 
 
+async def test_idle_connections_of_a_restarted_redis_are_replaced(server: RedisServer) -> None:
+    """The first use of each of them is no second outage."""
+    told: list[str | None] = []
+    async with open_store(
+        server.url, timeout_seconds=PATIENCE_SECONDS, changed=told.append
+    ) as store:
+        store.returned()
+        for is_raw in (False, True):
+            await asyncio.gather(*(store.run(PROBE, ["x"], is_raw=is_raw) for _ in range(4)))
+        server.restart()
+        for is_raw in (False, True):
+            await asyncio.gather(*(store.run(PROBE, ["x"], is_raw=is_raw) for _ in range(4)))
+
+    assert told == [None]
+
+
 async def test_no_cancellation_is_lost(server: RedisServer) -> None:
     """A task that asks again and again ends when it is cancelled, whatever it waits for."""
 

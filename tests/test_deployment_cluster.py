@@ -35,7 +35,7 @@ MANIFESTS: Any = list(yaml.safe_load_all((FILES / "kubernetes.yaml").read_text("
 JOB, DEPLOYMENT, SERVICE = MANIFESTS
 POD: Any = DEPLOYMENT["spec"]["template"]["spec"]
 SECRET = {
-    "GATEWAY_ACCESS__DATABASE": "postgresql+asyncpg://gateway:x@host/gateway",
+    "GATEWAY_ACCESS__DATABASE": "postgresql://gateway:x@host/gateway",
     "GATEWAY_ACCESS__PEPPER": "0123456789abcdef",
     "GATEWAY_CLUSTER__REDIS": "redis://host",
 }

@@ -77,7 +77,7 @@ async def test_idle_connections_of_a_restarted_redis_are_replaced(server: RedisS
         store.returned()
         for is_raw in (False, True):
             await asyncio.gather(*(store.run(PROBE, ["x"], is_raw=is_raw) for _ in range(4)))
-        server.restart()
+        await asyncio.to_thread(server.restart)
         for is_raw in (False, True):
             await asyncio.gather(*(store.run(PROBE, ["x"], is_raw=is_raw) for _ in range(4)))
 

@@ -27,8 +27,9 @@ METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
 
 
 @pytest.fixture
-async def admin(server: RedisServer) -> AsyncIterator[Redis]:
+async def admin(server: RedisServer) -> AsyncIterator[Any]:
     """A client that may change the server, with a user that may read only."""
+    client: Any
     async with Redis.from_url(server.url) as client:
         await client.execute_command("ACL", "SETUSER", "weak", "on", f">{PASSWORD}", "~*", "+@read")
         yield client
@@ -53,7 +54,7 @@ async def admin(server: RedisServer) -> AsyncIterator[Redis]:
     ],
 )
 async def test_a_first_contact_that_fails_has_a_reason(
-    server: RedisServer, admin: Redis, name: str, fault: StoreFault, advice: str
+    server: RedisServer, admin: Any, name: str, fault: StoreFault, advice: str
 ) -> None:
     """It is reported once, at once; `check` says what to do, and no text has the password."""
     told: list[str | None] = []
@@ -79,7 +80,7 @@ async def test_a_first_contact_that_fails_has_a_reason(
     ],
 )
 async def test_a_redis_that_takes_no_writes_has_a_reason(
-    server: RedisServer, admin: Redis, setting: str, value: str, fault: StoreFault, advice: str
+    server: RedisServer, admin: Any, setting: str, value: str, fault: StoreFault, advice: str
 ) -> None:
     """The same holds for a server that is full, that has no room for clients, or is a replica."""
     if setting == "replicaof":

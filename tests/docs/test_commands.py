@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # has no types
 
 from tests.docs.blocks import PAGES, TOP
 from tests.docs.command_line import COMMANDS, commands_in, problems_of

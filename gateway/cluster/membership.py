@@ -143,14 +143,16 @@ class Membership:
         """Note the number of processes that PostgreSQL has, which counts while Redis is away."""
         if self._store.is_available or (self._last and count <= self._count):
             return
-        before, now = self._usable_share, self._clock()
+        known, share = self._count, self._usable_share
         self._note_count(count)
+        if self._count == known:
+            return
         self._counted(self._count)
         self._share = min(self._share, 1 / self._count)
-        if self._usable_share != before:
-            wait_seconds = self._tempo.settle_seconds if self._usable_share > before else 0.0
-            self._counts_until = max(self._counts_until, now + wait_seconds)
-            self._be_alone()
+        if self._usable_share != share:
+            wait_seconds = self._tempo.settle_seconds if self._usable_share > share else 0.0
+            self._counts_until = max(self._counts_until, self._clock() + wait_seconds)
+        self._be_alone()
 
     async def leave(self) -> None:
         """Return the share; to be called when nothing more is sent to Google."""

@@ -12,7 +12,9 @@ Rules
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -27,6 +29,8 @@ from gateway.telemetry.cluster_events import store_changed
 
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 16
+_FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
+"""Options of the URL; the error of a missing file looks as if nothing listened."""
 
 Argument = str | int | float | bytes
 
@@ -110,6 +114,10 @@ def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
 
 def check_url(url: str) -> None:
     """Raise ConfigError for options that the library does not take; connects to nothing."""
+    options = parse_qs(urlsplit(url).query)
+    for name in sorted(_FILE_OPTIONS & options.keys()):
+        if not Path(options[name][0]).is_file():
+            raise ConfigError([f"cluster.redis: the file of {name} is not there"])
     try:
         pool: Any = _pool(url, TIMEOUT_SECONDS, has_texts=True)
         pool.make_connection()

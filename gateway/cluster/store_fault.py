@@ -41,6 +41,7 @@ _CAUSES: Sequence[tuple[type[BaseException] | tuple[type[BaseException], ...], S
 _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, StoreFault]] = (
     (exceptions.AuthenticationError, "", StoreFault.PASSWORD),
     (exceptions.NoPermissionError, "", StoreFault.NO_RIGHTS),
+    (exceptions.ResponseError, "can't run this command", StoreFault.NO_RIGHTS),  # within a script
     (exceptions.InvalidResponse, "", StoreFault.NOT_REDIS),
     (exceptions.ReadOnlyError, "", StoreFault.READ_ONLY),
     (exceptions.OutOfMemoryError, "", StoreFault.FULL),

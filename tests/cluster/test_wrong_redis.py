@@ -28,10 +28,13 @@ METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
 
 @pytest.fixture
 async def admin(server: RedisServer) -> AsyncIterator[Any]:
-    """A client that may change the server, with a user that may read only."""
+    """A client that may change the server, which has users with too few rights."""
     client: Any
     async with Redis.from_url(server.url) as client:
-        await client.execute_command("ACL", "SETUSER", "weak", "on", f">{PASSWORD}", "~*", "+@read")
+        for name, rights in (("weak", ["+@read"]), ("uninformed", ["+@all", "-@dangerous"])):
+            await client.execute_command(
+                "ACL", "SETUSER", name, "on", f">{PASSWORD}", "~*", *rights
+            )
         yield client
     server.restart()
 
@@ -48,6 +51,7 @@ async def admin(server: RedisServer) -> AsyncIterator[Any]:
         pytest.param("user", StoreFault.PASSWORD, "refuses the user or the", id="unknown user"),
         pytest.param("no password", StoreFault.PASSWORD, "it wants a password", id="no password"),
         pytest.param("rights", StoreFault.NO_RIGHTS, "the user lacks rights", id="rights"),
+        pytest.param("no INFO", StoreFault.NO_RIGHTS, "the user lacks rights", id="no INFO"),
         pytest.param("not Redis", StoreFault.NOT_REDIS, "another program than", id="not Redis"),
         pytest.param("hangs up", StoreFault.CLOSED, "it closes the connection", id="hangs up"),
         pytest.param("database", StoreFault.NO_DATABASE, "no database of this", id="database"),
@@ -155,6 +159,14 @@ def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
     assert (problems == []) == is_right
     assert all(each.startswith("cluster.redis: an option after the ?") for each in problems)
     assert SECRET not in str(problems)
+
+
+def test_a_missing_file_of_certificates_is_named() -> None:
+    """It would look as if nothing listened at the port."""
+    with pytest.raises(ConfigError) as caught:
+        check_url(f"rediss://:{SECRET}@host/0?ssl_ca_certs=/nowhere/ca.pem")
+
+    assert caught.value.problems == ["cluster.redis: the file of ssl_ca_certs is not there"]
 
 
 @pytest.mark.parametrize("count", [1, 3])

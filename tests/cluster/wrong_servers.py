@@ -22,6 +22,7 @@ def wrong_url(name: str, server: RedisServer) -> Iterator[str]:
         "no password": f"redis://{place}/0",
         "user": f"redis://stranger:{SECRET}@{place}/0",
         "rights": f"redis://weak:{PASSWORD}@{place}/0",
+        "no INFO": f"redis://uninformed:{PASSWORD}@{place}/0",
         "database": f"redis://:{PASSWORD}@{place}/99",
         "TLS": f"rediss://:{PASSWORD}@{place}/0",
         "host": f"redis://:{PASSWORD}@redis.invalid:{server.port}/0",

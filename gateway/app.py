@@ -26,7 +26,7 @@ from gateway.google.credentials import check_credentials
 from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota, open_spent_quota
 from gateway.settings.database import Database, PostgresUrl
-from gateway.settings.model import MAIN_ACCOUNT, ConfigError, Settings
+from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.storage.key_signals import key_signals
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission, AuthCache
@@ -52,7 +52,11 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     """
     pepper = load_pepper(settings.access)
     if settings.is_cluster and importlib.util.find_spec("redis") is None:
-        raise ConfigError(["cluster.redis: install sheets-gateway[cluster], which has its library"])
+        raise ConfigError([NO_REDIS_LIBRARY])
+    if settings.is_cluster and settings.cluster.redis is not None:
+        from gateway.cluster.store import check_url  # noqa: PLC0415 - as in `_cluster`
+
+        check_url(settings.cluster.redis.get_secret_value())
     if open_sheets is None:
         # Read again when the app starts; reported here as a configuration problem.
         for account in settings.google.by_account().values():
@@ -121,7 +125,12 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 used=last_use.note,
             )
             try:
-                async with key_signals(database, forget_keys, store.abort_idle):
+                async with key_signals(
+                    database,
+                    forget_keys,
+                    store.abort_idle,
+                    cluster.membership.sessions_counted if cluster else lambda _count: None,
+                ):
                     yield State(
                         admission=Admission(
                             gatekeeper,
@@ -135,6 +144,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                         parsing=Parsing(),
                         ready=store.ping,
                         outlasts_outage=lambda: keys.outlasts_outage,
+                        is_redis_available=(
+                            (lambda: cluster.store.is_available) if cluster else (lambda: None)
+                        ),
                         refused_accounts=lambda: google.accounts.refused_count,
                         title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                         rows=rows,

@@ -4,6 +4,7 @@ import copy
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from starlette.testclient import TestClient
 from gateway.commands.cli import main
 from gateway.commands.workers import EXIT_SECONDS, LONGEST_PAUSE_SECONDS, MAX_FAILED_STARTS
 from gateway.server.server import EXIT_GRACE_SECONDS
+from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings, Settings, load_settings
 from gateway.telemetry.events import Tallies
 from gateway.telemetry.metrics import create_metrics
@@ -32,10 +34,10 @@ ONE: Any = yaml.safe_load((DOCS / "deployment" / "compose.yaml").read_text("utf-
 SERVICES: Any = COMPOSE["services"]
 GATEWAYS = ("gateway-1", "gateway-2", "gateway-3")
 MANIFESTS: Any = list(yaml.safe_load_all((FILES / "kubernetes.yaml").read_text("utf-8")))
-JOB, DEPLOYMENT, SERVICE = MANIFESTS
+JOB, DEPLOYMENT, SERVICE, POLICY = MANIFESTS
 POD: Any = DEPLOYMENT["spec"]["template"]["spec"]
 SECRET = {
-    "GATEWAY_ACCESS__DATABASE": "postgresql+asyncpg://gateway:x@host/gateway",
+    "GATEWAY_ACCESS__DATABASE": "postgresql://gateway:x@host/gateway",
     "GATEWAY_ACCESS__PEPPER": "0123456789abcdef",
     "GATEWAY_CLUSTER__REDIS": "redis://host",
 }
@@ -134,7 +136,12 @@ def test_redis_stores_nothing() -> None:
 def test_the_manifest_is_valid() -> None:
     """Each field is one of Kubernetes', with a value of its type."""
     assert manifest_problems(MANIFESTS) == []
-    assert [each["kind"] for each in MANIFESTS] == ["Job", "Deployment", "Service"]
+    assert [each["kind"] for each in MANIFESTS] == [
+        "Job",
+        "Deployment",
+        "Service",
+        "NetworkPolicy",
+    ]
 
 
 def changed(path: str, value: object) -> Any:
@@ -208,6 +215,24 @@ def test_the_pods_have_names_that_fit() -> None:
     assert mounted == {each["name"] for each in POD["volumes"]}
     assert secrets == {"sheets-gateway", POD["volumes"][0]["secret"]["secretName"]}
     assert POD["securityContext"]["runAsUser"] == 10001
+
+
+def test_only_the_ingress_controller_reaches_the_pods() -> None:
+    """All who are in the trusted network could claim any address: the policy keeps others out."""
+    (gateway,) = POD["containers"]
+    variables = {each["name"]: each.get("value") for each in gateway["env"]}
+    ports = {each["name"] for each in gateway["ports"]}
+    admitted = {
+        port["port"]: each["from"] for each in POLICY["spec"]["ingress"] for port in each["ports"]
+    }
+    (network,) = parse_proxies(variables["GATEWAY_ACCESS__TRUSTED_PROXIES"])
+
+    assert POLICY["spec"]["podSelector"]["matchLabels"] == SERVICE["spec"]["selector"]
+    assert admitted.keys() == ports
+    assert all(len(each) == 1 for each in admitted.values())
+    assert isinstance(network, IPv4Network)
+    assert network.prefixlen >= 16
+    assert f"`{network}`" in PAGE
 
 
 def test_the_pods_are_probed_and_stopped_as_the_gateway_wants() -> None:

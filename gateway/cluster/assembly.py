@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from gateway.cluster.key_rates import SharedKeyRates, open_key_rates
-from gateway.cluster.membership import open_membership
+from gateway.cluster.membership import Membership, open_membership
 from gateway.cluster.quota import SharedQuota
 from gateway.cluster.shared_rows import SharedRows
-from gateway.cluster.store import open_store
+from gateway.cluster.store import Store, open_store
 from gateway.cluster.write_lock import PostgresWriteLock, open_write_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.database import open_database
-from gateway.telemetry.cluster_events import processes_counted
+from gateway.telemetry.cluster_events import processes_counted, store_opened
 from gateway.worksheets.fences import LIMIT_SECONDS
 
 LOCK_RESERVE_SECONDS = 5.0
@@ -24,6 +24,8 @@ LOCK_RESERVE_SECONDS = 5.0
 class Cluster:
     """`quota` shares the rates of accounts and projects, `key_rates` those of callers' keys."""
 
+    store: Store
+    membership: Membership
     quota: SharedQuota
     rows: SharedRows
     key_rates: SharedKeyRates
@@ -35,6 +37,7 @@ async def open_cluster(
     settings: Settings, database: PostgresUrl, redis: str, clock: Callable[[], float]
 ) -> AsyncIterator[Cluster]:
     """Join the processes of a Redis, which need not be there yet."""
+    store_opened()
     google = settings.google
     longest_seconds = (
         settings.writes.max_waiting_seconds
@@ -60,7 +63,14 @@ async def open_cluster(
             longest_seconds=longest_seconds,
         ) as lock:
             try:
-                yield Cluster(quota=quota, rows=rows, key_rates=key_rates, lock=lock)
+                yield Cluster(
+                    store=store,
+                    membership=membership,
+                    quota=quota,
+                    rows=rows,
+                    key_rates=key_rates,
+                    lock=lock,
+                )
             finally:
                 await rows.aclose()
                 await quota.aclose()

@@ -9,7 +9,10 @@ Rules
   heartbeat probes Redis first; where heartbeats fail all the same, they rest for a while.
 - A process that was killed is forgotten at once by others on its machine, and after two minutes by
   all others. One that was cut off for longer may use its share beyond the rates.
-- A process that never reached Redis knows of no others, and takes a tenth.
+- PostgreSQL has a session of each process. Their number is N for a process that never reached
+  Redis. For others it only lowers the share: processes may start while Redis is away.
+- A share that grows by this number is used after a while: processes that start at once see each
+  other first. A process that knows no number yet takes a tenth.
 """
 
 import asyncio
@@ -97,7 +100,7 @@ class Membership:
         self._ahead_seconds = 0.0
         """Redis's clock less this process's, or a little less."""
         self._counts_until = -math.inf
-        """The instant until which a heartbeat of this process may count."""
+        """The instant until which others may use the share of this process."""
         self._rests_until = -math.inf
 
     @property
@@ -106,7 +109,7 @@ class Membership:
 
     @property
     def count(self) -> int:
-        """The number of processes as last seen; 0 if Redis was never reached.
+        """The number of processes as last seen; 0 if it is unknown.
 
         It shrinks after a while only: others may come back to a Redis that lost its data.
         """
@@ -135,6 +138,21 @@ class Membership:
             self._rests_until = -math.inf
         except StoreUnavailable:
             self._was_alone = True
+
+    def sessions_counted(self, count: int) -> None:
+        """Note the number of processes that PostgreSQL has, which counts while Redis is away."""
+        if self._store.is_available or (self._last and count <= self._count):
+            return
+        known, share = self._count, self._usable_share
+        self._note_count(count)
+        if self._count == known:
+            return
+        self._counted(self._count)
+        self._share = min(self._share, 1 / self._count)
+        if self._usable_share != share:
+            wait_seconds = self._tempo.settle_seconds if self._usable_share > share else 0.0
+            self._counts_until = max(self._counts_until, self._clock() + wait_seconds)
+        self._be_alone()
 
     async def leave(self) -> None:
         """Return the share; to be called when nothing more is sent to Google."""
@@ -188,7 +206,9 @@ class Membership:
 
     @property
     def _usable_share(self) -> float:
-        return self._share if self._last else UNKNOWN_SHARE
+        if self._last:
+            return self._share
+        return 1 / self._count if self._count else UNKNOWN_SHARE
 
     def _lost(self) -> None:
         self._was_alone = True

@@ -64,10 +64,15 @@ class SharedQuota:
 
     def alone(self, share: float, since: float) -> None:
         """Keep to a share of all rates, and use nothing before an instant."""
-        if self._alone != (share, since):
-            self._alone = (share, since)
-            for rate in self._rates.values():
-                rate.take_part(share, since)
+        earlier = self._alone
+        if earlier == (share, since):
+            return
+        self._alone = (share, since)
+        for rate in self._rates.values():
+            rate.take_part(share, since)
+        if earlier is not None and share > earlier[0]:
+            for changed in self._changed:
+                changed()
 
     def together(self) -> None:
         """Ask Redis from now on, and tell it what it may have forgotten."""

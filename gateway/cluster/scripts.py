@@ -62,10 +62,11 @@ end
 
 PROBE = """
 redis.call('SET', KEYS[1], 1, 'PX', 1000)
+redis.call('INFO', 'server')
 local time = redis.call('TIME')
 return string.format('%.0f', time[1] * 1000000 + time[2])
 """
-"""Redis's time, if it can be written to. KEYS: any."""
+"""Redis's time, if it can be written to, and says its `run_id`. KEYS: any."""
 
 HEARTBEAT = (
     _MEMBERS

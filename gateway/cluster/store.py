@@ -4,25 +4,33 @@ Rules
 - An error of any kind, and an answer that takes too long, make the store unavailable. Then all but
   `probe` fails at once, until `returned` is called.
 - A command whose answer did not come may be carried out, even much later.
-- The URL may hold a password: log and errors have no more than the type of Redis's error.
+- The URL may hold a password: log and errors have no more than the reason of a failure.
+- An outage is reported once for each reason, the first contact included.
 - Everything in Redis may be lost, and nothing read from it is trusted further than that.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
+from redis.maint_notifications import MaintNotificationsConfig
 
+from gateway.cluster.store_fault import StoreFault, fault_of
+from gateway.settings.model import ConfigError
 from gateway.telemetry.cluster_events import store_changed
 
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 16
+_FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
+"""Options of the URL; the error of a missing file looks as if nothing listened."""
 
 Argument = str | int | float | bytes
 
@@ -32,7 +40,10 @@ class StoreUnavailable(Exception):
 
 
 class Store:
-    """Runs scripts in Redis; `changed` is called when it becomes unavailable, or returns."""
+    """Runs scripts in Redis.
+
+    `changed` is called with the reason when it is unavailable, and with None when it is there.
+    """
 
     def __init__(
         self,
@@ -47,6 +58,8 @@ class Store:
         self._changed = changed
         self._scripts: dict[tuple[str, bool], AsyncScript] = {}
         self.is_available = False
+        self._faults: set[StoreFault] = set()
+        """Reasons of the present outage, as reported."""
         self.lost: Callable[[], None] = lambda: None
         """Called when it becomes unavailable."""
 
@@ -80,12 +93,16 @@ class Store:
         """Note that everything may be asked again."""
         if not self.is_available:
             self.is_available = True
+            self._faults.clear()
             self._changed(None)
 
     def _lose(self, error: Exception) -> None:
+        fault = fault_of(error)
+        if fault not in self._faults:
+            self._faults.add(fault)
+            self._changed(type(error).__name__ if fault is StoreFault.OTHER else fault.value)
         if self.is_available:
             self.is_available = False
-            self._changed(type(error).__name__)
             self.lost()
 
 
@@ -95,26 +112,57 @@ def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
         raise asyncio.CancelledError
 
 
+def check_url(url: str) -> None:
+    """Raise ConfigError for options that the library does not take; connects to nothing."""
+    options = parse_qs(urlsplit(url).query)
+    for name in sorted(_FILE_OPTIONS & options.keys()):
+        if not Path(options[name][0]).is_file():
+            raise ConfigError([f"cluster.redis: the file of {name} is not there"])
+    try:
+        pool: Any = _pool(url, TIMEOUT_SECONDS, has_texts=True)
+        pool.make_connection()
+    except (TypeError, ValueError, RedisError):
+        pass
+    else:
+        return
+    # Outside the handler: the error's context may contain the password.
+    raise ConfigError(
+        [
+            "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
+            "encode a ? that belongs to the password, as %3F"
+        ]
+    )
+
+
 @asynccontextmanager
-async def open_store(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> AsyncIterator[Store]:
+async def open_store(
+    url: str,
+    *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    changed: Callable[[str | None], None] = store_changed,
+) -> AsyncIterator[Store]:
     """A store that is taken for unavailable until `returned`; Redis need not be there."""
     client, raw_client = (
-        Redis.from_pool(
-            BlockingConnectionPool.from_url(
-                url,
-                max_connections=MAX_CONNECTIONS,
-                timeout=timeout_seconds,
-                socket_timeout=timeout_seconds,
-                socket_connect_timeout=timeout_seconds,
-                retry=Retry(NoBackoff(), 0),
-                decode_responses=has_texts,
-                encoding_errors="replace",  # anything may stand in Redis
-            )
-        )
+        Redis.from_pool(_pool(url, timeout_seconds, has_texts=has_texts))
         for has_texts in (True, False)
     )
     try:
-        yield Store(client, raw_client, timeout_seconds=timeout_seconds)
+        yield Store(client, raw_client, timeout_seconds=timeout_seconds, changed=changed)
     finally:
         await client.aclose()
         await raw_client.aclose()
+
+
+def _pool(url: str, timeout_seconds: float, *, has_texts: bool) -> BlockingConnectionPool:
+    return BlockingConnectionPool.from_url(
+        url,
+        max_connections=MAX_CONNECTIONS,
+        timeout=timeout_seconds,
+        socket_timeout=timeout_seconds,
+        socket_connect_timeout=timeout_seconds,
+        retry=Retry(NoBackoff(), 0),
+        decode_responses=has_texts,
+        encoding_errors="replace",  # anything may stand in Redis
+        # With them the library would not replace idle connections that the server has closed.
+        maint_notifications_config=MaintNotificationsConfig(enabled=False),
+    )

@@ -1,5 +1,6 @@
 """`sheets-gateway check`: find problems of an installation and say how to solve them."""
 
+import importlib.util
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -13,7 +14,13 @@ from gateway.commands.doctor.account import Now, check_accounts
 from gateway.commands.doctor.finding import Finding, listed, ok, problem, warning
 from gateway.commands.options import unusable_store
 from gateway.settings.address import is_allowed_endpoint, is_loopback
-from gateway.settings.model import AccessSettings, ConfigError, GoogleSettings, Settings
+from gateway.settings.model import (
+    NO_REDIS_LIBRARY,
+    AccessSettings,
+    ConfigError,
+    GoogleSettings,
+    Settings,
+)
 from gateway.settings.plans import missing_limits
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyRecord, KeyStore
@@ -23,7 +30,7 @@ from gateway.telemetry.redaction import redacted
 async def check_setup(
     settings: Settings, spreadsheet: str | None, *, writes: bool = False, now: Now = time.time
 ) -> AsyncIterator[Finding]:
-    """Check settings, key store, Google account and optionally a spreadsheet.
+    """Check settings, key store, Redis, Google account and optionally a spreadsheet.
 
     Cost: 0-3 reads, with several accounts 1 more for each; 3 writes more if it `writes` to the
     spreadsheet. `now` returns seconds since the epoch, for comparison with Google's clock.
@@ -32,6 +39,14 @@ async def check_setup(
         yield finding
     async for finding in _check_keys(settings, spreadsheet):
         yield finding
+    if settings.is_cluster and settings.cluster.redis is not None:
+        # Redis's library is in an extra, which may be missing.
+        if importlib.util.find_spec("redis") is None:
+            yield problem(NO_REDIS_LIBRARY)
+        else:
+            from gateway.commands.doctor.shared_store import check_redis  # noqa: PLC0415
+
+            yield await check_redis(settings.cluster.redis.get_secret_value())
     async for finding in check_accounts(settings.google, spreadsheet, now, writes=writes):
         # They contain texts from other servers, which might contain secrets.
         yield replace(finding, text=redacted(finding.text))

@@ -1,26 +1,35 @@
 """The database in the configuration: a SQLite file, or the URL of a PostgreSQL database.
 
-A URL may contain a password, so neither the text of a `PostgresUrl` nor a problem shows more of it
-than host, port and name.
+Providers of databases show URLs in the form of libpq; SQLAlchemy's form is taken, too. A URL may
+contain a password, so neither the text of a `PostgresUrl` nor a problem shows more of it than host,
+port and name.
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
 
 from pydantic import SecretStr
 
 SCHEME = "postgresql+asyncpg"
+SHOWN_SCHEME = "postgresql"
+_OPTIONS = {"host", "passfile", "password", "port", "ssl", "target_session_attrs", "user"}
+"""Options that the driver takes; `sslmode` is libpq's name of `ssl`."""
 _FORM = re.compile(
-    rf"{re.escape(SCHEME)}://"
-    r"(?:[^:@/?#\s]*(?::(?P<password>[^:@/?#\s]*))?@)?"
+    r"(?:postgresql(?:\+asyncpg)?|postgres)://"
+    r"(?P<address>(?:[^:@/?#\s]*(?::(?P<password>[^:@/?#\s]*))?@)?"
     r"(?P<place>(?:\[[0-9A-Fa-f:.]+\]|[^:@/?#\s\[\]]*)(?::[0-9]{1,5})?)"
-    r"/(?P<name>[^:@/?#\s]+)(?P<options>\?[^#\s]*)?",
+    r"/(?P<name>[^:@/?#\s]+))(?:\?(?P<options>[^#\s]*))?",
     re.ASCII,
 )
 _NO_URL = (
-    f"must be the name of a file, or {SCHEME}://USER:PASSWORD@HOST:PORT/NAME with other characters "
-    "percent-encoded"
+    f"must be the name of a file, or {SHOWN_SCHEME}://USER:PASSWORD@HOST:PORT/NAME with other "
+    "characters percent-encoded"
+)
+_UNKNOWN_OPTION = (
+    "an option after the ? is unknown, or stands there twice. Leave it out; known options are "
+    f"sslmode, {', '.join(sorted(_OPTIONS))}"
 )
 
 
@@ -32,7 +41,7 @@ class PostgresUrl:
 
     def __str__(self) -> str:
         found = _FORM.fullmatch(self.url.get_secret_value())
-        return f"{SCHEME}://{found['place']}/{found['name']}" if found else SCHEME
+        return f"{SHOWN_SCHEME}://{found['place']}/{found['name']}" if found else SHOWN_SCHEME
 
 
 Database = Path | PostgresUrl
@@ -46,9 +55,20 @@ def parse_database(written: object) -> Database:
         raise ValueError("must be the name of a file, or a URL")
     if not is_url(written):
         return Path(written)
-    if not _FORM.fullmatch(written):
+    found = _FORM.fullmatch(written)
+    if not found:
         raise ValueError(_NO_URL)
-    return PostgresUrl(SecretStr(written))
+    options = [
+        ("ssl" if name == "sslmode" else name, value)
+        for name, value in parse_qsl(found["options"] or "", keep_blank_values=True)
+    ]
+    names = [name for name, _ in options]
+    if not _OPTIONS.issuperset(names) or len(set(names)) < len(names):
+        raise ValueError(_UNKNOWN_OPTION)
+    address = f"{SCHEME}://{found['address']}"
+    return PostgresUrl(
+        SecretStr(f"{address}?{urlencode(options, safe='/')}" if options else address)
+    )
 
 
 def is_url(written: object) -> bool:

@@ -7,6 +7,7 @@ Rules:
 - Nothing here reads `os.environ`: the caller passes the environment.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -294,6 +295,7 @@ class MetricsSettings(Section):
 
 
 REDIS_SCHEMES = ("redis", "rediss", "unix")
+NO_REDIS_LIBRARY = "cluster.redis: install sheets-gateway[cluster], which has its library"
 
 
 class ClusterSettings(Section):
@@ -306,7 +308,10 @@ class ClusterSettings(Section):
     @classmethod
     def _check_redis(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not _is_redis_url(url.get_secret_value()):
-            raise ValueError("must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix://PATH")
+            raise ValueError(
+                "must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix://PATH, DB a number; "
+                "percent-encode special characters of user and password, as %2F for /"
+            )
         return url
 
 
@@ -316,8 +321,11 @@ def _is_redis_url(url: str) -> bool:
         is_valid = parts.port != 0
     except ValueError:
         return False
-    place = parts.path if parts.scheme == "unix" else parts.hostname
-    return is_valid and parts.scheme in REDIS_SCHEMES and bool(place)
+    if parts.scheme == "unix":
+        return bool(parts.path)
+    # The library ignores a path that is not a number, and takes /0/1 for 1.
+    is_valid = is_valid and re.fullmatch("/?[0-9]*", parts.path, re.ASCII) is not None
+    return is_valid and parts.scheme in REDIS_SCHEMES and bool(parts.hostname)
 
 
 class Settings(Section):

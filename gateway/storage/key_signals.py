@@ -2,7 +2,7 @@
 
 Rules:
 - The connection is not of the pool. It is used once a second, so that its end is noticed, also
-  where packets are dropped.
+  where packets are dropped. That query counts the sessions of this kind: one for each gateway.
 - Signals of the time without it are lost. So each new connection counts as a signal.
 - Nothing is raised: without signals keys are refreshed by their use.
 """
@@ -28,21 +28,28 @@ ANSWER_SECONDS = 1.5
 """Maximum time for connecting and for an answer."""
 PAUSE_SECONDS = 0.5
 """Pause before the next connection."""
-_CHECK = text("SELECT 1")
+_CHECK = text(
+    "SELECT greatest(count(*), 1) FROM pg_stat_activity WHERE application_name = :name "
+    "AND datname = current_database() AND usename = current_user"
+)
 
 
 @asynccontextmanager
 async def key_signals(
-    database: Database, changed: Callable[[], object], hung: Callable[[], object]
+    database: Database,
+    changed: Callable[[], object],
+    hung: Callable[[], object],
+    counted: Callable[[int], object] = lambda _count: None,
 ) -> AsyncIterator[None]:
     """Call `changed` at each change of keys during the block; a SQLite file has no signals.
 
-    `hung` is called when the connection did not answer: others may be dead as well.
+    `hung` is called when the connection did not answer: others may be dead as well. `counted` gets
+    the number of gateways with this database, once a second.
     """
     if not isinstance(database, PostgresUrl):
         yield
         return
-    listener = _Listener(changed, hung)
+    listener = _Listener(changed, hung, counted)
     task = asyncio.create_task(listener.run(database))
     try:
         yield
@@ -52,9 +59,15 @@ async def key_signals(
 
 
 class _Listener:
-    def __init__(self, changed: Callable[[], object], hung: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        changed: Callable[[], object],
+        hung: Callable[[], object],
+        counted: Callable[[int], object],
+    ) -> None:
         self._changed = changed
         self._hung = hung
+        self._counted = counted
         self._is_available = True
 
     async def run(self, database: PostgresUrl) -> None:
@@ -81,7 +94,7 @@ class _Listener:
             self._note(None)
             self._changed()
             while True:
-                await connection.execute(_CHECK)
+                self._counted((await connection.scalars(_CHECK, {"name": SESSION})).one())
                 with suppress(TimeoutError):
                     async with asyncio.timeout(CHECK_SECONDS):
                         await ended.wait()

@@ -3,8 +3,13 @@
 from gateway.telemetry.events import log, tallies
 
 
+def store_opened() -> None:
+    """Note that there is a Redis, which was not asked yet."""
+    tallies.is_store_available = False
+
+
 def store_changed(error: str | None) -> None:
-    """Record that Redis became unavailable, by an error of this type, or is there again."""
+    """Record that Redis is unavailable, for this reason, or is there."""
     tallies.is_store_available = error is None
     log.warning("redis", is_available=error is None, error=error)
 

@@ -24,5 +24,9 @@ async def readyz(request: Request[State]) -> Response:
     except STORE_ERRORS:
         if not request.state["outlasts_outage"]():
             return json_answer({"status": "the key store does not answer"}, status=503)
-    refused = request.state["refused_accounts"]()
-    return json_answer({"status": "ready", **({"refused_accounts": refused} if refused else {})})
+    answer: dict[str, object] = {"status": "ready"}
+    if refused := request.state["refused_accounts"]():
+        answer["refused_accounts"] = refused
+    if (is_available := request.state["is_redis_available"]()) is not None:
+        answer["redis"] = "available" if is_available else "unavailable"
+    return json_answer(answer)

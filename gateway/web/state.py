@@ -18,6 +18,8 @@ class State(TypedDict):
     """Raises an error unless keys can be looked up now."""
     outlasts_outage: Callable[[], bool]
     """Whether known keys are served without the key store."""
+    is_redis_available: Callable[[], bool | None]
+    """None without Redis."""
     refused_accounts: Callable[[], int]
     """The number of accounts that Google refuses."""
     title_aliases: TitleAliases

@@ -137,12 +137,13 @@ class World:
     def redis_time(self) -> float:
         return self.skipped + self.now
 
-    async def start(self, count: int) -> list[Process]:
-        """Add processes, which send their first heartbeats."""
+    async def start(self, count: int, *, is_cut: bool = False) -> list[Process]:
+        """Add processes, which send their first heartbeats; those that are cut never reach it."""
         first = len(self.processes)
         begun = [Process(self, number, self.accounts) for number in range(first, first + count)]
         self.processes += begun
         for each in begun:
+            each.link.is_cut = is_cut
             await each.membership.beat()
         return begun
 

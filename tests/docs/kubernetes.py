@@ -2,7 +2,7 @@
 
 Rules: only fields in use are here, and no others are allowed: a misspelt one would be ignored by
 `kubectl --validate=false`, and refused otherwise. Sources are the types of apps/v1, batch/v1 and
-core/v1.
+core/v1 and networking.k8s.io/v1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,6 +109,29 @@ KINDS: Mapping[str, Schema] = {
                     {"type": one_of("RollingUpdate")},
                     rollingUpdate=table({}, maxSurge=COUNT, maxUnavailable=COUNT),
                 ),
+            ),
+        }
+    ),
+    "NetworkPolicy": table(
+        {
+            "apiVersion": one_of("networking.k8s.io/v1"),
+            "kind": TEXT,
+            "metadata": METADATA,
+            "spec": table(
+                {
+                    "podSelector": table({"matchLabels": LABELS}),
+                    "policyTypes": list_of(one_of("Ingress")),
+                    "ingress": list_of(
+                        table(
+                            {
+                                "from": list_of(
+                                    table({"namespaceSelector": table({"matchLabels": LABELS})})
+                                ),
+                                "ports": list_of(table({"port": PORT_NAME})),
+                            }
+                        )
+                    ),
+                }
             ),
         }
     ),

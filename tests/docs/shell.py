@@ -2,7 +2,8 @@
 
 Rules:
 - What would change the machine (`useradd`, `docker`, …) is not run: its syntax, our own commands in
-  it and the files of the checkout that it names are checked.
+  it and the files of the checkout that it names are checked. A command that another user runs has
+  its full path: it is on no path of the system.
 - Everything else is run in one bash. A command that fails is a problem; so is an answer that is not
   2xx, unless the statuses of all answers of a block stand after its language: `sh 200 404`.
 - There are no comments in it: a shell that is typed into may take them for words, as zsh does.
@@ -41,6 +42,7 @@ _MACHINE = re.compile(
     re.MULTILINE,
 )
 _OUR_FILE = re.compile(r"(?<![\w/.-])(?:docs|scripts)/[\w./@-]*\w")
+_WITHOUT_PATH = re.compile(r"^(?:runuser|sudo) .*\s(sheets-gateway [a-z]\S*)", re.MULTILINE)
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
 _COMMENT = re.compile(r"(?:^|\s)#", re.MULTILINE)
 
@@ -120,7 +122,9 @@ def problems_unrun(block: Block) -> list[str]:
     files = [
         f"there is no {name}" for name in _OUR_FILE.findall(block.text) if not (TOP / name).exists()
     ]
-    return [f"{block}: {problem}" for problem in [*syntax.stderr.splitlines(), *words, *files]]
+    paths = [f"{each} is not on the path" for each in _WITHOUT_PATH.findall(block.text)]
+    found = [*syntax.stderr.splitlines(), *words, *files, *paths]
+    return [f"{block}: {problem}" for problem in found]
 
 
 def problems_run(page: str, blocks: Sequence[Block], stage: Stage) -> list[str]:

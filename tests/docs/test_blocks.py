@@ -15,6 +15,7 @@ CHECKERS = {
     "toml": "test_settings.py",
     "nginx": "test_proxies.py",
     "caddyfile": "test_proxies.py",
+    "yaml": "test_alerts.py",
 }
 PICTURE = "text"
 """The language of what is no language: drawings."""

@@ -17,7 +17,7 @@ STARTING = tuple(
     path
     for place in (
         COMMANDS,
-        *(GATEWAY / name for name in ("settings", "server", "storage", "telemetry")),
+        *(GATEWAY / name for name in ("cluster", "settings", "server", "storage", "telemetry")),
     )
     for path in sorted(place.glob("*.py"))
     if path not in CHECKS

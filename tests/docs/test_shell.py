@@ -46,6 +46,7 @@ def test_few_blocks_are_not_run() -> None:
         "how-to/cloud-run.md",
         "how-to/deployment.md",
         "how-to/operating.md",
+        "how-to/upgrade.md",
         "reference/cli.md",
     }
     assert len(UNRUN) < len(BLOCKS) / 2
@@ -139,11 +140,14 @@ def test_what_a_command_prints_is_compared(stage: Stage, printed: str, is_right:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        pytest.param("sudo sheets-gateway serve --prot 80", "--prot", id="option"),
+        pytest.param("sudo bin/sheets-gateway serve --prot 80", "--prot", id="option"),
         pytest.param("sudo x && sheets-gateway keys make", "no command", id="command"),
         pytest.param("docker exec x sheets-gateway keys create", "name", id="needed option"),
         pytest.param("docker build --file docs/Dockerfile .", "docs/Dockerfile", id="file"),
         pytest.param("sudo (", "syntax", id="syntax"),
+        pytest.param(
+            "runuser -u x -- sheets-gateway storage migrate", "not on the path", id="path"
+        ),
     ],
 )
 def test_a_mistake_in_what_is_not_run_is_found(text: str, word: str) -> None:

@@ -71,7 +71,7 @@ def test_writes_outlive_the_process(at_server: Installation) -> None:
     assert first.json() == again.json()
     assert again.headers["Idempotent-Replayed"] == "true"
     assert second.returncode == 1
-    assert "another gateway already uses the key store postgresql+asyncpg://127." in second.stderr
+    assert "another gateway already uses the key store postgresql://127." in second.stderr
     assert "keys: 1 not revoked" in checked.stdout
     log += (at_server.folder / "log").read_text()
     assert PASSWORD not in log + second.stderr + checked.stdout + checked.stderr

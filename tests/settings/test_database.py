@@ -26,15 +26,11 @@ def problems(path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        pytest.param(URL, "postgresql+asyncpg://db.internal:5432/keys", id="all parts"),
+        pytest.param(URL, "postgresql://db.internal:5432/keys", id="all parts"),
+        pytest.param("postgresql+asyncpg://h/n?password=hunter2", "postgresql://h/n", id="options"),
+        pytest.param("postgresql+asyncpg://u@[::1]:1/n", "postgresql://[::1]:1/n", id="IPv6"),
         pytest.param(
-            "postgresql+asyncpg://h/n?password=hunter2", "postgresql+asyncpg://h/n", id="options"
-        ),
-        pytest.param(
-            "postgresql+asyncpg://u@[::1]:1/n", "postgresql+asyncpg://[::1]:1/n", id="IPv6"
-        ),
-        pytest.param(
-            "postgresql+asyncpg:///n?host=/run/postgresql", "postgresql+asyncpg:///n", id="socket"
+            "postgresql+asyncpg:///n?host=/run/postgresql", "postgresql:///n", id="socket"
         ),
     ],
 )
@@ -49,9 +45,42 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written_url", "used"),
+    [
+        pytest.param("postgresql://u:p%2F@h:5432/n", "u:p%2F@h:5432/n", id="libpq"),
+        pytest.param("postgres://u:p%2F@h:5432/n", "u:p%2F@h:5432/n", id="short"),
+        pytest.param(
+            "postgresql://u@h/n?sslmode=require&user=x", "u@h/n?ssl=require&user=x", id="sslmode"
+        ),
+        pytest.param("postgres:///n?host=/run/db", "/n?host=/run/db", id="socket"),
+    ],
+)
+def test_urls_of_other_programs_are_taken(written_url: str, used: str) -> None:
+    """Providers show URLs in libpq's form: the driver gets them with its own names."""
+    database = parse_database(written_url)
+
+    assert isinstance(database, PostgresUrl)
+    assert database.url.get_secret_value() == f"postgresql+asyncpg://{used}"
+
+
+@pytest.mark.parametrize(
+    "options", ["channel_binding=require", "pgbouncer=true", "sslmode=require&ssl=prefer", "ssl2"]
+)
+def test_an_option_that_the_driver_does_not_take_is_refused(options: str, tmp_path: Path) -> None:
+    """The driver would end the start with a traceback; the problem names known options only."""
+    line = f'database = "postgresql://u:hunter2@h/n?{options}"'
+    (problem,) = problems(written(tmp_path, table(line, f'pepper = "{PEPPER}"')))
+
+    assert problem.startswith("access.database: an option after the ? is unknown")
+    assert "hunter2" not in problem
+    assert options not in problem
+
+
+@pytest.mark.parametrize(
     "url",
     [
-        "postgresql://u:hunter2@h/n",
+        "postgresql+psycopg://u:hunter2@h/n",
+        "mysql://u:hunter2@h/n",
         "sqlite:///keys.db",
         "postgresql+asyncpg://u:hunter2/x@h/n",
         "postgresql+asyncpg://u:22/hunter2@h/n",
@@ -66,7 +95,7 @@ def test_a_malformed_url_is_refused_without_its_text(url: str, tmp_path: Path) -
     """A password that was not encoded appears neither in the problem nor as a part of another."""
     (problem,) = problems(written(tmp_path, table(f'database = "{url}"', f'pepper = "{PEPPER}"')))
 
-    assert problem.startswith("access.database: must be the name of a file, or postgresql+asyncpg:")
+    assert problem.startswith("access.database: must be the name of a file, or postgresql://")
     assert "hunter2" not in problem
 
 

@@ -66,6 +66,31 @@ def session(database: PostgresUrl) -> int:
     return int(pid)
 
 
+async def test_gateways_with_a_database_are_counted(
+    database: PostgresUrl, postgres: PostgresServer, changed: Calls, hung: Calls
+) -> None:
+    """Each session gets the number within a second or so; those of other databases do not count."""
+    counts: list[int] = []
+    is_two = asyncio.Event()
+
+    def note(count: int) -> None:
+        counts.append(count)
+        if count == 2:
+            is_two.set()
+
+    async with (
+        key_signals(postgres.new_database(), changed, hung),
+        key_signals(database, changed, hung, note),
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        while not counts:
+            await changed.next()
+        async with key_signals(database, changed, hung):
+            await is_two.wait()
+
+    assert (counts[0], counts[-1]) == (1, 2)
+
+
 async def test_changes_of_keys_are_signalled(
     store: KeyStore, changed: Calls, hung: Calls, listening: int
 ) -> None:

@@ -38,6 +38,7 @@ class FakeStore:
     fails: bool = False
     is_outlasted: bool = False
     refused_accounts: int = 0
+    is_redis_available: bool | None = None
     asked: int = 0
 
     async def ping(self) -> None:
@@ -67,6 +68,7 @@ def opened_client(store: FakeStore, api: ApiSettings) -> Iterator[TestClient]:
         state = {
             "ready": store.ping,
             "outlasts_outage": lambda: store.is_outlasted,
+            "is_redis_available": lambda: store.is_redis_available,
             "refused_accounts": lambda: store.refused_accounts,
             "api": api,
             "server": ServerSettings(),
@@ -115,6 +117,25 @@ def test_accounts_that_google_refuses_are_counted(client: TestClient, store: Fak
 
     assert before == {"status": "ready"}
     assert client.get("/readyz").json() == {"status": "ready", "refused_accounts": 2}
+
+
+@pytest.mark.parametrize(
+    ("is_available", "said"),
+    [
+        pytest.param(None, {}, id="no Redis"),
+        pytest.param(True, {"redis": "available"}, id="there"),
+        pytest.param(False, {"redis": "unavailable"}, id="away"),
+    ],
+)
+def test_a_gateway_without_redis_is_ready(
+    client: TestClient, store: FakeStore, is_available: bool | None, said: dict[str, str]
+) -> None:
+    """/readyz answers 200 and says whether Redis is there, with several processes only."""
+    store.is_redis_available = is_available
+    answer = client.get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", **said})
+    assert "Healthy: ready to serve." in client.get("/").text
 
 
 def test_the_first_page_tells_that_the_key_store_fails(

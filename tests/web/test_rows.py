@@ -116,6 +116,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
             parsing=Parsing(),
             ready=always_ready,
             outlasts_outage=lambda: False,
+            is_redis_available=lambda: None,
             refused_accounts=lambda: 0,
             title_aliases=TitleAliases(write_seconds=10.0),
             rows=cast(RowService, rows),

@@ -13,7 +13,13 @@ from gateway.web.openapi.error_answers import (
 )
 from gateway.web.openapi.failures import DELETES, FAILURES, WRITES, Kind
 from gateway.web.openapi.headers import HEADERS
-from gateway.web.openapi.health import HEALTH, HEALTH_SCHEMA, health_paths
+from gateway.web.openapi.health import (
+    HEALTH,
+    HEALTH_SCHEMA,
+    READINESS,
+    READINESS_SCHEMA,
+    health_paths,
+)
 from gateway.web.openapi.health import TAG as HEALTH_TAG
 from gateway.web.openapi.node import Node
 from gateway.web.openapi.operations import ANY_TAG, paths_of
@@ -88,6 +94,7 @@ def _components(places: Sequence[Place], reach: Reach) -> Node:
         **error_schemas(kinds),
         **spreadsheet_schemas(reach),
         HEALTH: HEALTH_SCHEMA,
+        READINESS: READINESS_SCHEMA,
     }
     for place in places:
         schemas |= row_schemas(place, reach)

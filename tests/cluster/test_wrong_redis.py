@@ -1,0 +1,316 @@
+"""A Redis that is wrong, or comes late: log, metrics, `check` and `/readyz` say so."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from redis.asyncio import Redis
+
+from gateway.cluster.scripts import PROBE
+from gateway.cluster.store import StoreUnavailable, check_url, open_store
+from gateway.cluster.store_fault import StoreFault
+from gateway.commands.doctor.shared_store import check_redis
+from gateway.settings.model import ConfigError
+from tests.cluster.installation import clustered, serving
+from tests.cluster.redis_server import PASSWORD, RedisServer
+from tests.cluster.world import World
+from tests.cluster.wrong_servers import SECRET, free_port, wrong_url
+from tests.journeys.process import Process
+from tests.journeys.test_process import Installation
+from tests.journeys.waiting import until
+from tests.postgres import PostgresServer
+
+METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
+
+
+@pytest.fixture
+async def admin(server: RedisServer) -> AsyncIterator[Any]:
+    """A client that may change the server, which has users with too few rights."""
+    client: Any
+    async with Redis.from_url(server.url) as client:
+        for name, rights in (("weak", ["+@read"]), ("uninformed", ["+@all", "-@dangerous"])):
+            await client.execute_command(
+                "ACL", "SETUSER", name, "on", f">{PASSWORD}", "~*", *rights
+            )
+        yield client
+    server.restart()
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "advice"),
+    [
+        pytest.param("closed port", StoreFault.REFUSED, "nothing listens there", id="closed"),
+        pytest.param("socket", StoreFault.REFUSED, "nothing listens there", id="no socket"),
+        pytest.param("host", StoreFault.UNKNOWN_HOST, "there is no host", id="unknown host"),
+        pytest.param("silent", StoreFault.TIMEOUT, "does not answer within 0.25 s", id="silent"),
+        pytest.param("TLS", StoreFault.TIMEOUT, "one without it redis://", id="no TLS there"),
+        pytest.param("password", StoreFault.PASSWORD, "refuses the user or the", id="password"),
+        pytest.param("user", StoreFault.PASSWORD, "refuses the user or the", id="unknown user"),
+        pytest.param("no password", StoreFault.PASSWORD, "it wants a password", id="no password"),
+        pytest.param("rights", StoreFault.NO_RIGHTS, "the user lacks rights", id="rights"),
+        pytest.param("no INFO", StoreFault.NO_RIGHTS, "the user lacks rights", id="no INFO"),
+        pytest.param("not Redis", StoreFault.NOT_REDIS, "another program than", id="not Redis"),
+        pytest.param("hangs up", StoreFault.CLOSED, "it closes the connection", id="hangs up"),
+        pytest.param("database", StoreFault.NO_DATABASE, "no database of this", id="database"),
+    ],
+)
+async def test_a_first_contact_that_fails_has_a_reason(
+    server: RedisServer, admin: Any, name: str, fault: StoreFault, advice: str
+) -> None:
+    """It is reported once, at once; `check` says what to do, and no text has the password."""
+    told: list[str | None] = []
+    with wrong_url(name, server) as url:
+        async with open_store(url, changed=told.append) as store:
+            for _ in range(2):
+                with pytest.raises(StoreUnavailable):
+                    await store.probe(PROBE, ["x"])
+        finding = await check_redis(url)
+
+    assert told == [fault]
+    assert finding.level == "problem"
+    assert advice in finding.text
+    assert not any(secret in finding.text for secret in (SECRET, PASSWORD))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "fault", "advice"),
+    [
+        pytest.param("maxmemory", "1", StoreFault.FULL, "Raise its setting maxmemory", id="full"),
+        pytest.param("maxclients", "1", StoreFault.TOO_MANY_CLIENTS, "maxclients", id="clients"),
+        pytest.param("replicaof", "127.0.0.1 1", StoreFault.READ_ONLY, "a replica", id="replica"),
+    ],
+)
+async def test_a_redis_that_takes_no_writes_has_a_reason(
+    server: RedisServer, admin: Any, setting: str, value: str, fault: StoreFault, advice: str
+) -> None:
+    """The same holds for a server that is full, that has no room for clients, or is a replica."""
+    if setting == "replicaof":
+        await admin.execute_command("REPLICAOF", *value.split())
+    else:
+        await admin.config_set(setting, value)
+    told: list[str | None] = []
+    async with open_store(server.url, changed=told.append) as store:
+        with pytest.raises(StoreUnavailable):
+            await store.probe(PROBE, ["x"])
+    finding = await check_redis(server.url)
+
+    assert told == [fault]
+    assert advice in finding.text
+
+
+@pytest.mark.parametrize("fault", [each for each in StoreFault if each is not StoreFault.OTHER])
+def test_each_reason_of_the_log_is_explained(fault: StoreFault) -> None:
+    """Troubleshooting has a line for it."""
+    page = (Path(__file__).parents[2] / "docs/how-to/troubleshooting.md").read_text("utf-8")
+
+    assert f"| `{fault}` |" in page
+
+
+async def test_another_reason_is_reported_as_well(server: RedisServer) -> None:
+    """A server that comes back with another password has not come back."""
+    told: list[str | None] = []
+    async with open_store(server.url, changed=told.append) as store:
+        store.returned()
+        server.kill()
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await store.probe(PROBE, ["x"])
+        server.start()
+        async with Redis.from_url(server.url) as client:
+            await client.config_set("requirepass", SECRET)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await store.probe(PROBE, ["x"])
+    server.restart()
+
+    assert told == [None, StoreFault.REFUSED, StoreFault.PASSWORD]
+
+
+async def test_check_accepts_the_right_redis(server: RedisServer) -> None:
+    """It names the address only."""
+    finding = await check_redis(server.url)
+
+    assert (finding.level, finding.text) == (
+        "ok",
+        f"cluster.redis: 127.0.0.1:{server.port} answers",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "is_right"),
+    [
+        pytest.param("?health_check_interval=5", True, id="known"),
+        pytest.param("?heath_check_interval=5", False, id="misspelt"),
+        pytest.param("?db=one", False, id="no number"),
+        pytest.param("?ssl_cert_reqs=perhaps", False, id="no choice"),
+    ],
+)
+def test_options_of_the_url_are_checked(options: str, is_right: bool) -> None:
+    """The library would refuse them when it connects, with a traceback."""
+    problems: list[str] = []
+    try:
+        check_url(f"rediss://:{SECRET}@host/0{options}")
+    except ConfigError as error:
+        problems = list(error.problems)
+
+    assert (problems == []) == is_right
+    assert all(each.startswith("cluster.redis: an option after the ?") for each in problems)
+    assert SECRET not in str(problems)
+
+
+def test_a_missing_file_of_certificates_is_named() -> None:
+    """It would look as if nothing listened at the port."""
+    with pytest.raises(ConfigError) as caught:
+        check_url(f"rediss://:{SECRET}@host/0?ssl_ca_certs=/nowhere/ca.pem")
+
+    assert caught.value.problems == ["cluster.redis: the file of ssl_ca_certs is not there"]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_without_redis_processes_share_by_their_sessions(redis: Redis, count: int) -> None:
+    """Processes that never reached Redis use the whole rate together, and no more."""
+    world = World(redis)
+    begun = await world.start(count, is_cut=True)
+    for _ in range(120):
+        await world.run(1)
+        for each in begun:
+            each.membership.sessions_counted(count)
+
+    assert 53 <= len(world.sent_since(60)) <= 60
+    assert world.most() <= 60
+
+
+async def test_a_process_that_knows_of_no_sessions_takes_a_tenth(redis: Redis) -> None:
+    """PostgreSQL has not answered yet either."""
+    world = World(redis)
+    await world.start(1, is_cut=True)
+    await world.run(120)
+
+    assert 4 <= len(world.sent_since(60)) <= 6
+
+
+async def test_processes_that_start_while_redis_is_away_lower_the_shares(redis: Redis) -> None:
+    """Who reached Redis before makes room for them."""
+    world = World(redis)
+    first, second = await world.start(2)
+    await world.run(5)
+    for each in (first, second):
+        each.link.is_cut = True
+    await world.start(2, is_cut=True)
+    for _ in range(120):
+        await world.run(1)
+        for each in world.processes:
+            each.membership.sessions_counted(4)
+
+    assert 50 <= len(world.sent_since(60)) <= 60
+    assert [round(each.quota.share_alone, 3) for each in world.processes] == [0.25] * 4
+
+
+async def test_sessions_do_not_count_while_redis_is_there(redis: Redis) -> None:
+    """Redis knows which processes share."""
+    world = World(redis)
+    (process,) = await world.start(1)
+    await world.run(5)
+    process.membership.sessions_counted(9)
+
+    assert process.membership.count == 1
+    assert process.quota.share_alone == 1.0
+
+
+@pytest.fixture
+def installed(
+    postgres: PostgresServer, any_redis: RedisServer, tmp_path: Path
+) -> Iterator[Callable[[str], Installation]]:
+    """Makes a configuration with another URL of Redis."""
+    with clustered(tmp_path, postgres, any_redis, settings=METRICS) as installation:
+
+        def changed(url: str) -> Installation:
+            config = installation.folder / "config.toml"
+            config.write_text(config.read_text().replace(any_redis.url, url))
+            return installation
+
+        yield changed
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        pytest.param("closed port", "connection refused", id="closed port"),
+        pytest.param("password", "wrong or missing password", id="password"),
+        pytest.param("silent", "no answer in time", id="silent"),
+    ],
+)
+def test_a_gateway_with_a_wrong_redis_serves_and_says_so(
+    installed: Callable[[str], Installation], any_redis: RedisServer, name: str, error: str
+) -> None:
+    """Log, metric, `/readyz` and `check` say so, without the password; rows are written."""
+    with wrong_url(name, any_redis) as url:
+        installation = installed(url)
+        key = installation.create_key("--plan", "paid", "--any-spreadsheet")["key"]
+        checked = installation.command("check")
+        with serving(installation) as gateway:
+            answer = httpx2.post(
+                f"{gateway.url}/v2/sheets/Cities",
+                headers={"API-Key": key, "X-Spreadsheet-Id": "demo"},
+                json={"name": "Paris"},
+                timeout=30.0,
+            )
+            state = (metric(gateway), httpx2.get(f"{gateway.url}/readyz"))
+            gateway.end()
+
+    assert answer.status_code == 201
+    assert state[0] == 0.0
+    assert state[1].status_code == 200
+    assert state[1].json() == {"status": "ready", "redis": "unavailable"}
+    assert [(line["is_available"], line["error"]) for line in log_lines(gateway)] == [
+        (False, error)
+    ]
+    assert checked.returncode == 1
+    assert "problem  cluster.redis: 127.0.0.1:" in checked.stdout
+    texts = gateway.log.read_text() + checked.stdout + checked.stderr
+    assert not any(secret in texts for secret in (SECRET, PASSWORD))
+
+
+def test_a_redis_that_comes_later_is_used(
+    installed: Callable[[str], Installation], tmp_path: Path
+) -> None:
+    """Without a restart of the gateway."""
+    later = RedisServer(tmp_path)
+    later.port = free_port()
+    installation = installed(later.url)
+    with serving(installation) as gateway:
+        before = httpx2.get(f"{gateway.url}/readyz").json()["redis"]
+        later.start()
+        try:
+            is_there = until(
+                lambda: httpx2.get(f"{gateway.url}/readyz").json()["redis"] == "available"
+            )
+            found = metric(gateway)
+            checked = installation.command("check")
+            gateway.end()
+        finally:
+            later.kill()
+
+    assert (before, is_there, found) == ("unavailable", True, 1.0)
+    assert [line["is_available"] for line in log_lines(gateway)][:2] == [False, True]
+    assert f"ok       cluster.redis: 127.0.0.1:{later.port} answers" in checked.stdout
+
+
+def metric(gateway: Process) -> float:
+    """`gateway_redis_available`."""
+    url = gateway.said[-1].rpartition("metrics on ")[2].strip()
+    (line,) = [
+        each
+        for each in httpx2.get(url).text.splitlines()
+        if each.startswith("gateway_redis_available ")
+    ]
+    return float(line.split()[1])
+
+
+def log_lines(gateway: Process) -> list[dict[str, Any]]:
+    """What the log has of Redis."""
+    lines = map(json.loads, gateway.log.read_text().splitlines())
+    return [line for line in lines if line["event"] == "redis"]

@@ -1,0 +1,75 @@
+"""Every command of the gateway that stands outside a block of shell: in a text, in a sample."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # has no types
+
+from tests.docs.blocks import PAGES, TOP
+from tests.docs.command_line import COMMANDS, commands_in, problems_of
+
+TEXTS = (*PAGES, *TOP.glob("*.md"), *TOP.glob("clients/*/README.md"))
+SAMPLES = TOP / "docs" / "deployment"
+NO_COMMANDS = {
+    *("sheets-gateway keys", "sheets-gateway storage"),  # groups
+    *("sheets-gateway lock", "sheets-gateway signals"),  # sessions in PostgreSQL
+}
+
+_SPAN = re.compile(r"`([^`\n]*(?<![\w-])sheets-gateway [a-z][^`\n]*)`")
+
+
+def in_texts() -> Iterator[tuple[str, str]]:
+    for page in sorted({*TEXTS}):
+        for found in {*_SPAN.findall(page.read_text("utf-8"))} - NO_COMMANDS:
+            yield str(page.relative_to(TOP)), found
+
+
+def in_samples() -> Iterator[tuple[str, Sequence[str]]]:
+    """The arguments of services, from the units of systemd, Compose and Kubernetes."""
+    for unit in sorted(SAMPLES.glob("*.service")):
+        for line in re.findall(
+            r"^ExecStart=\S*/sheets-gateway (.*)", unit.read_text(), re.MULTILINE
+        ):
+            yield unit.name, shlex.split(line)
+    for file in sorted(SAMPLES.glob("**/*.yaml")):
+        for document in yaml.safe_load_all(file.read_text("utf-8")):
+            yield from ((file.name, words) for words in _arguments(document))
+
+
+def _arguments(node: object) -> Iterator[Sequence[str]]:
+    """Lists named `args` or `command` that begin with a command of ours."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name in ("args", "command") and isinstance(value, list) and value[0] in COMMANDS:
+                yield value
+            yield from _arguments(value)
+    elif isinstance(node, list):
+        for each in node:
+            yield from _arguments(each)
+
+
+@pytest.mark.parametrize(("page", "text"), sorted({*in_texts()}))
+def test_commands_within_a_text_can_be_run(page: str, text: str) -> None:
+    """The command exists and takes these options, with all that it needs."""
+    (words,) = commands_in(text)
+
+    assert problems_of(words) == []
+
+
+@pytest.mark.parametrize(("file", "words"), [*in_samples()])
+def test_commands_of_services_can_be_run(file: str, words: Sequence[str]) -> None:
+    """So do those of the units and manifests."""
+    assert problems_of(words) == []
+
+
+def test_commands_are_found() -> None:
+    """The tests before are not empty."""
+    assert len([*in_texts()]) > 10
+    assert {file for file, _ in in_samples()} == {
+        "compose.yaml",
+        "kubernetes.yaml",
+        "sheets-gateway.service",
+        "sheets-gateway@.service",
+    }

@@ -135,6 +135,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                         parsing=Parsing(),
                         ready=store.ping,
                         outlasts_outage=lambda: keys.outlasts_outage,
+                        was_accepted=google.acceptance.found,
                         refused_accounts=lambda: google.accounts.refused_count,
                         title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                         rows=rows,
@@ -147,6 +148,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                         server=settings.server,
                     )
             finally:
+                await google.acceptance.aclose()
                 await rows.aclose()
                 await last_use.aclose()
                 await keys.aclose()

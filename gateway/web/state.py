@@ -18,6 +18,8 @@ class State(TypedDict):
     """Raises an error unless keys can be looked up now."""
     outlasts_outage: Callable[[], bool]
     """Whether known keys are served without the key store."""
+    was_accepted: Callable[[], Awaitable[bool]]
+    """Whether Google accepted an account since the start."""
     refused_accounts: Callable[[], int]
     """The number of accounts that Google refuses."""
     title_aliases: TitleAliases

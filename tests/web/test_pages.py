@@ -38,12 +38,16 @@ class FakeStore:
     fails: bool = False
     is_outlasted: bool = False
     refused_accounts: int = 0
+    was_accepted: bool = True
     asked: int = 0
 
     async def ping(self) -> None:
         self.asked += 1
         if self.fails:
             raise OperationalError("select", {}, Exception("no such table"))
+
+    async def find_acceptance(self) -> bool:
+        return self.was_accepted
 
 
 @pytest.fixture
@@ -61,6 +65,7 @@ def client(store: FakeStore) -> Iterator[TestClient]:
         state = {
             "ready": store.ping,
             "outlasts_outage": lambda: store.is_outlasted,
+            "was_accepted": store.find_acceptance,
             "refused_accounts": lambda: store.refused_accounts,
             "api": ApiSettings(),
             "server": ServerSettings(),
@@ -109,6 +114,18 @@ def test_accounts_that_google_refuses_are_counted(client: TestClient, store: Fak
 
     assert before == {"status": "ready"}
     assert client.get("/readyz").json() == {"status": "ready", "refused_accounts": 2}
+
+
+def test_an_account_that_google_never_accepted_is_not_ready(
+    client: TestClient, store: FakeStore
+) -> None:
+    """503 with the reason, which the first page has too: no key can be served."""
+    store.was_accepted = False
+    unready = client.get("/readyz")
+
+    assert unready.status_code == 503
+    assert unready.json() == {"status": "Google has accepted no account since the start"}
+    assert "Not ready: Google has accepted no account since the start." in client.get("/").text
 
 
 def test_the_first_page_tells_that_the_key_store_fails(

@@ -98,6 +98,11 @@ async def always_ready() -> None:
     """A key store that answers."""
 
 
+async def always_accepted() -> bool:
+    """Google knows an account."""
+    return True
+
+
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
     """The routes and middleware of the gateway, on a fake service."""
@@ -113,6 +118,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
             ),
             parsing=Parsing(),
             ready=always_ready,
+            was_accepted=always_accepted,
             outlasts_outage=lambda: False,
             refused_accounts=lambda: 0,
             title_aliases=TitleAliases(write_seconds=10.0),

@@ -21,7 +21,8 @@ def health_paths() -> Iterator[tuple[str, Node]]:
     schema: Node = {"anyOf": [_STATUS, error_schema("health", 503)]}
     not_ready: Node = {
         **error_answer("health", 503),
-        "description": "The key store does not answer, or the gateway takes no more requests.",
+        "description": "The key store does not answer, Google has accepted no account since the "
+        "start, or the gateway takes no more requests.",
         "content": json_content(schema),
     }
     yield "/readyz", {"get": _health("isReady", "Whether it is ready to serve", {"503": not_ready})}

@@ -147,6 +147,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                         is_redis_available=(
                             (lambda: cluster.store.is_available) if cluster else (lambda: None)
                         ),
+                        was_accepted=google.acceptance.found,
                         refused_accounts=lambda: google.accounts.refused_count,
                         title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                         rows=rows,
@@ -159,6 +160,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                         server=settings.server,
                     )
             finally:
+                await google.acceptance.aclose()
                 await rows.aclose()
                 await last_use.aclose()
                 await keys.aclose()

@@ -68,7 +68,7 @@ def test_the_commands_are_found() -> None:
     assert set(COMMANDS) == {
         *(f"sheets-gateway {name}" for name in ("serve", "demo", "init", "emulator", "check")),
         *(f"keys {name}" for name in ("create", "list", "revoke")),
-        *(f"storage {name}" for name in ("migrate", "copy")),
+        *(f"storage {name}" for name in ("backup", "restore", "migrate", "copy")),
     }
 
 

@@ -6,11 +6,14 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from gateway.settings.database import Database
 from gateway.settings.model import AccessSettings, ConfigError
 from gateway.settings.private_file import (
     HOW_TO_MEND,
+    give_name,
     is_open_to_others,
     open_regular,
     own_target,
@@ -35,7 +38,7 @@ async def pepper_of(
     different: no key works with another pepper.
     """
     has_keys = await store.has_keys()
-    path = None if settings.pepper is not None else _path(settings)
+    path = pepper_path(settings)
     if has_keys and path is not None and not path.exists():
         raise ConfigError(
             [
@@ -79,39 +82,48 @@ def load_pepper(settings: AccessSettings) -> bytes:
     """
     if settings.pepper is not None:
         return settings.pepper.get_secret_value().encode()
-    path = _path(settings)
+    path = settings.pepper_file or beside(settings.database)
     try:
         if not path.exists():
-            _create(path)
-        return _read(path)
+            with suppress(FileExistsError):  # another process was first
+                write_pepper(path, secrets.token_bytes(LENGTH))
+        return read_pepper(path)
     except OSError as error:
         raise ConfigError(
             [f"access.pepper: {path} cannot be read or made: {error.strerror}"]
         ) from error
 
 
-def _path(settings: AccessSettings) -> Path:
-    return settings.pepper_file or Path(f"{settings.database}.pepper")
+def pepper_path(settings: AccessSettings) -> Path | None:
+    """The file of the pepper; None if it is a setting."""
+    if settings.pepper is not None:
+        return None
+    return settings.pepper_file or beside(settings.database)
 
 
-def _create(path: Path) -> None:
-    """Create the file atomically; if another process was first, its file stays."""
-    # mkstemp uses O_EXCL and 0600. The link appears with all bytes or not at all, so neither a
+def beside(database: Database) -> Path:
+    """The file with the pepper of a SQLite file, unless the settings name another."""
+    return Path(f"{database}.pepper")
+
+
+def write_pepper(path: Path, pepper: bytes) -> None:
+    """Create the file atomically. Raises OSError, also if it exists."""
+    # mkstemp uses O_EXCL and 0600. The name appears with all bytes or not at all, so neither a
     # crash nor a second process sees a partial pepper.
-    descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(LENGTH))
+            file.write(pepper)
             file.flush()
             os.fsync(file.fileno())
-        os.link(temporary, path)
-    except FileExistsError:
-        return
+        give_name(temporary, path)
     finally:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> bytes:
+def read_pepper(path: Path) -> bytes:
+    """The pepper of a file. Raises OSError, and `ConfigError` as `load_pepper` does."""
     with open_regular(own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)

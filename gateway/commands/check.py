@@ -96,8 +96,8 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     database = settings.access.database
     if isinstance(database, Path) and not database.exists():
         yield ok(
-            f"keys: {database} does not exist; sheets-gateway keys create creates it. If you "
-            "have keys, correct access.database"
+            f"keys: {database.absolute()} does not exist; sheets-gateway keys create creates it. "
+            "If you have keys, correct access.database"
         )
         return
     damaged: list[Exception] = []

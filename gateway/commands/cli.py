@@ -10,7 +10,7 @@ import typer
 
 from gateway import __version__
 from gateway.commands.keys import keys
-from gateway.commands.options import ConfigOption, fail, say, settings_of
+from gateway.commands.options import ConfigOption, configuration_words, fail, say, settings_of
 from gateway.commands.storage import storage
 from gateway.server.version import version_problem
 
@@ -91,7 +91,7 @@ def serve(
             serve_workers(settings, workers, config=config, overrides=overrides, fd=fd)
         from gateway.commands.serve import serve_gateway
 
-        serve_gateway(settings, fd=fd)
+        serve_gateway(settings, config=config, fd=fd)
     except ConfigError as error:
         fail(error.problems)
     except LockError as error:
@@ -303,6 +303,8 @@ def check(
     from gateway.commands.check import check_setup
 
     settings = settings_of(config)
+    if config is None:
+        say(f"ok       configuration: {configuration_words(config)}")
 
     async def report() -> bool:
         is_fine = True

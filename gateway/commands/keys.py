@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.commands.options import ConfigOption, fail, run, say, settings_of
+from gateway.commands.options import (
+    ConfigOption,
+    fail,
+    missing_store,
+    run,
+    say,
+    settings_of,
+)
 from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
@@ -133,8 +140,11 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     settings = settings_of(config)
     damaged: list[Exception] = []
+    missing = missing_store(settings.access.database)
 
     async def fetch() -> Sequence["KeyRecord"]:
+        if missing:  # looking creates none
+            return []
         async with KeyStore.open(settings.access.database) as store:
             return await store.list(damaged.append)
 
@@ -143,6 +153,8 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         say(_json([described(record) for record in records]))
     else:
         say(*listing(records))
+    if missing:
+        say(missing, err=True)
     if damaged:
         fail([f"access.database: {each}" for each in damaged], status=1)
 
@@ -155,6 +167,9 @@ def revoke(
     from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
+    missing = missing_store(settings.access.database)
+    if missing:
+        fail([f"there is no active key {key_id}: {missing}"])
 
     async def end() -> bool:
         async with KeyStore.open(settings.access.database) as store:

@@ -13,6 +13,7 @@ import typer
 from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
+    from gateway.settings.database import Database
     from gateway.settings.model import Settings
 
 T = TypeVar("T")
@@ -35,6 +36,16 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
         fail(error.problems)
 
 
+def configuration_words(config: Path | None) -> str:
+    """The configuration file that is used, or where there is none."""
+    from gateway.settings.layers import DEFAULT_FILE
+
+    file = config or DEFAULT_FILE
+    if file.exists():
+        return str(file.absolute())
+    return f"no {file} in {Path.cwd()}, so defaults and variables GATEWAY_… only"
+
+
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's coroutine; print the problems and exit on ConfigError, or a failing store."""
     from sqlalchemy.exc import SQLAlchemyError
@@ -51,6 +62,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         fail([f"access.database: {error}"], status=1)
     except SQLAlchemyError as error:
         fail([unusable_store(reason_of(error))], status=1)
+
+
+def missing_store(database: "Database") -> str | None:
+    """The problem of a SQLite file that is not there."""
+    if not isinstance(database, Path) or database.exists():
+        return None
+    return f"{database.absolute()} does not exist. If you have keys, correct access.database"
 
 
 def unusable_store(reason: str) -> str:

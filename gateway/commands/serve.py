@@ -8,36 +8,48 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp
 
+from gateway import __version__
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
+from gateway.commands.doctor.account import NoClient, context_of, opened_accounts
 from gateway.commands.listening import inherited_at, listening_at
-from gateway.commands.options import say, unusable_store
+from gateway.commands.options import configuration_words, say, unusable_store
+from gateway.errors import GatewayError
+from gateway.google.adapter import GoogleSheets
+from gateway.google.credentials import DOWNLOAD
 from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.server import GatewayServer
 from gateway.server.session_lock import store_lock
 from gateway.server.sockets import base_url
-from gateway.settings.address import Address
+from gateway.settings.address import Address, is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyStore
-from gateway.telemetry.events import configure_logging, store_lock_lost
+from gateway.telemetry.events import configure_logging, serving, store_lock_lost
 from gateway.telemetry.metrics import create_metrics
 
 TAKEOVER_SECONDS = 5.0
 """How long a predecessor may exceed its `shutdown_seconds`."""
+CREDENTIALS_SECONDS = 2.0
+"""How long to look for Application Default Credentials before the start."""
 _OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
 
 
-def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
+def serve_gateway(
+    settings: Settings, *, config: Path | None = None, fd: int | None = None
+) -> NoReturn:
     """Serve until a signal. Raises ConfigError or LockError if that is impossible.
 
     With `fd` the listening socket is inherited. A predecessor may still serve its last requests:
@@ -45,7 +57,7 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     waiting: both serve.
     """
     configure_logging()
-    asyncio.run(_open_once(settings))
+    key_count = asyncio.run(_open_once(settings))
     app: ASGIApp = create_app(settings)
     server, database = settings.server, settings.access.database
     max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
@@ -61,6 +73,7 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
             app, metrics = _add_metrics(app, settings, settings.metrics.listen, beside=listening)
             sockets.append(metrics)
             greeting += f", metrics on {base_url(metrics)}/metrics"
+        asyncio.run(_announce(settings, config, key_count))
         run(_server(app, settings, is_inherited=fd is not None), sockets, greeting)
 
 
@@ -71,11 +84,11 @@ def serve_worker() -> NoReturn:
     """
     job = json.loads(sys.argv[-1])
     _end_with(job["parent"])
-    config, number = job["config"], job["number"]
+    config, number = job["config"] and Path(job["config"]), job["number"]
     try:
-        settings = load_settings(config and Path(config), os.environ, job["overrides"])
+        settings = load_settings(config, os.environ, job["overrides"])
         configure_logging()
-        asyncio.run(_open_once(settings))
+        key_count = asyncio.run(_open_once(settings))
         app: ASGIApp = create_app(settings)
         fd, is_inherited = job["fd"], job["is_inherited"]
         sockets, said = [inherited_at(fd) if is_inherited else socket.socket(fileno=fd)], ""
@@ -86,6 +99,7 @@ def serve_worker() -> NoReturn:
             app, metrics = _add_metrics(app, settings, address, beside=sockets[0])
             sockets.append(metrics)
             said = f"{base_url(metrics)}/metrics"
+        asyncio.run(_announce(settings, config, key_count))
     except ConfigError as error:
         say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
         sys.exit(2)
@@ -152,8 +166,55 @@ def _stop() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _open_once(settings: Settings) -> None:
+async def _announce(settings: Settings, config: Path | None, key_count: int) -> None:
+    """Log what is served. Raises `ConfigError` for an account without credentials.
+
+    An endpoint other than Google's, of an emulator, needs none.
+    """
+    google, database = settings.google, settings.access.database
+    accounts, found = google.by_account(), []
+    try:
+        async with opened_accounts(accounts, time.time) as opened:
+            for name, sheets in opened.items():
+                if accounts[name].credentials is None and _is_google(google.endpoint):
+                    await _find_credentials(sheets, config)
+                found.append(f"{name}: {context_of(accounts[name], sheets.tokens).who}")
+    except NoClient as error:
+        raise ConfigError([f"network: {error}"]) from error
+    serving(
+        version=__version__,
+        configuration=configuration_words(config),
+        key_store=str(database.absolute() if isinstance(database, Path) else database),
+        key_count=key_count,
+        accounts=found,
+    )
+
+
+def _is_google(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    return is_allowed_endpoint(endpoint, allow_insecure=False) and not is_loopback(host)
+
+
+async def _find_credentials(sheets: GoogleSheets, config: Path | None) -> None:
+    """Look for Application Default Credentials, and sign in. Raises `ConfigError` without any."""
+    try:
+        await sheets.sign_in(CREDENTIALS_SECONDS)
+    except GatewayError as error:
+        if sheets.tokens.has_credentials:
+            return  # Google may accept them later; `/readyz` and the log say so
+        raise ConfigError(
+            [
+                "google.credentials is not set, and no Application Default Credentials were found "
+                f"within {CREDENTIALS_SECONDS:.0f} s. Set it to a key file: {DOWNLOAD}",
+                f"configuration: {configuration_words(config)}",
+            ]
+        ) from error
+
+
+async def _open_once(settings: Settings) -> int:
     """Open the key store and close it, so that its problems are reported before serving.
+
+    Returns the number of valid keys.
 
     It runs before the application loads the pepper, which would create a missing one.
     """
@@ -161,6 +222,7 @@ async def _open_once(settings: Settings) -> None:
         async with KeyStore.open(settings.access.database) as store:
             await pepper_of(store, settings.access)
             await store.check()
+            return await store.count(datetime.now(UTC))
     except SQLAlchemyError as error:
         raise ConfigError([unusable_store(reason_of(error))]) from error
 

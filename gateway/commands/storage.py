@@ -2,16 +2,70 @@
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gateway.commands.options import ConfigOption, fail, run, say, settings_of
 
+if TYPE_CHECKING:
+    from gateway.commands.store_files import Done
+
 storage = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Upgrade the database, or move to PostgreSQL."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Back up, restore or upgrade the database, or move to PostgreSQL.",
 )
+
+
+@storage.command("backup")
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup.")],
+    without_pepper: Annotated[
+        bool, typer.Option("--without-pepper", help="Write no FILE.pepper, which you keep apart.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Copy the SQLite file to a new file, also while the gateway serves."""
+    from gateway.commands.store_files import back_up
+
+    access = settings_of(config).access
+    _carry_out(lambda: back_up(access, file, with_pepper=not without_pepper))
+
+
+@storage.command("restore")
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Backup to restore.")],
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Give an existing file another name, and take its place."),
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Make a backup the SQLite file of the gateway, which must not be running."""
+    from gateway.commands import store_files
+
+    access = settings_of(config).access
+    _carry_out(lambda: store_files.restore(access, file, replaces=replace))
+
+
+def _carry_out(work: "Callable[[], Done]") -> None:
+    """Print what was done, or the problems."""
+    from gateway.server.lock import LockError
+    from gateway.settings.model import ConfigError
+
+    try:
+        done = work()
+    except ConfigError as error:
+        fail(error.problems)
+    except LockError as error:
+        fail([str(error)], status=1)
+    except OSError as error:
+        fail([f"{error.filename}: {error.strerror}"])
+    say(*done.lines)
+    say(*(f"Warning: {each}" for each in done.warnings), err=True)
 
 
 @storage.command("migrate")

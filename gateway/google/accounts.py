@@ -84,6 +84,8 @@ class Accounts(ForwardingSheets):
         self._explored: set[tuple[str, bool]] = set()
         """Spreadsheets for which an account is being tried."""
         self._learnt: dict[tuple[str, bool], _Learnt] = {}
+        self.was_accepted = False
+        """True if Google accepted an account since the start."""
 
     @property
     def refused_count(self) -> int:
@@ -243,6 +245,8 @@ class Accounts(ForwardingSheets):
     def _note_refused(self, account: Account, *, is_refused: bool) -> None:
         if is_refused:
             account.rests_until = self._clock() + REST_SECONDS
+        else:
+            self.was_accepted = True
         if is_refused != account.is_refused:
             account.is_refused = is_refused
             self._rested(account.name, is_refused)

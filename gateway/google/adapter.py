@@ -169,10 +169,13 @@ class GoogleSheets:
         """The e-mail address to share spreadsheets with; None if unknown."""
         return self.tokens.account
 
-    async def sign_in(self) -> None:
+    async def sign_in(self, within_seconds: float = math.inf) -> None:
         """Request a token, to check the account. Costs no read and no write."""
+        deadline = min(
+            self._deadline(is_write=False), asyncio.get_running_loop().time() + within_seconds
+        )
         with self._translating(is_write=False):
-            await self.tokens.authorization(self._deadline(is_write=False))
+            await self.tokens.authorization(deadline)
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         params = _reading(render, "ROWS")

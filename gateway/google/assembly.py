@@ -1,11 +1,14 @@
 """The `Sheets` of the service: accounts with their quota, behind retries and a circuit breaker."""
 
+import asyncio
+import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from gateway.errors import GatewayError
 from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.guards import Breaker, Counted, GuardedSheets, LastCheck, Retrying
@@ -21,7 +24,63 @@ from gateway.google.quota import (
 from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota
 from gateway.settings.model import GoogleSettings, Settings
-from gateway.telemetry.events import account_rested, breaker_changed, budget_waited
+from gateway.telemetry.events import (
+    account_rested,
+    breaker_changed,
+    budget_waited,
+    upstream_failed,
+)
+
+SIGN_IN_SECONDS = 5.0
+SIGN_IN_EVERY_SECONDS = 10.0
+SIGN_IN_WAIT_SECONDS = 0.5
+"""Longest wait for a sign-in; it goes on without the one that waits."""
+
+
+class Acceptance:
+    """Whether Google accepted an account since the start: by a call, or else by a token.
+
+    Tokens are requested while none was accepted and someone asks, as all accounts, once in
+    `SIGN_IN_EVERY_SECONDS`. `opened` without an account of Google's are accepted.
+    """
+
+    def __init__(
+        self,
+        opened: Sequence[Sheets],
+        accounts: Accounts,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._opened = [each for each in opened if isinstance(each, GoogleSheets)]
+        self._accounts = accounts
+        self._signing_in: asyncio.Task[None] | None = None
+        self._next_at = -math.inf
+
+    async def found(self) -> bool:
+        if self._accounts.was_accepted or not self._opened:
+            return True
+        if self._signing_in is None or self._clock() >= self._next_at:
+            self._next_at = self._clock() + SIGN_IN_EVERY_SECONDS
+            self._signing_in = asyncio.create_task(self._sign_in())
+        await asyncio.wait([self._signing_in], timeout=SIGN_IN_WAIT_SECONDS)
+        return self._accounts.was_accepted
+
+    async def aclose(self) -> None:
+        if self._signing_in is not None:
+            self._signing_in.cancel()
+            await asyncio.wait([self._signing_in])
+
+    async def _sign_in(self) -> None:
+        await asyncio.gather(*map(self._sign_in_as, self._opened))
+
+    async def _sign_in_as(self, sheets: GoogleSheets) -> None:
+        try:
+            await sheets.sign_in(SIGN_IN_SECONDS)
+        except GatewayError as error:
+            upstream_failed(error)
+        else:
+            self._accounts.was_accepted = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +89,7 @@ class Google:
 
     sheets: Sheets
     accounts: Accounts
+    acceptance: Acceptance
 
 
 OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
@@ -96,7 +156,8 @@ def assemble(
     )
     retrying = Retrying(may_retry=lambda: not breaker.is_open)
     sheets = MergingSheets(GuardedSheets(accounts, retrying, breaker), clock=time.monotonic)
-    return Google(sheets=sheets, accounts=accounts)
+    acceptance = Acceptance([*opened.values()], accounts)
+    return Google(sheets=sheets, accounts=accounts, acceptance=acceptance)
 
 
 def _project(name: str, sheets: Sheets) -> str:

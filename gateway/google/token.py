@@ -4,6 +4,8 @@ Rules:
 - google-auth creates the token in a thread, but its `before_request` is not used: it has no lock
   (16 threads made 16 token requests) and starts a background call to another service.
 - One refresh runs at a time. A call waits for it until its own deadline.
+- google-auth repeats what fails with TransportError, after pauses of its own. After the deadline of
+  a call it gets another error, so that it ends.
 - Exception texts contain no token, key or assertion.
 - Only Google, this machine and the metadata server are asked, whatever URL a file names.
 - The Date of each answer gives the offset of this machine's clock.
@@ -91,6 +93,10 @@ class EndpointFailed(TransportError):
     """The token endpoint answered with 429 or 5xx."""
 
 
+class DeadlinePassed(GoogleAuthError):
+    """No answer before the deadline of the call."""
+
+
 class TokenUnavailable(Exception):
     """No token is available; `retryable` says whether waiting may help.
 
@@ -152,10 +158,7 @@ class TokenRequest:
             raise ForeignEndpoint(_host_of(url))  # type: ignore[no-untyped-call]
         message = Message(method=method, url=url, headers=headers or {}, content=content)
         sent = self.now()
-        try:
-            answer = anyio.from_thread.run(self._exchange, message, timeout)
-        except (httpx2.HTTPError, httpx2.InvalidURL, AnswerTooLarge) as error:
-            raise TransportError(str(error)) from error  # type: ignore[no-untyped-call]
+        answer = anyio.from_thread.run(self._exchange, message, timeout)
         self.on_answer(answer, sent)
         if answer.status in DEFAULT_RETRYABLE_STATUS_CODES or answer.status >= 500:
             # google-auth would sleep and retry after such an answer, beyond our deadline.
@@ -163,10 +166,14 @@ class TokenRequest:
         return TokenAnswer(status=answer.status, headers=answer.headers, data=answer.body)
 
     async def _exchange(self, message: Message, seconds: float | None) -> Answer:
-        deadline = self.deadline
-        if seconds is not None:
-            deadline = min(deadline, asyncio.get_running_loop().time() + seconds)
-        return await self.wire.exchange(message, deadline, max_bytes=MAX_TOKEN_ANSWER_BYTES)
+        now = asyncio.get_running_loop().time
+        deadline = self.deadline if seconds is None else min(self.deadline, now() + seconds)
+        try:
+            return await self.wire.exchange(message, deadline, max_bytes=MAX_TOKEN_ANSWER_BYTES)
+        except (httpx2.HTTPError, httpx2.InvalidURL, AnswerTooLarge) as error:
+            # Timers may be early by the resolution of the clock.
+            kind = DeadlinePassed if now() > self.deadline - 0.01 else TransportError
+            raise kind(str(error)) from error
 
     def _may_ask(self, url: str, content: bytes | None) -> bool:
         # The metadata server is only read, never sent a body.
@@ -215,6 +222,11 @@ class TokenSource:
     def project(self) -> str | None:
         project = getattr(self._credentials, "project_id", None)
         return project if isinstance(project, str) else None
+
+    @property
+    def has_credentials(self) -> bool:
+        """True if they are configured, or were found."""
+        return self._credentials is not None
 
     @property
     def clock_offset_seconds(self) -> float | None:
@@ -331,7 +343,8 @@ def _headers(credentials: Credentials) -> Mapping[str, str]:
 
 def _is_retryable(error: GoogleAuthError) -> bool:
     """True if the connection to the token endpoint failed, rather than the account."""
-    is_transport = isinstance(error, TransportError) or isinstance(error.__cause__, TransportError)
+    kinds = (TransportError, DeadlinePassed)
+    is_transport = isinstance(error, kinds) or isinstance(error.__cause__, kinds)
     return is_transport or bool(error.retryable)
 
 
@@ -361,7 +374,7 @@ def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) ->
     for each in (error, error.__cause__):
         if isinstance(each, EndpointFailed):
             return TokenFailure.FAILED
-        if isinstance(each, TransportError):
+        if isinstance(each, TransportError | DeadlinePassed):
             return TokenFailure.UNREACHABLE
     if error.retryable:
         return TokenFailure.FAILED

@@ -60,3 +60,16 @@ def own_target(path: Path) -> Path:
     return Path(
         os.path.realpath(path)
     )  # raises nothing for a link to itself, which cannot be opened
+
+
+def give_name(file: Path, path: Path) -> None:
+    """Give a complete file another name, atomically. Raises OSError, also if the name is taken."""
+    try:
+        os.link(file, path)
+    except OSError as error:
+        # On a file system without links.
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS) or path.exists():
+            raise
+        file.rename(path)
+    else:
+        file.unlink()

@@ -94,7 +94,7 @@ _PAGE_SIZE = 500  # takes about a millisecond of the event loop
 _RECORD_COLUMNS = [each for each in keys.columns if each.name not in {"digest", "formulas"}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _may_count = keys.c.revoked_at.is_(None) & (
-    keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("long_ago"))
+    keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))
 )
 _CHANGES = (
     select(_key_changes.c.number, _key_changes.c.digest, *_RECORD_COLUMNS)
@@ -200,7 +200,7 @@ class KeyStore:
         """
         values = {
             "first": 0 if last is None else last.number,
-            "long_ago": (now.astimezone(UTC) - LONG_EXPIRED).isoformat(),
+            "expired_by": (now.astimezone(UTC) - LONG_EXPIRED).isoformat(),
         }
         async with self._engine.connect() as connection:
             rows = (await connection.execute(_CHANGES, values)).all()
@@ -232,6 +232,13 @@ class KeyStore:
         query = select(keys.c.id).where(keys.c.revoked_at.is_(None)).limit(1)
         async with self._engine.connect() as connection:
             return (await connection.execute(query)).first() is not None
+
+    async def count(self, now: datetime) -> int:
+        """The number of keys that are neither revoked nor expired."""
+        query = select(func.count()).select_from(keys).where(_may_count)
+        async with self._engine.connect() as connection:
+            found = await connection.scalar(query, {"expired_by": now.astimezone(UTC).isoformat()})
+        return found or 0
 
     async def pepper_mark(self) -> bytes | None:
         """The mark of the pepper used for the keys; None if unknown. Raises ConfigError."""

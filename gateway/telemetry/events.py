@@ -342,6 +342,23 @@ def spent_quota_failed(error: Exception) -> None:
     log.warning("quota-file-failed", error=type(error).__name__)
 
 
+def serving(
+    *, version: str, configuration: str, key_store: str, key_count: int, accounts: Sequence[str]
+) -> None:
+    """Log what this process serves with; without a valid key it is a warning."""
+    members: dict[str, object] = {
+        "version": version,
+        "configuration": configuration,
+        "key_store": key_store,
+        "keys": key_count,
+        "accounts": list(accounts),
+    }
+    if key_count:
+        log.info("serving", **members)
+    else:
+        log.warning("serving", **members)
+
+
 def store_lock_lost() -> None:
     """Another gateway took the key store while its server was away, so this one ends."""
     log.error("key-store-taken")

@@ -1,4 +1,8 @@
-"""`/livez` and `/readyz`, without calls to Google."""
+"""`/livez` and `/readyz`, without reads and writes at Google.
+
+Until Google has accepted an account, `/readyz` requests tokens, now and then. Afterwards it says
+nothing of Google: rows that were read before can be served while Google is away.
+"""
 
 import asyncio
 
@@ -24,6 +28,8 @@ async def readyz(request: Request[State]) -> Response:
     except STORE_ERRORS:
         if not request.state["outlasts_outage"]():
             return json_answer({"status": "the key store does not answer"}, status=503)
+    if not await request.state["was_accepted"]():
+        return json_answer({"status": "Google has accepted no account since the start"}, status=503)
     answer: dict[str, object] = {"status": "ready"}
     if refused := request.state["refused_accounts"]():
         answer["refused_accounts"] = refused

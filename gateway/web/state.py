@@ -20,6 +20,8 @@ class State(TypedDict):
     """Whether known keys are served without the key store."""
     is_redis_available: Callable[[], bool | None]
     """None without Redis."""
+    was_accepted: Callable[[], Awaitable[bool]]
+    """Whether Google accepted an account since the start."""
     refused_accounts: Callable[[], int]
     """The number of accounts that Google refuses."""
     title_aliases: TitleAliases

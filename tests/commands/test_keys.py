@@ -104,6 +104,24 @@ def test_deleting_is_an_option(
     assert all(word in done.stderr for word in words)
 
 
+def test_looking_creates_no_key_store(command: Command, database: Path) -> None:
+    """`list` and `revoke` name the file that does not exist; for a script the list is empty."""
+    listed, as_json, revoked = (
+        command("list"),
+        command("list", "--json"),
+        command("revoke", "key_x"),
+    )
+
+    assert [each.exit_code for each in (listed, as_json, revoked)] == [0, 0, 2]
+    assert as_json.stdout == "[]\n"
+    assert [f"{database} does not exist" in each.stderr for each in (listed, as_json, revoked)] == [
+        True,
+        True,
+        True,
+    ]
+    assert not database.exists()
+
+
 def test_the_right_to_delete_is_listed(command: Command) -> None:
     """Beside those to read and to write, for people and as JSON."""
     command("create", "--name", "deleter", "--spreadsheet", "one", "--delete")

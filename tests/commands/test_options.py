@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import gateway.commands
 from gateway.commands.cli import main
-from gateway.commands.options import say
+from gateway.commands.options import configuration_words, say
 
 COMMANDS = Path(gateway.commands.__file__).parent
 OBEYED = [
@@ -31,6 +31,16 @@ def test_what_a_terminal_obeys_is_escaped(
     assert [line for line in lines if not line.isprintable()] == []
     assert len(lines) == len(OBEYED) + 2
     assert lines[0x1B] == "a\\x1bb"
+
+
+def test_the_configuration_that_is_used_is_named(tmp_path: Path) -> None:
+    """By its whole name, or else by where it was looked for."""
+    file = tmp_path / "config.toml"
+    missing = configuration_words(file)
+    file.touch()
+
+    assert configuration_words(file) == str(file)
+    assert missing == f"no {file} in {Path.cwd()}, so defaults and variables GATEWAY_… only"
 
 
 def test_all_lines_are_printed_there() -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import anyio.to_thread
 import httpx
+import httpx2
 import pytest
-from google.auth.exceptions import GoogleAuthError
+from google.auth.exceptions import GoogleAuthError, TransportError
 from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth
 from gateway.google.adapter import open_google
 from gateway.google.token import (
+    DeadlinePassed,
     ForeignEndpoint,
     TokenFailure,
     TokenRequest,
@@ -45,7 +47,7 @@ def person(token_uri: str) -> Callable[..., tuple[Credentials, None]]:
     return find_credentials
 
 
-def asking(*, allow_insecure_endpoint: bool = False) -> Ask:
+def asking(*, allow_insecure_endpoint: bool = False, seconds: float = 60.0) -> Ask:
     """A request as google-auth makes it, on a wire of its own."""
 
     def hear(_answer: Answer, _sent: float) -> None:
@@ -56,7 +58,7 @@ def asking(*, allow_insecure_endpoint: bool = False) -> Ask:
             request = TokenRequest(
                 wire=wire,
                 allow_insecure_endpoint=allow_insecure_endpoint,
-                deadline=asyncio.get_running_loop().time() + 60,
+                deadline=asyncio.get_running_loop().time() + seconds,
                 now=ManualClock(),
                 on_answer=hear,
             )
@@ -83,6 +85,25 @@ async def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> Non
 
     assert (await asking()(url)).status == 200
     assert route.call_count == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kind"),
+    [
+        pytest.param(60.0, TransportError, id="before"),
+        pytest.param(0.0, DeadlinePassed, id="after"),
+    ],
+)
+async def test_nothing_is_repeated_after_the_deadline(
+    google: FakeGoogle, seconds: float, kind: type[GoogleAuthError]
+) -> None:
+    """google-auth repeats what fails with TransportError, after pauses, and nothing else."""
+    google.router.route(url="http://169.254.169.254").mock(side_effect=httpx2.ConnectError("away"))
+
+    with pytest.raises(GoogleAuthError) as caught:
+        await asking(seconds=seconds)("http://169.254.169.254")
+
+    assert type(caught.value) is kind
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.journeys.waiting import PATIENCE_SECONDS
 
@@ -55,6 +56,7 @@ def running(
     pattern: str = r" on (http://\S+[0-9])",
     fds: Sequence[int] = (),
     command: Sequence[str] = COMMAND,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Process]:
     """A server for the time of the block; `last_words` are in the last line of its start.
 
@@ -66,7 +68,7 @@ def running(
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, **environ},
             pass_fds=fds,
         )
     try:

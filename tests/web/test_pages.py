@@ -39,12 +39,16 @@ class FakeStore:
     is_outlasted: bool = False
     refused_accounts: int = 0
     is_redis_available: bool | None = None
+    was_accepted: bool = True
     asked: int = 0
 
     async def ping(self) -> None:
         self.asked += 1
         if self.fails:
             raise OperationalError("select", {}, Exception("no such table"))
+
+    async def find_acceptance(self) -> bool:
+        return self.was_accepted
 
 
 @pytest.fixture
@@ -69,6 +73,7 @@ def opened_client(store: FakeStore, api: ApiSettings) -> Iterator[TestClient]:
             "ready": store.ping,
             "outlasts_outage": lambda: store.is_outlasted,
             "is_redis_available": lambda: store.is_redis_available,
+            "was_accepted": store.find_acceptance,
             "refused_accounts": lambda: store.refused_accounts,
             "api": api,
             "server": ServerSettings(),
@@ -136,6 +141,18 @@ def test_a_gateway_without_redis_is_ready(
 
     assert (answer.status_code, answer.json()) == (200, {"status": "ready", **said})
     assert "Healthy: ready to serve." in client.get("/").text
+
+
+def test_an_account_that_google_never_accepted_is_not_ready(
+    client: TestClient, store: FakeStore
+) -> None:
+    """503 with the reason, which the first page has too: no key can be served."""
+    store.was_accepted = False
+    unready = client.get("/readyz")
+
+    assert unready.status_code == 503
+    assert unready.json() == {"status": "Google has accepted no account since the start"}
+    assert "Not ready: Google has accepted no account since the start." in client.get("/").text
 
 
 def test_the_first_page_tells_that_the_key_store_fails(

@@ -100,6 +100,11 @@ async def always_ready() -> None:
     """A key store that answers."""
 
 
+async def always_accepted() -> bool:
+    """Google knows an account."""
+    return True
+
+
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
     """The routes and middleware of the gateway, on a fake service."""
@@ -115,6 +120,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
             ),
             parsing=Parsing(),
             ready=always_ready,
+            was_accepted=always_accepted,
             outlasts_outage=lambda: False,
             is_redis_available=lambda: None,
             refused_accounts=lambda: 0,

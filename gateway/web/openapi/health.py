@@ -40,7 +40,8 @@ def health_paths() -> Iterator[tuple[str, Node]]:
     schema: Node = {"anyOf": [schema_reference(name) for name in either]}
     not_ready: Node = {
         **error_answer("health", 503),
-        "description": "The key store does not answer, or the gateway takes no more requests.",
+        "description": "The key store does not answer, Google has accepted no account since the "
+        "start, or the gateway takes no more requests.",
         "content": json_content(schema),
     }
     answers = {"503": not_ready}

@@ -1,0 +1,159 @@
+"""`sheets-gateway storage backup` and `restore`: the file of the keys, and the pepper beside it.
+
+Rules
+- A backup has the names of a store: FILE, and FILE.pepper unless the pepper is a setting.
+- Keys with another pepper than theirs are refused, both ways: none of them would work.
+- Nothing is overwritten. A store that is replaced stays, under a name that is printed.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gateway.access.pepper import beside, pepper_mark, pepper_path, read_pepper, write_pepper
+from gateway.server.lock import exclusive_lock
+from gateway.settings.database import PostgresUrl
+from gateway.settings.model import AccessSettings, ConfigError
+from gateway.settings.private_file import own_target
+from gateway.storage.backup import StoreContent, checked_copy, put, release, replace
+from gateway.storage.database import migrate_database
+
+_REPLACE = "--replace gives it another name first"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What was done, and what the operator must know."""
+
+    lines: Sequence[str]
+    warnings: Sequence[str] = ()
+
+
+def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
+    """Copy the store to a new file, and the pepper beside it. Raises `ConfigError` and OSError."""
+    database, path = _file_of(access), pepper_path(access)
+    if not database.exists():
+        raise ConfigError([f"access.database: {database} does not exist"])
+    with checked_copy(database, file) as (copy, content):
+        pepper = _pepper_in(path) if with_pepper and path else None
+        if with_pepper:
+            _check_pepper(content, access, pepper)
+        _refuse_existing([file, *([beside(file)] if pepper else [])], "choose another name")
+        if pepper:
+            write_pepper(beside(file), pepper)
+        try:
+            put(copy, file)
+        except ConfigError:
+            if pepper:
+                beside(file).unlink()
+            raise
+    lines = [f"{file} has {_counted(content)}, and cells: keep it private"]
+    if pepper:
+        lines.append(f"{beside(file)} has their pepper: no key works without it, so keep both")
+    elif content.keys:
+        lines.append(f"No key works without the pepper, so keep {_place(access)} too")
+    return Done(lines=lines)
+
+
+def restore(access: AccessSettings, file: Path, *, replaces: bool) -> Done:
+    """Put a backup, and its pepper, in the place of the store, which no gateway may serve.
+
+    With `replaces` an existing store gets another name. Raises `ConfigError`, `LockError` and
+    OSError.
+    """
+    database, path = own_target(_file_of(access)), pepper_path(access)
+    if not file.is_file():
+        raise ConfigError([f"{file} does not exist"])
+    if database.exists() and database.samefile(file):
+        raise ConfigError([f"{file} is the key store itself"])
+    aside = Path(f"{database}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    with exclusive_lock(database), checked_copy(file, database) as (copy, content):
+        given = _pepper_in(beside(file)) if path else None
+        _check_pepper(content, access, given or (_pepper_in(path) if path else None))
+        is_other = bool(given and path and path.exists() and path.read_bytes() != given)
+        if not replaces:
+            _refuse_existing([database, *([path] if path and is_other else [])], _REPLACE)
+        asyncio.run(migrate_database(copy))
+        release(copy)
+        before = release(database) if database.exists() else None
+        lines = [f"{database} has {_counted(content)}, as {file}"]
+        if path and is_other:
+            path.rename(beside(aside))
+            lines.append(f"{beside(aside)} is the pepper of before")
+        if path and given and not path.exists():
+            write_pepper(path, given)
+        if database.exists():
+            replace(copy, database, aside)
+            lines.append(f"{aside} is the key store of before")
+        else:
+            put(copy, database)
+    return Done(lines=lines, warnings=[*_warnings(content, before)])
+
+
+def _file_of(access: AccessSettings) -> Path:
+    if isinstance(access.database, PostgresUrl):
+        raise ConfigError(
+            [
+                f"access.database: {access.database} is a PostgreSQL database: pg_dump backs it up "
+                "while gateways serve, and pg_restore restores it while none does. Keep the pepper "
+                f"too: {_place(access)}"
+            ]
+        )
+    return access.database
+
+
+def _place(access: AccessSettings) -> str:
+    """Where the pepper is."""
+    return str(pepper_path(access) or "the setting access.pepper")
+
+
+def _pepper_in(path: Path) -> bytes | None:
+    return read_pepper(path) if path.exists() else None
+
+
+def _check_pepper(content: StoreContent, access: AccessSettings, pepper: bytes | None) -> None:
+    """Raise `ConfigError` if it is not the pepper of the keys."""
+    if access.pepper is not None:
+        pepper = access.pepper.get_secret_value().encode()
+    if pepper is None and content.keys:
+        raise ConfigError(
+            [
+                f"access.pepper: {_place(access)} does not exist, and without it none of the keys "
+                "works. Put it there"
+            ]
+        )
+    if pepper and content.pepper_mark not in (None, pepper_mark(pepper)):
+        raise ConfigError(
+            [
+                f"access.pepper: {_place(access)} is not the pepper of these keys, so none of them "
+                "would work. Put the right one there"
+            ]
+        )
+
+
+def _refuse_existing(paths: Sequence[Path], mend: str) -> None:
+    found = [f"{each} exists already: {mend}" for each in paths if each.exists()]
+    if found:
+        raise ConfigError(found)
+
+
+def _counted(content: StoreContent) -> str:
+    return (
+        f"{len(content.keys)} keys and {content.records} records of writes, "
+        f"{content.open_records} of them open"
+    )
+
+
+def _warnings(content: StoreContent, before: StoreContent | None) -> Iterator[str]:
+    yield "keys that were revoked since the backup are valid again: revoke them again"
+    if before is not None:
+        for key in sorted(content.keys - before.keys):
+            yield f"{key} is valid again: sheets-gateway keys revoke {key}"
+        for key in sorted(before.keys - content.keys):
+            yield f"{key} was created since the backup and is not valid any more: create another"
+    yield (
+        "writes since the backup have no record, so a repeated Idempotency-Key may write again; "
+        "so may writes that were open then"
+    )

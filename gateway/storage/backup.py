@@ -1,0 +1,172 @@
+"""Backup of a SQLite store as one file, taken while the gateway serves, and the way back.
+
+Rules
+- SQLite's own backup makes the copy: the file of a running gateway lacks what is in its WAL yet.
+- A copy is checked, and is on the disk, before it gets its name. No file is overwritten.
+- A backup keeps its schema: only the copy that is restored is upgraded.
+- A WAL never stays beside a file that it does not belong to: SQLite would apply it there.
+"""
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.settings.model import ConfigError
+from gateway.settings.private_file import give_name, own_target
+from gateway.storage.database import BUSY_TIMEOUT_MS
+
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""What SQLite has beside a file that is open, or was when its process died."""
+
+_KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
+_RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+_MARK = "SELECT mark FROM pepper"
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreContent:
+    """What a store contains: the IDs of `keys` that are not revoked, and how many records.
+
+    `pepper_mark` is None if the store has none.
+    """
+
+    keys: frozenset[str]
+    records: int
+    open_records: int
+    pepper_mark: bytes | None
+
+
+@contextmanager
+def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreContent]]:
+    """A complete copy of a store beside `target`, deleted at the end unless it was `put` there.
+
+    Readers and writers of the source go on meanwhile. Raises `ConfigError` if the source is no
+    store, if it stays locked, or if the copy is damaged.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise ConfigError([f"{target} cannot be created: {error.strerror}"]) from error
+    os.close(descriptor)
+    copy = Path(name)
+    try:
+        yield copy, _copied(source, copy)
+    finally:
+        for each in (copy, *_side_files(copy)):
+            each.unlink(missing_ok=True)
+
+
+def put(copy: Path, target: Path) -> None:
+    """Give a file its name, atomically. Raises `ConfigError`, also if the name is taken."""
+    try:
+        _sync(copy)
+        give_name(copy, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise ConfigError([f"{target} cannot be created: {error.strerror}"]) from error
+
+
+def replace(copy: Path, database: Path, aside: Path) -> None:
+    """Put a copy in the place of a store, which is `aside` from then on. Raises `ConfigError`."""
+    try:
+        _sync(copy)
+        # Both names until the copy takes one: a crash leaves a store in its place.
+        os.link(database, aside)
+        for each, suffix in zip(_side_files(database), SIDE_FILES, strict=True):
+            with suppress(FileNotFoundError):
+                each.rename(f"{aside}{suffix}")
+        copy.replace(database)
+        _sync(database.parent)
+    except OSError as error:
+        raise ConfigError([f"{database} cannot be replaced: {error.strerror}"]) from error
+
+
+def release(database: Path) -> StoreContent | None:
+    """Bring all of a store into its file; returns what it contains, or None if it is damaged.
+
+    Raises `ConfigError` if another program has it open.
+    """
+    try:
+        with closing(_connect(database)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            return _content(connection)
+    except sqlite3.Error as error:
+        if _is_locked(error):
+            raise ConfigError([f"{database} is in use by another program: end it"]) from error
+        return None
+
+
+def _copied(source: Path, copy: Path) -> StoreContent:
+    try:
+        with closing(_connect(own_target(source))) as reading, closing(_connect(copy)) as writing:
+            _content(reading)  # before a large file of another program is copied
+            writing.execute("PRAGMA synchronous = OFF")  # `put` does that once
+            reading.backup(writing, progress=_give_up)
+            writing.execute("PRAGMA journal_mode = DELETE").fetchone()
+            (found,) = writing.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != "ok":
+                raise ConfigError([f"{source} is damaged, so there is no copy of it: {found}"])
+            return _content(writing)
+    except (sqlite3.Error, OSError) as error:
+        if isinstance(error, sqlite3.Error) and _is_locked(error):
+            reason = "another program has locked it"
+        else:
+            reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise ConfigError([f"{source} cannot be copied: {reason}"]) from error
+
+
+def _give_up(status: int, _left: int, _pages: int) -> None:
+    """Raise an error instead of waiting for a lock for ever."""
+    if status in _LOCKED:
+        raise ConfigError(["the key store cannot be copied: another program has locked it"])
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    # A URI, because a plain name would create a missing file.
+    uri = f"{file.absolute().as_uri()}?mode=rw"
+    seconds = BUSY_TIMEOUT_MS / 1000
+    connection = sqlite3.connect(uri, uri=True, timeout=seconds, isolation_level=None)
+    connection.text_factory = _text
+    return connection
+
+
+def _content(connection: sqlite3.Connection) -> StoreContent:
+    keys = frozenset(key for (key,) in connection.execute(_KEYS))
+    # The first schemas have keys only.
+    tables = {name for (name,) in connection.execute(_TABLES)}
+    records, open_records = (0, 0)
+    if "idempotency_records" in tables:
+        records, open_records = connection.execute(_RECORDS).fetchone()
+    mark = connection.execute(_MARK).fetchone() if "pepper" in tables else None
+    return StoreContent(
+        keys=keys,
+        records=records,
+        open_records=open_records,
+        pepper_mark=mark and mark[0],
+    )
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace")  # a damaged row is copied as it is
+
+
+def _is_locked(error: sqlite3.Error) -> bool:
+    return error.sqlite_errorcode & 0xFF in _LOCKED
+
+
+def _side_files(file: Path) -> list[Path]:
+    return [Path(f"{file}{suffix}") for suffix in SIDE_FILES]
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

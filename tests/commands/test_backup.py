@@ -1,0 +1,458 @@
+"""The commands that back up a SQLite store and restore it."""
+
+import asyncio
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gateway.access.issue import KeyRequest
+from gateway.commands.cli import main
+from gateway.server.lock import exclusive_lock
+from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.worksheets.idempotency import Sending
+from gateway.worksheets.writes import WriteIdentity
+from tests.clock import ManualClock
+from tests.journeys.conftest import create_keys
+from tests.journeys.waiting import until
+from tests.storage.by_hand import execute, scopes
+from tests.storage.conftest import FENCE, NOW, ROWS, WORKSHEET, found_after_restart, results
+from tests.storage.test_key_store_migration import FIRST_SCHEMA
+from tests.storage.test_migrations import EARLIER
+
+_REVOKE = "UPDATE api_keys SET revoked_at = $1 WHERE id = $2"
+A_KEY = KeyRequest(name="n", spreadsheets=None)
+NEW_KEY = KeyRecord(
+    id="key",
+    name="n",
+    last4="wxyz",
+    plan="paid",
+    spreadsheets=None,
+    worksheets=None,
+    read_only=True,
+    origins=frozenset(),
+    created_at=NOW,
+)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A folder with a configuration, which names the default store, and the command line."""
+
+    folder: Path
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "keys.db"
+
+    @property
+    def pepper(self) -> Path:
+        return self.folder / "keys.db.pepper"
+
+    def storage(self, *arguments: object) -> Result:
+        config = ("--config", str(self.folder / "config.toml"))
+        return CliRunner().invoke(main, ["storage", *map(str, arguments), *config])
+
+    def create_key(self) -> str:
+        """The ID of a new key."""
+        config = ("--config", str(self.folder / "config.toml"))
+        create = ["keys", "create", "--name", "n", "--any-spreadsheet", "--json", *config]
+        created = json.loads(CliRunner().invoke(main, create).stdout)
+        return str(created["id"])
+
+    def records(self) -> list[KeyRecord]:
+        async def fetch() -> list[KeyRecord]:
+            async with KeyStore.open(self.database) as store:
+                return list(await store.list())
+
+        return asyncio.run(fetch())
+
+    def files(self) -> set[str]:
+        return {each.name for each in self.folder.iterdir()} - {"config.toml"}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Installation:
+    return installation(tmp_path / "here")
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Installation:
+    """Another machine, without a store."""
+    return installation(tmp_path / "there")
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """The name of a backup, in a folder of its own."""
+    (tmp_path / "backups").mkdir()
+    return tmp_path / "backups" / "monday.db"
+
+
+def installation(folder: Path) -> Installation:
+    folder.mkdir()
+    (folder / "config.toml").touch()
+    return Installation(folder)
+
+
+def names(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir()}
+
+
+@dataclass
+class Writer:
+    """Notes writes and creates keys without a pause; what was committed so far."""
+
+    database: Path
+    completed: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    is_ended: threading.Event = field(default_factory=threading.Event)
+
+    async def write(self) -> None:
+        async with KeyStore.open(self.database) as store, store.open_ledger(ManualClock()) as own:
+            for number in count():
+                if self.is_ended.is_set():
+                    return
+                scope = f"w{number}"
+                identity = WriteIdentity(
+                    scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id=""
+                )
+                await own.sending(WORKSHEET, [Sending(identity, 5, ROWS)], FENCE)
+                if number % 2:
+                    await own.complete(identity, results(5))
+                    self.completed.append(scope)
+                else:
+                    self.open.append(scope)
+                if number % 10 == 0:
+                    record = replace(NEW_KEY, id=f"key_{number}")
+                    await store.add(record, scope.encode())
+                    self.keys.append(record.id)
+
+
+@contextmanager
+def writing(database: Path) -> Iterator[Writer]:
+    writer = Writer(database)
+    thread = threading.Thread(target=lambda: asyncio.run(writer.write()))
+    thread.start()
+    try:
+        yield writer
+    finally:
+        writer.is_ended.set()
+        thread.join()
+
+
+def test_a_backup_under_writes_has_all_that_was_committed(
+    here: Installation, there: Installation, backup: Path
+) -> None:
+    """At 50 writes a second and more: every key, and every open record with its rows and fence."""
+    here.create_key()
+    with writing(here.database) as writer:
+        began = time.monotonic()
+        assert until(lambda: len(writer.open) >= 100)
+        keys, opened, completed = [*writer.keys], [*writer.open], [*writer.completed]
+        done = here.storage("backup", backup)
+        assert until(lambda: len(writer.open) > len(opened) + 10)
+        rate = (len(writer.open) + len(writer.completed)) / (time.monotonic() - began)
+    restored = there.storage("restore", backup)
+
+    assert (done.exit_code, restored.exit_code) == (0, 0), done.output + restored.output
+    assert rate >= 50
+    assert {*opened, *completed} <= scopes(there.database)
+    assert {*keys} <= {record.id for record in there.records()}
+    is_open = "SELECT scope FROM idempotency_records WHERE answer IS NULL"
+    assert {*opened} <= {scope for (scope,) in execute(there.database, is_open)}
+    entry = asyncio.run(found_after_restart(there.database, ManualClock(), opened[-1]))
+    assert entry is not None
+    assert (entry.rows, entry.fence) == (ROWS, FENCE)
+
+
+def test_a_backup_is_one_private_file_with_the_pepper_beside_it(
+    here: Installation, backup: Path
+) -> None:
+    """It needs no WAL, and no temporary file is left."""
+    here.create_key()
+    done = here.storage("backup", backup)
+
+    assert done.exit_code == 0
+    assert done.output.startswith(f"{backup} has 1 keys and 0 records of writes, 0 of them open")
+    assert names(backup.parent) == {"monday.db", "monday.db.pepper"}
+    assert {each.stat().st_mode & 0o777 for each in backup.parent.iterdir()} == {0o600}
+    assert backup.with_name("monday.db.pepper").read_bytes() == here.pepper.read_bytes()
+    assert backup.read_bytes()[18:20] == b"\x01\x01"  # the journal mode, which is not WAL
+
+
+def test_a_backup_may_be_without_the_pepper(here: Installation, backup: Path) -> None:
+    """The last line says where the pepper is, which must be kept too."""
+    here.create_key()
+    done = here.storage("backup", backup, "--without-pepper")
+
+    assert done.exit_code == 0
+    assert f"keep {here.pepper} too" in done.output
+    assert names(backup.parent) == {"monday.db"}
+
+
+@pytest.mark.parametrize("taken", ["monday.db", "monday.db.pepper"])
+def test_a_backup_overwrites_no_file(here: Installation, backup: Path, taken: str) -> None:
+    """Neither an earlier backup nor its pepper, and nothing is left beside it."""
+    here.create_key()
+    backup.with_name(taken).write_text("mine")
+    done = here.storage("backup", backup)
+
+    assert done.exit_code == 2
+    assert f"{backup.with_name(taken)} exists already: choose another name" in done.output
+    assert names(backup.parent) == {taken}
+    assert backup.with_name(taken).read_text() == "mine"
+
+
+def test_a_restored_store_has_its_keys_and_their_pepper(
+    here: Installation, there: Installation, backup: Path
+) -> None:
+    """On a machine without a store; keys that are revoked meanwhile are valid again, as it says."""
+    key = here.create_key()
+    here.storage("backup", backup)
+    done = there.storage("restore", backup)
+
+    assert done.exit_code == 0
+    assert [record.id for record in there.records()] == [key]
+    assert there.pepper.read_bytes() == here.pepper.read_bytes()
+    assert {each.stat().st_mode & 0o777 for each in (there.database, there.pepper)} == {0o600}
+    assert "Warning: keys that were revoked since the backup are valid again" in done.stderr
+    assert "a repeated Idempotency-Key may write again" in done.stderr
+
+
+def test_a_store_is_replaced_on_request_only(here: Installation, backup: Path) -> None:
+    """It stays under another name; keys that differ are named."""
+    first = here.create_key()
+    here.storage("backup", backup)
+    second = here.create_key()
+    execute(here.database, _REVOKE, NOW.isoformat(), first)
+    refused = here.storage("restore", backup)
+    before = {record.id for record in here.records()}
+    done = here.storage("restore", backup, "--replace")
+    (aside,) = here.folder.glob("keys.db.replaced-*")
+
+    assert refused.exit_code == 2
+    assert f"{here.database} exists already: --replace" in refused.output
+    assert before == {first, second}
+    assert done.exit_code == 0
+    assert [record.id for record in here.records()] == [first]
+    assert str(aside) in done.stdout
+    assert f"{first} is valid again: sheets-gateway keys revoke {first}" in done.stderr
+    assert f"{second} was created since the backup" in done.stderr
+    assert execute(aside, "SELECT count(*) FROM api_keys") == [(2,)]
+
+
+def test_the_wal_of_a_killed_process_stays_with_its_store(here: Installation, backup: Path) -> None:
+    """It is not applied to the store that takes the place."""
+    key = here.create_key()
+    here.storage("backup", backup)
+    with closing(sqlite3.connect(here.database)) as connection:
+        connection.execute("DELETE FROM api_keys")
+        connection.commit()
+        kept = {
+            each: here.folder.joinpath(each).read_bytes() for each in ("keys.db", "keys.db-wal")
+        }
+    for name, content in kept.items():
+        here.folder.joinpath(name).write_bytes(content)
+    done = here.storage("restore", backup, "--replace")
+
+    assert done.exit_code == 0
+    assert [record.id for record in here.records()] == [key]
+    (aside,) = here.folder.glob("keys.db.replaced-*Z")
+    assert execute(aside, "SELECT count(*) FROM api_keys") == [(0,)]
+
+
+def test_a_damaged_store_can_be_replaced(here: Installation, backup: Path) -> None:
+    """What is left of it stays under another name."""
+    key = here.create_key()
+    here.storage("backup", backup)
+    here.database.write_bytes(b"damaged")
+    done = here.storage("restore", backup, "--replace")
+
+    assert done.exit_code == 0
+    assert [record.id for record in here.records()] == [key]
+    (aside,) = here.folder.glob("keys.db.replaced-*")
+    assert aside.read_bytes() == b"damaged"
+
+
+def test_a_store_that_is_served_is_not_replaced(here: Installation, backup: Path) -> None:
+    """The process is named, and all stays as it is."""
+    here.create_key()
+    here.storage("backup", backup)
+    with exclusive_lock(here.database):
+        done = here.storage("restore", backup, "--replace")
+
+    assert done.exit_code == 1
+    assert f"already uses the key store {here.database}" in done.output
+    assert here.files() == {"keys.db", "keys.db.lock", "keys.db.pepper"}
+
+
+def test_a_store_that_another_program_reads_is_not_replaced(
+    here: Installation, backup: Path
+) -> None:
+    """An open connection would go on with the file of before."""
+    here.create_key()
+    here.storage("backup", backup)
+    with closing(sqlite3.connect(here.database)) as connection:
+        connection.execute("SELECT count(*) FROM api_keys").fetchone()
+        done = here.storage("restore", backup, "--replace")
+
+    assert done.exit_code == 2
+    assert f"{here.database} is in use by another program" in done.output
+    assert here.files() == {"keys.db", "keys.db.lock", "keys.db.pepper"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "ids"),
+    [
+        pytest.param(FIRST_SCHEMA, {"key_old"}, id="first"),
+        pytest.param(
+            f"{EARLIER.read_text('utf-8')}\nDELETE FROM pepper;",
+            {"key_00000000", "key_00000001"},
+            id="before migrations",
+        ),
+    ],
+)
+def test_a_backup_of_an_earlier_version_is_upgraded(
+    here: Installation, there: Installation, backup: Path, schema: str, ids: set[str]
+) -> None:
+    """The backup keeps its schema, and the restored store has this version's."""
+    with closing(sqlite3.connect(here.database)) as connection:
+        connection.executescript(schema)
+    here.pepper.write_bytes(b"x" * 32)
+    here.pepper.chmod(0o600)
+    saved = here.storage("backup", backup)
+    before = backup.read_bytes()
+    done = there.storage("restore", backup)
+
+    assert (saved.exit_code, done.exit_code) == (0, 0), saved.output + done.output
+    assert {record.id for record in there.records()} == ids
+    assert backup.read_bytes() == before
+    assert names(backup.parent) == {"monday.db", "monday.db.pepper"}
+
+
+def spoil_pepper(file: Path) -> None:
+    file.write_bytes(b"y" * 32)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        pytest.param(spoil_pepper, "is not the pepper of these keys", id="other"),
+        pytest.param(Path.unlink, "does not exist, and without it", id="missing"),
+    ],
+)
+def test_keys_without_their_pepper_are_refused(
+    here: Installation,
+    there: Installation,
+    backup: Path,
+    spoil: Callable[[Path], None],
+    words: str,
+) -> None:
+    """Both ways, because none of them would work; nothing is left behind."""
+    here.create_key()
+    here.storage("backup", backup)
+    spoil(here.pepper)
+    saved = here.storage("backup", backup.with_name("tuesday.db"))
+    spoil(backup.with_name("monday.db.pepper"))
+    restored = there.storage("restore", backup)
+
+    assert (saved.exit_code, restored.exit_code) == (2, 2)
+    assert words in saved.output
+    assert words in restored.output
+    assert {each for each in names(backup.parent) if "tuesday" in each} == set()
+    assert there.files() == {"keys.db.lock"}
+
+
+def test_a_pepper_that_is_a_setting_is_not_copied(here: Installation, backup: Path) -> None:
+    """The output says that it must be kept, too."""
+    pepper = "a pepper of sixteen characters"
+    asyncio.run(create_keys(here.database, {"n": A_KEY}, pepper=pepper))
+    (here.folder / "config.toml").chmod(0o600)
+    (here.folder / "config.toml").write_text(f"[access]\npepper = {json.dumps(pepper)}\n")
+    saved = here.storage("backup", backup)
+    restored = here.storage("restore", backup, "--replace")
+
+    assert (saved.exit_code, restored.exit_code) == (0, 0)
+    assert "keep the setting access.pepper too" in saved.output
+    assert pepper not in saved.output + restored.output
+    assert names(backup.parent) == {"monday.db"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(None, "does not exist", id="missing"),
+        pytest.param(b"", "cannot be copied: no such table: api_keys", id="empty"),
+        pytest.param(b"no database" * 99, "cannot be copied: file is not a database", id="other"),
+    ],
+)
+def test_a_file_that_is_no_backup_is_refused(
+    there: Installation, backup: Path, content: bytes | None, words: str
+) -> None:
+    """The reason is given, and there is no store afterwards."""
+    if content is not None:
+        backup.write_bytes(content)
+    done = there.storage("restore", backup)
+
+    assert done.exit_code == 2
+    assert f"{backup} {words}" in done.output
+    assert there.files() <= {"keys.db.lock"}
+
+
+def test_a_damaged_backup_is_refused(here: Installation, there: Installation, backup: Path) -> None:
+    """One page of a table is lost: the check of the copy finds it."""
+    here.create_key()
+    here.storage("backup", backup)
+    content = bytearray(backup.read_bytes())
+    content[-4096:] = b"\xff" * 4096
+    backup.write_bytes(content)
+    done = there.storage("restore", backup)
+
+    assert done.exit_code == 2
+    assert f"{backup} is damaged" in done.output
+    assert there.files() == {"keys.db.lock"}
+
+
+def test_a_missing_store_is_not_backed_up(here: Installation, backup: Path) -> None:
+    """The message names the setting; no store is created."""
+    done = here.storage("backup", backup)
+
+    assert done.exit_code == 2
+    assert f"access.database: {here.database} does not exist" in done.output
+    assert here.files() | names(backup.parent) == set()
+
+
+def test_a_store_is_not_restored_from_itself(here: Installation) -> None:
+    """It is no backup of itself."""
+    here.create_key()
+    done = here.storage("restore", here.database, "--replace")
+
+    assert done.exit_code == 2
+    assert f"{here.database} is the key store itself" in done.output
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_postgresql_has_its_own_programs(here: Installation, backup: Path, command: str) -> None:
+    """They are named, and so is the pepper; nothing connects."""
+    config = here.folder / "config.toml"
+    config.chmod(0o600)
+    config.write_text(
+        '[access]\ndatabase = "postgresql+asyncpg://u:secret@127.0.0.1:1/gateway"\n'
+        'pepper_file = "pepper"\n'
+    )
+    done = here.storage(command, backup)
+
+    assert done.exit_code == 2
+    assert "pg_dump backs it up while gateways serve" in done.output
+    assert str(here.folder / "pepper") in done.output
+    assert "secret" not in done.output

@@ -63,10 +63,14 @@ _MOST_SHARES_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet, in tab order; its header may be empty."""
+    """A worksheet of a spreadsheet, in tab order; its header may be empty.
+
+    `below` are displayed rows after row 1.
+    """
 
     title: str
     header: Header
+    below: Sequence[Sequence[object]] = ()
 
 
 Describe = Callable[[Sequence[Listed]], Encoded]
@@ -172,17 +176,18 @@ class Catalogue:
 
 
 async def read_headers(
-    sheets: Sheets, spreadsheet: str, titles: Sequence[str]
+    sheets: Sheets, spreadsheet: str, titles: Sequence[str], *, rows: int = 1
 ) -> AsyncIterator[Listed]:
     """The headers of these worksheets, of the first ones if there are too many.
 
-    1 read for each `URL_BYTES` of titles, at most `MOST_CALLS`.
+    `rows` is the number of rows to read. 1 read for each `URL_BYTES` of titles, at most
+    `MOST_CALLS`.
     """
     for some in _in_calls(titles):
-        ranges = [a1.header_range(title) for title in some]
+        ranges = [a1.first_rows(title, rows) for title in some]
         found = await sheets.read_ranges(spreadsheet, ranges)
         for title, values in zip(some, found, strict=True):
-            yield Listed(title=title, header=_header(values))
+            yield Listed(title=title, header=_header(values), below=values.cells[1:])
 
 
 def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:

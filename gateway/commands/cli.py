@@ -257,17 +257,22 @@ def emulator(
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     _check_server_version()
+    from sheets_emulator.state.seed import SeedError, read_seed
+
+    try:
+        data = None if seed is None else read_seed(seed)
+    except (OSError, SeedError) as error:
+        fail([f"--seed: {error}"], status=1)
     from gateway.server.running import make_server, run
     from gateway.server.sockets import base_url
     from sheets_emulator.app import EmulatorOptions, create_emulator
     from sheets_emulator.http.credentials import PROJECT
     from sheets_emulator.state.disk import DiskError
-    from sheets_emulator.state.seed import SeedError
 
     key_files = [_key_file(text, PROJECT) for text in credentials or ()]
     options = EmulatorOptions(
         projects=tuple(project for project, _ in key_files) or (PROJECT,),
-        seed=seed,
+        seed=data,
         db=db,
         latency_ms=latency_ms,
         latency_jitter_ms=latency_jitter_ms,
@@ -280,8 +285,6 @@ def emulator(
     )
     try:
         running = create_emulator(options)
-    except (OSError, SeedError) as error:
-        fail([f"--seed: {error}"], status=1)
     except DiskError as error:
         fail([f"--db: {error}"])
     listening = _bind(host, port)

@@ -5,7 +5,7 @@ what it lacks.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +57,8 @@ class Emulator:
 
     app: Starlette
     service: Service
+    notes: Sequence[str]
+    """Of its seed."""
 
     def serve_at(self, base_url: str) -> str:
         """Set the emulator's own address, which is its token URI."""
@@ -133,5 +135,5 @@ def _emulator(
         emulator.close()
 
     app = Starlette(routes=[control_routes(service), wire], lifespan=lifespan)
-    emulator = Emulator(app=app, service=service)
+    emulator = Emulator(app=app, service=service, notes=seed.notes)
     return emulator

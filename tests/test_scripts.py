@@ -48,6 +48,28 @@ def test_the_script_chooses_tests(
     assert told[at + 1 :] == rest
 
 
+def test_the_demo_finds_files_of_the_caller(tmp_path: Path) -> None:
+    """A relative path is relative to where the script was called, not to the checkout."""
+    checkout, caller = tmp_path / "checkout", tmp_path / "caller"
+    shutil.copytree(TOP / "scripts", checkout / "scripts")
+    (checkout / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
+    gateway = checkout / ".venv" / "bin" / "sheets-gateway"
+    gateway.parent.mkdir(parents=True)
+    gateway.write_text('#!/bin/sh\necho "$@"\ncat "$2"\n')
+    gateway.chmod(0o755)
+    caller.mkdir()
+    (caller / "my prices.csv").write_text("name\n")
+    done = subprocess.run(
+        ["../checkout/scripts/demo", "my prices.csv"],
+        cwd=caller,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "demo my prices.csv\nname\n"
+
+
 def test_the_site_replaces_only_a_site(tmp_path: Path) -> None:
     """A folder with anything else in it is not removed."""
     shutil.copytree(TOP / "scripts", tmp_path / "scripts")

@@ -111,19 +111,29 @@ def demo(
     Your own is an .xlsx or .csv file, or a folder of .csv files. They stay unchanged.
     """
     _check_server_version()
+    from gateway.commands.demo_lines import SPREADSHEET, NoExample
+    from sheets_emulator.state.seed import SeedError, read_spreadsheet
+
+    seed = None
+    if source is not None:
+        say(f"Reading {source} ...")
+        try:
+            seed = read_spreadsheet(source, SPREADSHEET)
+        except SeedError as error:
+            fail([str(error)], status=1)
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
     from gateway.settings.model import ConfigError
 
     signals = stop_at_signal()
     listening = _bind(host, port)
-    if source is not None:
-        say(f"Reading {source} ...")
     try:
-        with log_in_file() as log, running_demo(listening, os.environ, source) as running:
+        with log_in_file() as log, running_demo(listening, os.environ, seed) as running:
             _greet(running, log)
             signals.get()
     except ConfigError as error:
         fail(error.problems)
+    except NoExample as error:
+        fail([f"{source}: {error}"], status=1)
 
 
 def _greet(running: "Demo", log: Path) -> None:
@@ -138,6 +148,8 @@ def _greet(running: "Demo", log: Path) -> None:
     say(f"Log:            {log}")
     for path, fields in running.fields.items():
         say("", f"{path} has the fields {', '.join(fields)}")
+    if running.warnings:
+        say("", *(f"warning  {each}" for each in running.warnings))
     for title, line in running.curl_lines():
         say("", f"# {title}", line)
     say("", "Paste these commands into another terminal.")
@@ -245,17 +257,22 @@ def emulator(
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     _check_server_version()
+    from sheets_emulator.state.seed import SeedError, read_seed
+
+    try:
+        data = None if seed is None else read_seed(seed)
+    except (OSError, SeedError) as error:
+        fail([f"--seed: {error}"], status=1)
     from gateway.server.running import make_server, run
     from gateway.server.sockets import base_url
     from sheets_emulator.app import EmulatorOptions, create_emulator
     from sheets_emulator.http.credentials import PROJECT
     from sheets_emulator.state.disk import DiskError
-    from sheets_emulator.state.seed import SeedError
 
     key_files = [_key_file(text, PROJECT) for text in credentials or ()]
     options = EmulatorOptions(
         projects=tuple(project for project, _ in key_files) or (PROJECT,),
-        seed=seed,
+        seed=data,
         db=db,
         latency_ms=latency_ms,
         latency_jitter_ms=latency_jitter_ms,
@@ -268,8 +285,6 @@ def emulator(
     )
     try:
         running = create_emulator(options)
-    except (OSError, SeedError) as error:
-        fail([f"--seed: {error}"])
     except DiskError as error:
         fail([f"--db: {error}"])
     listening = _bind(host, port)
@@ -279,6 +294,8 @@ def emulator(
             running.write_credentials(path, base_url(listening), number=number)
         except OSError as error:
             fail([f"--credentials: {path}: {error.strerror}"])
+    for note in running.notes:
+        say(f"warning  {note}", err=True)
     server = make_server(running.app, shutdown_seconds=1)
     run(server, [listening], f"Sheets emulator on {base_url(listening)}")
 

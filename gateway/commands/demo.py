@@ -4,6 +4,7 @@ import asyncio
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,15 +25,16 @@ from gateway.commands.demo_lines import (
     find_example,
     find_fields,
 )
+from gateway.commands.doctor.account import check_accounts
 from gateway.commands.options import say
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
-from gateway.settings.model import ConfigError, Settings, load_settings
+from gateway.settings.model import GoogleSettings, Settings, load_settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
-from sheets_emulator.state.seed import Seed, SeedError, read_spreadsheet
+from sheets_emulator.state.seed import Seed
 
 SAMPLE = Path(__file__).parent / "sample"
 
@@ -59,6 +61,8 @@ class Demo:
     fields: Mapping[str, Sequence[str]]
     """By the path of their worksheet."""
     example: Example
+    warnings: Sequence[str]
+    """What was guessed or dropped of the seed, and what `check` finds."""
 
     def curl_lines(self) -> Iterator[tuple[str, str]]:
         return curl_lines(
@@ -72,17 +76,16 @@ class Demo:
 
 @contextmanager
 def running_demo(
-    listening: socket.socket, environ: Mapping[str, str], source: Path | None = None
+    listening: socket.socket, environ: Mapping[str, str], seed: Seed | None = None
 ) -> Iterator[Demo]:
     """Serve the demo on `listening` during the block, then delete its data.
 
     Settings come from the environment; a `config.toml` in the working directory is ignored. The
-    data are those of `source`, a file or a folder (`read_spreadsheet`), which stays unchanged;
-    by default the sample workbook. Raises ConfigError.
+    data are those of `seed`, by default the sample workbook. Raises ConfigError and NoExample.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheets-gateway-")))
-        emulator = create_emulator(EmulatorOptions(seed=_seed(source)))
+        emulator = create_emulator(EmulatorOptions(seed=seed or SAMPLE))
         emulator_socket = bind("127.0.0.1", 0)
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
@@ -98,7 +101,7 @@ def running_demo(
             },
         )
         host = listening.getsockname()[0]
-        paid, free, read_only = asyncio.run(_create_keys(settings, paid_bytes(host, source)))
+        paid, free, read_only = asyncio.run(_create_keys(settings, paid_bytes(host, seed)))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
         server = make_gateway_server(
@@ -113,13 +116,14 @@ def running_demo(
             free_key=free,
             read_only_key=read_only,
             fields=fields,
-            example=CITIES if source is None else find_example(url, paid, fields, source),
+            example=CITIES if seed is None else find_example(url, paid, fields),
+            warnings=[*emulator.notes, *asyncio.run(_warnings(settings.google))],
         )
 
 
-def paid_bytes(host: str, source: Path | None) -> RandomBytes:
+def paid_bytes(host: str, seed: Seed | None) -> RandomBytes:
     """Bytes of the paid key: known for the sample workbook on loopback, else random."""
-    return _public_digits if source is None and is_loopback(host) else token_bytes
+    return _public_digits if seed is None and is_loopback(host) else token_bytes
 
 
 @contextmanager
@@ -149,13 +153,10 @@ def stop_at_signal() -> SimpleQueue[int]:
     return signals
 
 
-def _seed(source: Path | None) -> Path | Seed:
-    if source is None:
-        return SAMPLE
-    try:
-        return read_spreadsheet(source, SPREADSHEET)
-    except SeedError as error:
-        raise ConfigError([str(error)]) from error
+async def _warnings(settings: GoogleSettings) -> Sequence[str]:
+    """The warnings of `check` about the spreadsheet."""
+    found = check_accounts(settings, SPREADSHEET, time.time)
+    return [each.text async for each in found if each.level != "ok"]
 
 
 async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:

@@ -10,11 +10,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-from gateway.settings.model import ConfigError
 
 SPREADSHEET = "demo"
 PATIENCE_SECONDS = 120.0
@@ -27,6 +24,10 @@ _MOST_FIELDS, _MOST_CHARACTERS = 4, 200
 """Fields in a body, and characters of a value: more make a line that nobody reads."""
 
 Row = Mapping[str, str | int | float]
+
+
+class NoExample(Exception):
+    """The worksheets cannot be served; the text gives the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +64,15 @@ def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
     }
 
 
-def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]], source: Path) -> Example:
-    """An example for the first worksheet. Raises ConfigError, whose problems name the `source`."""
+def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Example:
+    """An example for the first worksheet. Raises NoExample."""
     if not fields:
-        raise ConfigError([f"{source}: no worksheet has field names: write them into row 1"])
+        raise NoExample("no worksheet has field names: write them into row 1.")
     path = next(iter(fields))
     try:
         page = _get(url, key, f"{path}?limit=1&count=true")
     except _Refused as error:
-        raise ConfigError([f"{source}: {error}"]) from error
+        raise NoExample(str(error)) from error
     (first,) = page["results"] or [{}]
     return _example(path, page["total"], fields[path], _filled(fields[path], first))
 

@@ -28,7 +28,7 @@ from gateway.commands.doctor.account import NoClient, check_sign_in, context_of,
 from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.finding import Finding
 from gateway.commands.doctor.refusal import refusal_words
-from gateway.commands.doctor.spreadsheet import check_header, id_words
+from gateway.commands.doctor.spreadsheet import FIRST_ROWS, check_header, id_words
 from gateway.commands.doctor.writing import check_writing
 from gateway.commands.options import fail, run, say, settings_of
 from gateway.errors import (
@@ -225,14 +225,16 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
         context = context_of(account, sheets.tokens)
         try:
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            looked_at = [each async for each in read_headers(sheets, spreadsheet, titles)]
+            looked_at = [
+                each async for each in read_headers(sheets, spreadsheet, titles, rows=FIRST_ROWS)
+            ]
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError([words]) from error
         for each in looked_at:
-            _show(check_header(each.title, each.header))
+            _show(check_header(each.title, each.header, each.below))
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
     served = [each.title for each in looked_at if each.header.columns]
     if not served:

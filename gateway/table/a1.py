@@ -47,7 +47,11 @@ def is_published(given: str) -> bool:
 
 
 def header_range(title: str) -> str:
-    return row_range(title, 1)
+    return first_rows(title, 1)
+
+
+def first_rows(title: str, count: int) -> str:
+    return f"{_quoted(title)}!1:{count}"
 
 
 def row_range(title: str, row: int) -> str:

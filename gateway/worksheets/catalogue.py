@@ -65,10 +65,15 @@ _MOST_SHARES_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet, in tab order; its header may be empty."""
+    """A worksheet of a spreadsheet, in tab order; its header may be empty.
+
+    `below` are displayed rows after row 1.
+    """
 
     title: str
     header: Header
+    below: Sequence[Sequence[object]] = ()
+    """The rows below the header that were read with it."""
     is_only: bool = True
     """True if no other title of the spreadsheet is the same in NFC."""
 
@@ -176,19 +181,24 @@ class Catalogue:
 
 
 async def read_headers(
-    sheets: Sheets, spreadsheet: str, titles: Sequence[str]
+    sheets: Sheets, spreadsheet: str, titles: Sequence[str], *, rows: int = 1
 ) -> AsyncIterator[Listed]:
     """The headers of all worksheets of a spreadsheet, of the first ones if there are too many.
 
-    1 read for each `URL_BYTES` of titles, at most `MOST_CALLS`.
+    `rows` is the number of rows to read. 1 read for each `URL_BYTES` of titles, at most
+    `MOST_CALLS`.
     """
     forms = Counter(map(composed, titles))
     for some in _in_calls(titles):
-        ranges = [a1.header_range(title) for title in some]
+        ranges = [a1.first_rows(title, rows) for title in some]
         found = await sheets.read_ranges(spreadsheet, ranges)
         for title, values in zip(some, found, strict=True):
-            is_only = forms[composed(title)] == 1
-            yield Listed(title=title, header=_header(values), is_only=is_only)
+            yield Listed(
+                title=title,
+                header=_header(values),
+                below=values.cells[1:],
+                is_only=forms[composed(title)] == 1,
+            )
 
 
 def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -24,7 +24,8 @@ from sheets_emulator.protocol.rendering import Rendering
 
 LARGEST_EXACT = 2**53
 LARGEST_SHORT = 10**9
-BLOCK_ROWS = 1000
+BLOCK_ROWS, BLOCK_CELLS = 1000, 1_000_000
+"""Rendered at once; a wide worksheet has fewer rows in a block."""
 AS_THEY_ARE = frozenset([str, NoneType])
 NUMBERS = frozenset([float])
 
@@ -44,8 +45,9 @@ def rendered_blocks(
 ) -> Iterator[Block]:
     """The JSON values of a box; trailing blank cells may be missing."""
     rows = sheet.read(box)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        block = rows[start : start + BLOCK_ROWS]
+    height = min(BLOCK_ROWS, BLOCK_CELLS // max(box.width, 1) + 1)
+    for start in range(0, len(rows), height):
+        block = rows[start : start + height]
         top = box.top + start
         columns = [
             _rendered_column(sheet, top, column, contents, rendering, results)

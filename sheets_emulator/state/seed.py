@@ -10,42 +10,36 @@ Rules:
 - Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
   error.
 - A spreadsheet has one entry in `DIR`. Titles of worksheets must satisfy the rules of `addSheet`.
-- CSV cells are parsed as if typed by a person; but texts that start with `+` and are not a
-  supported formula stay texts: phone numbers, for example. The grid is exactly as large as the
-  data.
+- Contents of `.csv` files: see `seed_csv`. The grid is exactly as large as the data.
+- The bytes of a file show its kind: a name may mislead.
 - Nothing is written.
 """
 
-import csv
-import io
 import os
-import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
-from sheets_emulator.formulas.formula import parse
-from sheets_emulator.formulas.result import CellError
-from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, bare
-from sheets_emulator.grid.entered import stored, typed
-from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.cell import Cell
+from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
 from sheets_emulator.refusal import Refusal
-from sheets_emulator.state.seed_xlsx import XlsxError, read_xlsx
+from sheets_emulator.state import file_kind
+from sheets_emulator.state.file_kind import kind_of_file
+from sheets_emulator.state.seed_csv import CsvError, read_csv
+from sheets_emulator.state.seed_xlsx import read_xlsx
+from sheets_emulator.state.xlsx_package import XlsxError
 
 UNSHARED = ".unshared"
 XLSX = ".xlsx"
 CSV = ".csv"
-TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
 MAX_FILE_BYTES = 100 * 2**20
 TOO_LARGE = f"the files of a spreadsheet hold {MAX_FILE_BYTES} bytes at most."
 TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most."
-LOOKED_AT = 10
-"""Lines that show how a file separates cells."""
-PAST_READER = "field larger than field limit"  # csv's error for an even longer text
+NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
+"""Of the kinds that are read."""
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
     XLSX: "a spreadsheet in this format is a file.",
@@ -62,6 +56,8 @@ class Seed:
 
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
+    notes: Sequence[str] = ()
+    """What was guessed, and what differs from the files."""
 
 
 def read_seed(directory: Path) -> Seed:
@@ -70,6 +66,7 @@ def read_seed(directory: Path) -> Seed:
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
+    notes: list[str] = []
     for path in _entries(directory, directory):
         spreadsheet_id = _spreadsheet_id(path)
         if spreadsheet_id in workbooks or spreadsheet_id in unshared:
@@ -77,32 +74,41 @@ def read_seed(directory: Path) -> Seed:
         if path.suffix == UNSHARED:
             unshared.add(spreadsheet_id)
         else:
-            sheets = _from_xlsx(path) if path.suffix == XLSX else _from_directory(path, directory)
+            is_file = path.suffix == XLSX
+            sheets = _from_xlsx(path, notes) if is_file else _from_folder(path, directory, notes)
             workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
-    return Seed(workbooks=workbooks, unshared=frozenset(unshared))
+    return Seed(workbooks=workbooks, unshared=frozenset(unshared), notes=notes)
 
 
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     """A seed of one spreadsheet: an .xlsx file, a .csv file, or the .csv files in a folder.
 
-    Other files in the folder are ignored. Cells may be separated by semicolons or tabs, if each of
-    the first lines has some and the header has no comma. Raises SeedError.
+    Other files in the folder are ignored. Raises SeedError.
     """
+    try:
+        return _read_spreadsheet(path, spreadsheet_id)
+    except OSError as error:
+        raise SeedError(f"{path}: {error.strerror}.") from error
+
+
+def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     kind = path.suffix.lower()
+    notes: list[str] = []
     if path.is_dir():
         files = _entries(path, path, only_csv=True)
         if not files:
             raise SeedError(f"{path}: there is no {CSV} file in this folder.")
-        sheets = _sheets(files, finds_separator=True)
+        sheets = _sheets(files, notes)
     elif not path.exists():
         raise SeedError(f"{path}: no such file or folder.")
     elif kind == XLSX:
-        sheets = _from_xlsx(path)
+        sheets = _from_xlsx(path, notes)
     elif kind == CSV:
-        sheets = _sheets([path], finds_separator=True)
+        sheets = _sheets([path], notes)
     else:
         raise SeedError(f"{path}: a spreadsheet is a {XLSX} or {CSV} file: save it as one.")
-    return Seed(workbooks={spreadsheet_id: _workbook(path, spreadsheet_id, sheets)})
+    workbook = _workbook(path, spreadsheet_id, sheets)
+    return Seed(workbooks={spreadsheet_id: workbook}, notes=notes)
 
 
 def _spreadsheet_id(path: Path) -> str:
@@ -155,33 +161,55 @@ def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
     return workbook
 
 
-def _from_xlsx(path: Path) -> list[Sheet]:
+def _from_xlsx(path: Path, notes: list[str]) -> list[Sheet]:
+    content = _content(path)
+    kind = kind_of_file(content)
+    if kind != file_kind.XLSX:
+        raise SeedError(f"{path}: {_mistaken(kind, XLSX)}")
     try:
-        sheets = read_xlsx(path, _content(path))
-    except (OSError, XlsxError) as error:
+        found = read_xlsx(content)
+    except XlsxError as error:
         raise SeedError(f"{path}: {error}") from error
-    if not sheets:
+    if not found.sheets:
         raise SeedError(f"{path}: a spreadsheet needs at least one worksheet.")
-    return sheets
+    notes.extend(f"{path}: {note}" for note in found.notes)
+    return found.sheets
 
 
-def _from_directory(directory: Path, folder: Path) -> list[Sheet]:
+def _mistaken(kind: str, suffix: str) -> str:
+    """The error of a file of this kind under a name with this suffix."""
+    if kind == file_kind.LOCKED:
+        return "it is protected with a password: save it without one."
+    article = "an" if suffix == XLSX else "a"
+    name = NAMES.get(kind)
+    mend = f"rename it to {name}" if name else f"save the spreadsheet as {suffix}"
+    return f"this is {kind}, not {article} {suffix} file: {mend}."
+
+
+def _from_folder(directory: Path, folder: Path, notes: list[str]) -> list[Sheet]:
     files = _entries(directory, folder)
     if not files:
         raise SeedError(f"{directory}: a spreadsheet needs at least one .csv file.")
     for path in files:
         if path.suffix != ".csv" or not path.is_file():
             raise SeedError(f"{path}: a worksheet is a .csv file.")
-    return _sheets(files)
+    return _sheets(files, notes)
 
 
-def _sheets(files: Sequence[Path], *, finds_separator: bool = False) -> list[Sheet]:
+def _sheets(files: Sequence[Path], notes: list[str]) -> list[Sheet]:
     left, sheets = MAX_FILE_BYTES, []
     for sheet_id, path in enumerate(files):
         content = _content(path, left)
         left -= len(content)
-        separator = _separator(content) if finds_separator else ","
-        sheets.append(_sheet(path, sheet_id, _lines(path, content, separator)))
+        kind = kind_of_file(content)
+        if kind not in (file_kind.TEXT, file_kind.EMPTY, file_kind.UNKNOWN):
+            raise SeedError(f"{path}: {_mistaken(kind, CSV)}")
+        try:
+            found = read_csv(content)
+        except CsvError as error:
+            raise SeedError(f"{path}: {error}") from error
+        notes.extend(f"{path}: {note}" for note in found.notes)
+        sheets.append(_sheet(path, sheet_id, found.rows))
     return sheets
 
 
@@ -201,13 +229,12 @@ def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     return content
 
 
-def _sheet(path: Path, sheet_id: int, lines: list[list[str]]) -> Sheet:
-    rows = [tuple(map(bare, _cells(path, line))) for line in lines]
+def _sheet(path: Path, sheet_id: int, rows: list[Row]) -> Sheet:
     return Sheet(
         sheet_id=sheet_id,
         title=_title(path),
         row_count=max(len(rows), 1),
-        column_count=max((len(row) for row in rows), default=1) or 1,
+        column_count=max(map(len, rows), default=1) or 1,
         rows=rows,
         has_formulas=any(isinstance(each, Cell) and each.formula for row in rows for each in row),
     )
@@ -218,43 +245,3 @@ def _title(path: Path) -> str:
         return unquote(_utf8(path, path.stem), errors="strict")
     except UnicodeDecodeError as error:
         raise SeedError(f"{path}: the file name is not percent-encoded UTF-8.") from error
-
-
-def _lines(path: Path, content: bytes, separator: str) -> list[list[str]]:
-    lines: list[list[str]] = []
-    cell_count = 0
-    try:
-        file = io.StringIO(content.decode("utf-8-sig"), newline="")
-        for line in csv.reader(file, delimiter=separator, strict=True):
-            lines.append(line)
-            cell_count += max(len(line), 1)
-            if cell_count > MAX_CELLS:
-                raise SeedError(f"{path}: {TOO_MANY_CELLS}")
-        return lines
-    except UnicodeDecodeError as error:
-        raise SeedError(f"{path}: the text is not UTF-8: save it as CSV UTF-8.") from error
-    except csv.Error as error:
-        reason = TOO_LONG if str(error).startswith(PAST_READER) else error
-        raise SeedError(f"{path}: {reason}") from error
-
-
-def _separator(content: bytes) -> str:
-    """The separator of the first lines; the comma if they are not clear."""
-    first = [re.sub(rb'"[^"]*"', b"", line) for line in islice(io.BytesIO(content), LOOKED_AT)]
-    lines = [line for line in first if line.strip()]
-    if not lines or b"," in lines[0]:
-        return ","
-    return next((each for each in ";\t" if all(each.encode() in line for line in lines)), ",")
-
-
-def _cells(path: Path, line: list[str]) -> Iterator[Cell]:
-    for text in line:
-        if len(text) > MAX_TEXT_LENGTH:
-            raise SeedError(f"{path}: {TOO_LONG}")
-        yield _read(text)
-
-
-def _read(text: str) -> Cell:
-    cell = typed(text)
-    is_failed = cell.formula is not None and isinstance(parse(cell.formula), CellError)
-    return stored(text) if is_failed and text.startswith("+") else cell

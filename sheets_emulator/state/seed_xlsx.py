@@ -1,187 +1,505 @@
 """Spreadsheets from .xlsx files, converted like Google's import.
 
 Rules:
-- Texts stay texts. A formula becomes its last result, because the file reader returns no formulas;
-  for the same reason an error cell (`#N/A`) becomes blank.
-- Dates and times get the formats below; other formats are dropped.
-- The file reader makes all cells from A1 to the last one, and a single stray cell makes billions.
-  So the places of cells are counted in the file before. It may skip damage, so a damaged file is
-  refused before.
-- The grid is exactly as large as the data, starting at A1. Hidden worksheets stay hidden; charts
-  are left out.
+- Texts stay texts. A formula becomes its last result, and an error cell the text of its error
+  (`#N/A`). A formula without a result, as libraries write it, is blank; a note counts them.
+- Number formats stay. The grid shows those that it does not know as plain numbers; a note names
+  them.
+- Only cells with a value or a formula count: neither `<dimension>` nor formats make a grid larger.
+  It is exactly as large as the data, starting at A1.
+- Hidden worksheets stay hidden; charts are left out.
+- One stray cell makes billions of blank ones, so these are counted before they are made. Equal
+  contents are one object: small files hold many of them.
+- calamine and other readers make all cells up to the last one, and drop errors, formats, and
+  whether a formula has a result. So the XML is read here.
 """
 
-import io
 import math
 import re
-import zipfile
-import zlib
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta
-from functools import reduce
-from pathlib import Path
-from typing import IO, Any
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from itertools import repeat
 
-from python_calamine import (
-    CalamineError,
-    CalamineSheet,
-    CalamineWorkbook,
-    PasswordError,
-    SheetMetadata,
-    SheetTypeEnum,
-    SheetVisibleEnum,
-)
-
+from sheets_emulator.formats.number_kind import kind_of
+from sheets_emulator.formats.pattern import written
 from sheets_emulator.formats.serial import EPOCH, from_moment
-from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, Content, number_format
-from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.a1 import print_title
+from sheets_emulator.grid.box import column_index, column_name
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, CellValue, Content, bare, number_format
+from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import MAX_CELLS
+from sheets_emulator.reply import Json
+from sheets_emulator.state.xlsx_package import Attributes, Package, XlsxError, open_package
 
-DAY = timedelta(days=1)
-MIDNIGHT = datetime.min.time()
-DATE = number_format("DATE", "yyyy-mm-dd")
-DATE_TIME = number_format("DATE_TIME", "yyyy-mm-dd h:mm:ss")
-TIME = number_format("TIME", "h:mm:ss")
-DURATION = number_format("TIME", "[h]:mm:ss")
+TEXT_BYTES, TEXT_RATIO = 2**26, 20
+"""Maximum memory for texts: so much, and so much for each byte of the file."""
+MAX_SHEETS = 1000
+MAX_STYLES = 65_536
+MAX_REMEMBERED = 65_536
+NAMED_FORMATS = 3
+DAYS_1904 = 1462
+"""From Excel's first day to that of old Macintoshes."""
+LEAP_DAY_1900 = 60
+"""Excel's 29 February 1900; serials before it are one day off."""
+DATES = ("DATE", "DATE_TIME")
+TIMES = (*DATES, "TIME")
+REFERENCE_BYTES = 8
 
-Read = str | bool | int | float | date | datetime | time | timedelta
+BUILT_IN: Mapping[int, str] = {
+    1: "0",
+    2: "0.00",
+    3: "#,##0",
+    4: "#,##0.00",
+    9: "0%",
+    10: "0.00%",
+    11: "0.00E+00",
+    12: "# ?/?",
+    13: "# ??/??",
+    14: "m/d/yyyy",
+    15: "d-mmm-yy",
+    16: "d-mmm",
+    17: "mmm-yy",
+    18: "h:mm am/pm",
+    19: "h:mm:ss am/pm",
+    20: "h:mm",
+    21: "h:mm:ss",
+    22: "m/d/yyyy h:mm",
+    37: "#,##0;(#,##0)",
+    38: "#,##0;(#,##0)",
+    39: "#,##0.00;(#,##0.00)",
+    40: "#,##0.00;(#,##0.00)",
+    41: "#,##0",
+    42: "#,##0",
+    43: "#,##0.00",
+    44: "#,##0.00",
+    45: "mm:ss",
+    46: "[h]:mm:ss",
+    47: "mm:ss.0",
+    48: "##0.0E+0",
+    49: "@",
+    **dict.fromkeys((*range(27, 37), *range(50, 59)), "yyyy-mm-dd"),  # dates in East Asia
+}
+"""Formats that files name by their number only (ECMA-376, part 1, 18.8.30)."""
+
+BLANKS = " \t\r\n"
+PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})", re.ASCII)
+TIME_ONLY = re.compile(r"T?\d\d:", re.ASCII)
+ESCAPED = re.compile(r"_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
+"""A character that XML cannot hold; not half of a surrogate pair."""
 
 
-OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""The start of a file with a password, which is no ZIP archive."""
-BLOCK_BYTES = 2**20
-MAX_UNPACKED_BYTES = 2**30
-PLACE = re.compile(
-    rb"""<(?:[\w.-]+:)?(?:(row)|c)(?=[\s/>])(?:[^<>]*?\sr\s*=\s*["'](?:([A-Za-z]{1,7})?([0-9]{1,10}))["'])?"""
-)
-"""The start of a row or of a cell, with its place if it has one."""
+@dataclass(frozen=True, kw_only=True)
+class Xlsx:
+    """The worksheets of a file; `notes` say what differs from it."""
+
+    sheets: list[Sheet]
+    notes: Sequence[str]
 
 
-class XlsxError(Exception):
-    """The file cannot be read; the message gives the reason without the file name."""
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A sheet in the workbook's list."""
+
+    title: str
+    relation: str
+    is_hidden: bool
 
 
-def read_xlsx(path: Path, content: bytes) -> list[Sheet]:
-    """The worksheets of a file with this content, in order. Raises XlsxError and OSError."""
-    _check_size(content)
-    try:
-        with CalamineWorkbook.from_path(path) as book:
-            return [
-                _sheet(sheet_id, metadata, book.get_sheet_by_name(metadata.name))
-                for sheet_id, metadata in enumerate(_worksheets(book))
-            ]
-    except PasswordError as error:
-        raise XlsxError("it is protected with a password.") from error
-    except CalamineError as error:
-        raise XlsxError(f"it cannot be read as .xlsx: {error}.") from error
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """The number format of cells; None: the automatic one. `unknown` is one that is not shown."""
+
+    format: Json | None = None
+    kind: str = ""
+    unknown: str | None = None
 
 
-def _check_size(content: bytes) -> None:
-    """Raise if the file is unpacked too large, or has a cell that is too far from A1."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            left = MAX_UNPACKED_BYTES
-            for info in archive.infolist():
-                with archive.open(info) as part:
-                    left = _check_part(part, left)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        if not content.startswith(OLE):  # with a password; the file reader says so
-            raise XlsxError(f"it cannot be read as .xlsx: {error}.") from error
+AUTOMATIC = Style()
 
 
-def _check_part(part: IO[bytes], left: int) -> int:
-    """How many unpacked bytes are left after this part. Raises XlsxError."""
-    row = column = rows = columns = 0
-    block, is_last = b"", False
-    while not is_last:
-        more = part.read(BLOCK_BYTES)
-        is_last, left = not more, left - len(more)
-        if left < 0:
-            raise XlsxError(f"it is unpacked larger than {MAX_UNPACKED_BYTES} bytes.")
-        block += more
-        end = len(block) if is_last else block.rfind(b"<")  # its tag may go on
-        for is_row, letters, digits in PLACE.findall(block[: max(end, 0)]):
-            if is_row:
-                row, column = int(digits or row + 1), 0
+def read_xlsx(content: bytes) -> Xlsx:
+    """The worksheets of a file with this content, in order. Raises XlsxError."""
+    with open_package(content) as package:
+        book = package.related("", "officeDocument") or "/xl/workbook.xml"
+        tabs, is_1904 = _tabs(package, book)
+        contents = Contents(
+            styles=_styles(package, package.related(book, "styles")),
+            is_1904=is_1904,
+            text_bytes=TEXT_BYTES + TEXT_RATIO * len(content),
+        )
+        _read_shared(package, package.related(book, "sharedStrings"), contents)
+        relations = package.relations(book)
+        sheets: list[Sheet] = []
+        left = MAX_CELLS
+        for tab in tabs:
+            kind, part = relations.get(tab.relation, ("", ""))
+            if kind == "worksheet":
+                reader = SheetReader(tab.title, contents, left)
+                package.parse(part, reader.start, reader.end, reader.text)
+                sheets.append(reader.sheet(len(sheets), is_hidden=tab.is_hidden))
+                left -= sheets[-1].cell_count
+        return Xlsx(sheets=sheets, notes=list(contents.notes()))
+
+
+def _tabs(package: Package, book: str) -> tuple[list[Tab], bool]:
+    """The sheets of a workbook, and whether its dates count from 1904."""
+    tabs: list[Tab] = []
+    is_1904 = False
+
+    def start(name: str, attributes: Attributes) -> None:
+        nonlocal is_1904
+        if name == "workbookPr":
+            is_1904 = attributes.get("date1904") in ("1", "true")
+        elif name == "sheet":
+            ids = (value for key, value in attributes.items() if key.endswith(":id"))
+            tab = Tab(
+                title=attributes.get("name", ""),
+                relation=next(ids, ""),
+                is_hidden=attributes.get("state", "visible") != "visible",
+            )
+            tabs.append(tab)
+            if len(tabs) > MAX_SHEETS:
+                raise XlsxError(f"it has more than {MAX_SHEETS} worksheets.")
+
+    package.parse(book, start)
+    return tabs, is_1904
+
+
+def _styles(package: Package, part: str | None) -> list[Style]:
+    """The number formats that cells refer to by their place in the list."""
+    codes: dict[str, str] = {str(number): code for number, code in BUILT_IN.items()}
+    numbers: list[str] = []
+    is_inside = False
+
+    def start(name: str, attributes: Attributes) -> None:
+        nonlocal is_inside
+        if name == "numFmt" and not numbers and len(codes) < MAX_STYLES:
+            codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+        elif name == "cellXfs":
+            is_inside = True
+        elif name == "xf" and is_inside and len(numbers) < MAX_STYLES:
+            numbers.append(attributes.get("numFmtId", ""))
+
+    def end(name: str) -> None:
+        nonlocal is_inside
+        is_inside = is_inside and name != "cellXfs"
+
+    if part is not None:
+        package.parse(part, start, end)
+    made = {number: _style(codes.get(number, "")) for number in set(numbers)}
+    return [made[number] for number in numbers]
+
+
+def _style(code: str) -> Style:
+    if code.casefold() in ("", "general"):
+        return AUTOMATIC
+    if code == "@":
+        return Style(format=number_format("TEXT", code))
+    is_known = any(written(number, code) is not None for number in (1.0, 0.0, -1.0))
+    kind = kind_of(code)
+    return Style(format=number_format(kind, code), kind=kind, unknown=None if is_known else code)
+
+
+def _read_shared(package: Package, part: str | None, contents: "Contents") -> None:
+    """Read the texts that cells refer to by their place in the list."""
+    text = TextReader()
+
+    def end(name: str) -> None:
+        text.end(name)
+        if name == "si":
+            contents.shared.append(contents.text(text.take()))
+
+    if part is not None:
+        package.parse(part, text.start, end, text.text)
+
+
+class TextReader:
+    """The text of a cell: that of all `<t>` but its pronunciation, else that of `<v>`.
+
+    Blanks around the text of a `<t>` count only with `xml:space="preserve"`, as in Excel.
+    """
+
+    def __init__(self) -> None:
+        self._value = ""
+        self._texts: list[str] = []
+        self._pieces: list[str] = []
+        self._length = 0
+        self._is_open = self._is_pronunciation = self._is_trimmed = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name in ("v", "t"):
+            self._is_open = not self._is_pronunciation
+            self._is_trimmed = name == "t" and attributes.get("xml:space") != "preserve"
+        elif name == "rPh":
+            self._is_pronunciation = True
+
+    def end(self, name: str) -> None:
+        if name in ("v", "t"):
+            text = "".join(self._pieces)
+            self._pieces.clear()
+            if name == "v":
+                self._value = text
             else:
-                row, column = int(digits or row), column_number(letters) if letters else column + 1
-            rows, columns = max(rows, row), max(columns, column)
-        if rows * columns > MAX_CELLS:
+                self._texts.append(text.strip(BLANKS) if self._is_trimmed else text)
+            self._is_open = False
+        elif name == "rPh":
+            self._is_pronunciation = False
+
+    def text(self, text: str) -> None:
+        if self._is_open:
+            self._pieces.append(text)
+            self._length += len(text)
+            if self._length > MAX_TEXT_LENGTH:
+                raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters.")
+
+    def take(self) -> str:
+        """The text since the last call."""
+        text = "".join(self._texts) or self._value
+        self._value, self._length = "", 0
+        self._texts.clear()
+        return text
+
+
+class Contents:
+    """Contents of cells, of which equal ones are one object."""
+
+    def __init__(self, *, styles: Sequence[Style], is_1904: bool, text_bytes: int) -> None:
+        self.shared: list[str] = []
+        self._styles = styles
+        self._first_day = DAYS_1904 if is_1904 else 0
+        self._text_bytes = text_bytes
+        self._texts: dict[str, str] = {}
+        self._remembered: dict[tuple[str, str, str], Content] = {}
+        self._unknown: dict[str, None] = {}
+        self._blank_formulas = 0
+        self._first_blank_formula = ""
+
+    def text(self, text: str) -> str:
+        """The text, as the same object for each equal one."""
+        if text not in self._texts:
+            self._texts[text] = ESCAPED.sub(_unescaped, text) if "_x" in text else text
+            self._text_bytes -= sys.getsizeof(text)
+        self._text_bytes -= REFERENCE_BYTES
+        if self._text_bytes < 0:
+            raise XlsxError("it unpacks to too many texts: save it in several files.")
+        return self._texts[text]
+
+    def of(self, kind: str, style: str, text: str) -> Content:
+        """The content of a cell with this type, number of a style, and text."""
+        key = kind, style, text
+        if key not in self._remembered:
+            if len(self._remembered) == MAX_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[key] = self._new(kind, style, text)
+        return self._remembered[key]
+
+    def note_blank_formula(self, place: str) -> None:
+        self._blank_formulas += 1
+        self._first_blank_formula = self._first_blank_formula or place
+
+    def notes(self) -> Iterator[str]:
+        """What differs from the file."""
+        if self._blank_formulas:
+            is_one = self._blank_formulas == 1
+            yield (
+                f"{self._blank_formulas} formula{'' if is_one else 's'} without a stored result "
+                f"{'is' if is_one else 'are'} blank, the first in {self._first_blank_formula}. "
+                "Open the file in a spreadsheet program and save it, so that it has the results"
+            )
+        if self._unknown:
+            some = ", ".join(list(self._unknown)[:NAMED_FORMATS])
+            more = len(self._unknown) - NAMED_FORMATS
+            yield (
+                f"numbers with the format {some}{f' and {more} more' if more > 0 else ''} are "
+                "shown without it"
+            )
+
+    def _new(self, kind: str, style_number: str, text: str) -> Content:
+        number = int(style_number)
+        style = self._styles[number] if 0 <= number < len(self._styles) else AUTOMATIC
+        value = VALUES[kind](text) if text else None
+        if isinstance(value, int) and kind == "s":
+            value = self.shared[value]
+        elif isinstance(value, datetime):
+            value = from_moment(value)
+            style = style if style.kind in TIMES else _iso_style(text)
+        elif isinstance(value, float):
+            value = self._serial(value) if style.kind in DATES else value
+            if style.unknown is not None:
+                self._unknown[style.unknown] = None
+        elif isinstance(value, str):
+            value = self.text(value)
+        return None if value in (None, "") else bare(Cell(value=value, format=style.format))
+
+    def _serial(self, number: float) -> float:
+        """A day of the file, counted as Google does."""
+        if self._first_day:
+            return number + self._first_day
+        return number + 1 if 0 <= number < LEAP_DAY_1900 else number
+
+
+class SheetReader:
+    """Reads the cells of a worksheet, which may have `max_cells`."""
+
+    def __init__(self, title: str, contents: Contents, max_cells: int) -> None:
+        self._title = title
+        self._contents = contents
+        self._max_cells = max_cells
+        self._rows: list[Row] = []
+        self._open_row: list[Content] = []
+        """The cells of the row that is read; they are in `_rows` later."""
+        self._open_at = 0
+        self._height = self._width = 0
+        self._lowest = self._rightmost = ""
+        self._row = self._column = -1
+        self._reference: str | None = None
+        """The place of the last cell, if it was given and not needed yet."""
+        self._cell: Attributes | None = None
+        self._text = TextReader()
+        self._has_formula = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if self._cell is not None:
+            self._has_formula = self._has_formula or name == "f"
+            self._text.start(name, attributes)
+        elif name == "c":
+            self._cell = attributes
+            reference = attributes.get("r")
+            if reference is None:
+                self._locate()
+                self._column += 1
+            else:
+                self._reference = reference
+        elif name == "row":
+            given = attributes.get("r")
+            self._row = self._row + 1 if given is None else int(given) - 1
+            self._column, self._reference = -1, None
+
+    def end(self, name: str) -> None:
+        if self._cell is None:
+            return
+        if name != "c":
+            self._text.end(name)
+            return
+        kind = self._cell.get("t", "n")
+        text = self._text.take()
+        if text or self._has_formula:
+            self._locate()
+            if not text and kind != "str":
+                self._contents.note_blank_formula(self._print_place())
+            content = self._contents.of(kind, self._cell.get("s") or "0", text)
+            if content is not None or self._has_formula:
+                self._put(content)
+        self._cell, self._has_formula = None, False
+
+    def text(self, text: str) -> None:
+        self._text.text(text)
+
+    def sheet(self, sheet_id: int, *, is_hidden: bool) -> Sheet:
+        """The worksheet, after its last cell."""
+        self._close_row()
+        return Sheet(
+            sheet_id=sheet_id,
+            title=self._title,
+            row_count=max(self._height, 1),
+            column_count=max(self._width, 1),
+            hidden=is_hidden,
+            rows=self._rows,
+        )
+
+    def _locate(self) -> None:
+        """Set the row and column of the last cell."""
+        if self._reference is not None:
+            match = PLACE.fullmatch(self._reference)
+            if match is None:
+                raise XlsxError("it cannot be read as .xlsx: a cell has no valid place.")
+            self._row, self._column = int(match[2]) - 1, column_index(match[1])
+            self._reference = None
+
+    def _put(self, content: Content) -> None:
+        self._make_room()
+        if self._row != self._open_at:
+            self._close_row()
+            self._open_at = self._row
+            self._open_row = list(self._rows[self._row]) if self._row < len(self._rows) else []
+        missing = self._column - len(self._open_row)
+        if missing >= 0:
+            self._open_row.extend(repeat(None, missing))
+            self._open_row.append(content)
+        else:
+            self._open_row[self._column] = content
+
+    def _make_room(self) -> None:
+        """Make the grid as large as the place of a cell needs. Raises XlsxError."""
+        if self._row < self._height and self._column < self._width:
+            return
+        place = f"{column_name(self._column)}{self._row + 1}"
+        if self._row >= self._height:
+            self._height, self._lowest = self._row + 1, place
+        if self._column >= self._width:
+            self._width, self._rightmost = self._column + 1, place
+        if self._height * self._width > self._max_cells:
+            places = " and ".join(dict.fromkeys((self._rightmost, self._lowest)))
             raise XlsxError(
-                f"a worksheet reaches to row {rows} and column {columns}, and a spreadsheet holds "
+                f"the worksheet {print_title(self._title)} has a cell at {places}, so that it "
+                f"reaches to row {self._height} and column {self._width}, and a spreadsheet holds "
                 f"{MAX_CELLS} cells at most: delete the cells far from the others."
             )
-        block = block[end:] if end >= 0 else b""
-        if len(block) > BLOCK_BYTES:
-            if PLACE.match(block):
-                raise XlsxError(f"it has a tag of more than {BLOCK_BYTES} bytes.")
-            block = b""
-    return left
+
+    def _close_row(self) -> None:
+        if self._open_row:
+            self._rows.extend(repeat((), self._open_at + 1 - len(self._rows)))
+            self._rows[self._open_at] = tuple(self._open_row)
+            self._open_row = []
+
+    def _print_place(self) -> str:
+        return f"{print_title(self._title)}!{column_name(self._column)}{self._row + 1}"
 
 
-def column_number(letters: bytes) -> int:
-    return reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
 
 
-def _worksheets(book: CalamineWorkbook) -> list[SheetMetadata]:
-    return [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise XlsxError(f"a cell holds the number {number}.")
+    return number
 
 
-def _sheet(sheet_id: int, metadata: SheetMetadata, read: CalamineSheet) -> Sheet:
-    rows = [tuple(map(_content, row)) for row in read.to_python(skip_empty_area=False)]
-    return Sheet(
-        sheet_id=sheet_id,
-        title=metadata.name,
-        row_count=max(len(rows), 1),
-        column_count=max(map(len, rows), default=1),
-        hidden=metadata.visible != SheetVisibleEnum.Visible,
-        rows=rows,
-    )
+def _moment(text: str) -> datetime | str:
+    """A date or time in ISO 8601; other texts stay."""
+    try:
+        if TIME_ONLY.match(text):
+            return datetime.combine(EPOCH, time.fromisoformat(text)).replace(tzinfo=None)
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        return text
 
 
-def _content(read: Read) -> Content:
-    return CONTENTS[type(read)](read)
+def _iso_style(text: str) -> Style:
+    """The format of a date or time in ISO 8601 without a format of its own."""
+    if TIME_ONLY.match(text):
+        return _style("h:mm:ss")
+    return _style("yyyy-mm-dd h:mm:ss" if "T" in text else "yyyy-mm-dd")
 
 
-def _text(read: str) -> Content:
-    if len(read) > MAX_TEXT_LENGTH:
-        raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters.")
-    return read or None
+def _place_in_list(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise LookupError(number)
+    return number
 
 
-def _truth(read: bool) -> Content:
-    return read
-
-
-def _number(read: float) -> Content:
-    if not math.isfinite(read):
-        raise XlsxError(f"a cell holds the number {read}.")
-    return float(read)
-
-
-def _date(read: date) -> Content:
-    return Cell(value=from_moment(datetime.combine(read, MIDNIGHT)), format=DATE)
-
-
-def _date_time(read: datetime) -> Content:
-    return Cell(value=from_moment(read), format=DATE_TIME)
-
-
-def _time(read: time) -> Content:
-    return Cell(value=from_moment(datetime.combine(EPOCH, read)), format=TIME)
-
-
-def _duration(read: timedelta) -> Content:
-    return Cell(value=read / DAY, format=DURATION)
-
-
-CONTENTS: Mapping[type, Callable[[Any], Content]] = {
-    str: _text,
-    bool: _truth,
-    int: _number,
-    float: _number,
-    date: _date,
-    datetime: _date_time,
-    time: _time,
-    timedelta: _duration,
+VALUES: Mapping[str, Callable[[str], CellValue | datetime]] = {
+    "n": _number,
+    "s": _place_in_list,
+    "str": str,
+    "inlineStr": str,
+    "b": lambda text: text.strip() in ("1", "true"),
+    "e": str,
+    "d": _moment,
 }
+"""Readers of a cell's text, by the cell's type; "s" gives the place of a shared text."""

@@ -1,6 +1,7 @@
 """The demo as a process: what it prints, and where its log goes."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -14,9 +15,10 @@ import pytest
 
 from gateway.access.keys import mint_key
 from gateway.commands.demo import paid_bytes
-from tests.journeys.process import run, running
+from sheets_emulator.state.seed import Seed
+from tests.journeys.process import COMMAND, run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
-from tests.sheets_emulator.xlsx import Tab, number, text, xlsx
+from tests.sheets_emulator.xlsx import Tab, formula, number, text, xlsx
 
 PUBLIC_KEY = "sgw_PublicKeyOfTheDemoOnLoopback000AfF0j"
 
@@ -118,13 +120,13 @@ def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
 def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
     """The documentation shows it: it opens no own data, and nothing from another machine."""
     keys = [
-        mint_key(paid_bytes(host, source))
-        for host, source in (
+        mint_key(paid_bytes(host, seed))
+        for host, seed in (
             ("127.0.0.1", None),
             ("::1", None),
             ("0.0.0.0", None),  # noqa: S104 - not bound
             ("192.0.2.1", None),
-            ("127.0.0.1", Path("prices.xlsx")),
+            ("127.0.0.1", Seed()),
         )
     ]
 
@@ -146,7 +148,8 @@ def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
     ("name", "content", "words"),
     [
         ("none.xlsx", None, "no such file or folder."),
-        ("junk.xlsx", "junk", "it cannot be read as .xlsx:"),
+        ("junk.xlsx", "junk", "this is a text file, perhaps CSV, not an .xlsx file: rename it"),
+        ("open.csv", 'a,b\n1,"x\n', "line 2: a quote opens a cell"),
         ("old.xls", "junk", "a spreadsheet is a .xlsx or .csv file: save it as one."),
         ("blank.csv", "\n1\n", "no worksheet has field names: write them into row 1"),
     ],
@@ -159,9 +162,67 @@ def test_a_file_that_cannot_be_served_is_named(
         (tmp_path / name).write_text(content)
     done = run("demo", str(tmp_path / name), "--port", "0")
 
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert done.stderr.startswith(f"sheets-gateway: {tmp_path / name}: {words}")
     assert done.stderr.count("\n") == 1
+
+
+WARNINGS = [
+    pytest.param(
+        "A.csv", "a,,a\n1,2,3\n", ["no header in column B", 'the header "a" is in'], id="header"
+    ),
+    pytest.param("A.csv", "a\n1,2\n", ["row 1 has one cell", "rows with more cells"], id="column"),
+    pytest.param(
+        "A.csv",
+        "Prices\n\nname;price\nx;1\n",
+        ['row 1 has one cell, "Prices", and row 3 has 2. If row 1 is a title, delete the rows'],
+        id="title",
+    ),
+    pytest.param("A.csv", "Gr\xf6\xdfe\n1\n", ["was read as Windows-1252"], id="encoding"),
+    pytest.param(
+        "A.xlsx",
+        xlsx(Tab(title="A", cells={"A1": text("n"), "A2": formula("1", "")}), Tab(title="B")),
+        ["1 formula without a stored result is blank", 'worksheet "B": row 1 is blank'],
+        id="formula and empty worksheet",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "words"), WARNINGS)
+def test_the_demo_warns_of_what_it_does_not_serve(
+    tmp_path: Path, name: str, content: str | bytes, words: Sequence[str]
+) -> None:
+    """It says what it guessed of a file, and the same as `check` of its header rows."""
+    source = tmp_path / name
+    source.write_bytes(content.encode("latin-1") if isinstance(content, str) else content)
+    with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
+        said = [each for each in demo.said if each.startswith("warning ")]
+
+    assert len(said) == len(words)
+    assert [word for word in words if not any(word in each for each in said)] == []
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "XFD5000"])
+@pytest.mark.parametrize("command", ["demo", "emulator"])
+def test_a_stray_cell_costs_neither_time_nor_memory(
+    tmp_path: Path, command: str, place: str
+) -> None:
+    """The cell is named within 2 s of computing, in 300 MB."""
+    content = xlsx(Tab(title="A", cells={"A1": text("n"), "B1": text("m"), place: number("1")}))
+    (tmp_path / "book.xlsx").write_bytes(content)
+    source = ["--seed", str(tmp_path)] if command == "emulator" else [str(tmp_path / "book.xlsx")]
+    with (tmp_path / "errors").open("wb") as errors:
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [*COMMAND, command, *source, "--port", "0"], stdout=errors, stderr=errors
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    (tmp_path / "book.xlsx").unlink()
+
+    assert process.returncode == 1
+    assert f"the worksheet A has a cell at {place}" in (tmp_path / "errors").read_text()
+    assert used.ru_utime + used.ru_stime < 2
+    assert used.ru_maxrss < 300 * 1024
 
 
 @pytest.mark.parametrize("hangup", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

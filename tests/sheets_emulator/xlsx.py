@@ -51,6 +51,29 @@ def blank(number_format: str) -> str:
     return f's="{FORMATS.index(number_format)}"></c>'
 
 
+def worksheet(rows: str) -> bytes:
+    """A part with these rows, as XML."""
+    return f'<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>'.encode()
+
+
+def with_parts(content: bytes, parts: Mapping[str, bytes]) -> bytes:
+    """The file with some parts replaced or added."""
+    packed = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        kept = {name: old.read(name) for name in old.namelist()}
+        for name, part in {**kept, **parts}.items():
+            new.writestr(name, part)
+    return packed.getvalue()
+
+
+def with_rows(rows: str) -> bytes:
+    """A file of one worksheet "A" with these rows, as XML."""
+    return with_parts(xlsx(Tab(title="A")), {"xl/sheets/0.xml": worksheet(rows)})
+
+
 def xlsx(*tabs: Tab, is_1904: bool = False) -> bytes:
     """The bytes of a file of some worksheets."""
     parts = {

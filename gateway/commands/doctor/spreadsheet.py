@@ -12,6 +12,9 @@ from gateway.table.header import Header
 from gateway.table.view import ROW_INDEX
 from gateway.worksheets.catalogue import read_headers
 
+FIRST_ROWS = 6
+"""Rows that show a title above the field names, and columns without a name."""
+
 
 async def check_spreadsheet(
     sheets: Sheets, given: str, context: CheckContext
@@ -22,7 +25,8 @@ async def check_spreadsheet(
         return
     try:
         titles = [worksheet.title for worksheet in await sheets.list_worksheets(given)]
-        looked_at = [each async for each in read_headers(sheets, given, titles)]
+        found = read_headers(sheets, given, titles, rows=FIRST_ROWS)
+        looked_at = [each async for each in found]
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
         return
@@ -38,14 +42,19 @@ async def check_spreadsheet(
         f"{context.who} to be an Editor"
     )
     for worksheet in looked_at:
-        for finding in check_header(worksheet.title, worksheet.header):
+        for finding in check_header(worksheet.title, worksheet.header, worksheet.below):
             yield finding
     if len(looked_at) < len(titles):
         yield warning(f"spreadsheet {given}: only the first {len(looked_at)} were checked")
 
 
-def check_header(title: str, header: Header) -> Iterator[Finding]:
-    """Find columns that are not served or have unusual names; columns are given by letters."""
+def check_header(
+    title: str, header: Header, below: Sequence[Sequence[object]] = ()
+) -> Iterator[Finding]:
+    """Find columns that are not served or have unusual names; columns are given by letters.
+
+    `below` are the rows after row 1, of which the first ones suffice.
+    """
     place = f"worksheet {quoted(title)}:"
     if header.columns:
         count = f"{len(header.columns)} field{'s' if len(header.columns) > 1 else ''}"
@@ -55,7 +64,7 @@ def check_header(title: str, header: Header) -> Iterator[Finding]:
             f"{place} row 1 is blank, so the worksheet is not served. Write column names into row 1"
         )
     for text in (
-        *_blanks(header),
+        *(_title_row(header, below) or _blanks(header, below)),
         *_duplicates(header),
         *_reserved(header),
         *_strays(header),
@@ -63,14 +72,39 @@ def check_header(title: str, header: Header) -> Iterator[Finding]:
         yield warning(f"{place} {text}")
 
 
-def _blanks(header: Header) -> Iterator[str]:
-    found = [column for column, cell in enumerate(header.cells) if not cell.strip()]
+def _title_row(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
+    """Words about a title above the field names."""
+    named = [cell for cell in header.cells if cell.strip()]
+    counts = [sum(_is_filled(cell) for cell in row) for row in below]
+    row = next((row for row, count in enumerate(counts, start=2) if count > 1), None)
+    if len(named) != 1 or row is None:
+        return []
+    return [
+        f"row 1 has one cell, {quoted(named[0])}, and row {row} has {counts[row - 2]}. If row 1 is "
+        "a title, delete the rows above the field names; else write names into row 1"
+    ]
+
+
+def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Iterator[str]:
+    if not header.cells:
+        return
+    found = {column for column, cell in enumerate(header.cells) if not cell.strip()}
+    for row in below:
+        found.update(
+            column
+            for column, cell in enumerate(row)
+            if column >= len(header.cells) and _is_filled(cell)
+        )
     if found:
         yield (
-            f"no header in {_columns(found)}, which {'is' if len(found) == 1 else 'are'} not "
-            f"served. Write a name into row 1 there if {'it' if len(found) == 1 else 'they'} "
-            "should be"
+            f"no header in {_columns(sorted(found))}, which "
+            f"{'is' if len(found) == 1 else 'are'} not served. Write a name into row 1 there if "
+            f"{'it' if len(found) == 1 else 'they'} should be"
         )
+
+
+def _is_filled(cell: object) -> bool:
+    return cell is not None and bool(str(cell).strip())
 
 
 def _duplicates(header: Header) -> Iterator[str]:

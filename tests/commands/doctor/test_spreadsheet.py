@@ -57,6 +57,36 @@ HEADERS: dict[str, tuple[Sequence[object], Sequence[str]]] = {
 }
 
 
+BELOW: dict[str, tuple[Sequence[Sequence[object]], Sequence[str]]] = {
+    "more columns": (
+        [["a", "b"], [], ["1", "", "3", "4"]],
+        ["no header in columns C and D, which"],
+    ),
+    "gap too": (
+        [["a", "", "c"], ["1", "2", "3", "4"]],
+        ["no header in columns B and D, which are"],
+    ),
+    "blank cells": ([["a", "b"], ["1", "2", "", " ", None]], []),
+    "title": (
+        [["", "Prices"], [], ["name", "size"]],
+        ['row 1 has one cell, "Prices", and row 3 has 2. If row 1 is a title, delete the rows'],
+    ),
+    "one column": ([["a"], ["1"], [""]], []),
+    "blank header": ([[], ["a", "b"]], ["row 1 is blank, so the worksheet is not served"]),
+}
+
+
+@pytest.mark.parametrize(("rows", "words"), BELOW.values(), ids=BELOW)
+def test_rows_below_a_header(rows: Sequence[Sequence[object]], words: Sequence[str]) -> None:
+    """They show columns without a name, and that row 1 is a title."""
+    findings = check_header("A", parse_header(rows[0]), rows[1:])
+    warnings = [each.text for each in findings if each.level == "warning"]
+
+    assert len(warnings) == len(words)
+    for found, expected in zip(warnings, words, strict=True):
+        assert found.startswith(f'worksheet "A": {expected}')
+
+
 @pytest.mark.parametrize(("row", "words"), HEADERS.values(), ids=HEADERS)
 def test_a_header(row: Sequence[object], words: Sequence[str]) -> None:
     """Each finding is a line with the worksheet's title; the count is fine, the rest a warning."""

@@ -1,6 +1,8 @@
 """Seed directories."""
 
+import io
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from sheets_emulator.state.seed import MAX_FILE_BYTES, SeedError, read_seed, read_spreadsheet
 from tests.sheets_emulator.bench import write_seed
 from tests.sheets_emulator.conftest import BenchBuilder
+from tests.sheets_emulator.xlsx import Tab, formula, text, xlsx
 
 
 def test_grid_is_exactly_as_large_as_the_data(build: BenchBuilder) -> None:
@@ -114,33 +117,6 @@ def test_plus_before_what_is_no_formula_is_text_in_a_seed(
 
 
 @pytest.mark.parametrize(
-    ("text", "cells"),
-    [
-        pytest.param('"a, b";size\n"x, y";1\n', [["a, b", "size"], ["x, y", 1]], id="quoted"),
-        pytest.param("Notes; more\nPlain text\n", [["Notes; more"], ["Plain text"]], id="text"),
-        pytest.param("a;b\n1,5;2\n", [["a", "b"], ["1,5", 2]], id="decimal comma"),
-    ],
-)
-def test_a_separator_is_in_every_line(tmp_path: Path, text: str, cells: list[list[object]]) -> None:
-    """Semicolons in a text, and commas in quotes, separate nothing."""
-    (tmp_path / "A.csv").write_text(text)
-    (sheet,) = read_spreadsheet(tmp_path / "A.csv", "book").workbooks["book"].sheets
-
-    assert [[each for each in row if each is not None] for row in sheet.rows] == cells
-
-
-@pytest.mark.parametrize(
-    "text", ["name;size\nA, B;1\n", "name\tsize\nA, B\t1\n", 'name,size\n"A, B",1\n']
-)
-def test_the_first_lines_show_the_separator(tmp_path: Path, text: str) -> None:
-    """Spreadsheet programs separate cells by semicolons in countries with a decimal comma."""
-    (tmp_path / "A.csv").write_text(text)
-    (sheet,) = read_spreadsheet(tmp_path / "A.csv", "book").workbooks["book"].sheets
-
-    assert [list(row) for row in sheet.rows] == [["name", "size"], ["A, B", 1]]
-
-
-@pytest.mark.parametrize(
     ("files", "path", "titles"),
     [
         pytest.param({"b.csv": "x", "A.CSV": "x", "notes.txt": ""}, ".", ["A", "b"], id="folder"),
@@ -162,7 +138,6 @@ def test_one_spreadsheet_is_read(
         pytest.param({}, "none.xlsx", "none.xlsx: no such file or folder", id="missing"),
         pytest.param({"a/notes.txt": ""}, "a", "a: there is no .csv file", id="empty folder"),
         pytest.param({"a.xls": ""}, "a.xls", "a.xls: a spreadsheet is a .xlsx or", id="format"),
-        pytest.param({"a.xlsx": "x"}, "a.xlsx", "a.xlsx: it cannot be read", id="no xlsx"),
     ],
 )
 def test_a_file_that_is_no_spreadsheet_is_named(
@@ -173,12 +148,77 @@ def test_a_file_that_is_no_spreadsheet_is_named(
         read_spreadsheet(write_seed(tmp_path, files) / path, "book")
 
 
-def test_text_in_another_encoding_is_named(tmp_path: Path) -> None:
-    """Old exports of Excel are not UTF-8."""
-    (tmp_path / "A.csv").write_bytes("Größe\n".encode("cp1252"))
+XLSX_FILE = xlsx(Tab(title="A", cells={"A1": text("x")}))
+PROTECTED = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504)
 
-    with pytest.raises(SeedError, match=r"A\.csv: the text is not UTF-8: save it as CSV UTF-8"):
-        read_spreadsheet(tmp_path / "A.csv", "book")
+
+def archive(*names: str) -> bytes:
+    """A ZIP archive of empty files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as written:
+        for name in names:
+            written.writestr(name, "")
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        pytest.param("A.xlsx", b"", "an empty file, not an .xlsx file: save", id="empty"),
+        pytest.param("A.xlsx", b"a,b\n1,2\n", "a text file, perhaps CSV, .*rename it to", id="CSV"),
+        pytest.param("A.xlsx", b"\xef\xbb\xbfa;b\n", "perhaps CSV.* rename it to .csv", id="BOM"),
+        pytest.param("A.xlsx", b"\n<!DOCTYPE HTML><p>", "an HTML page, not an .xlsx", id="HTML"),
+        pytest.param("A.xlsx", b"<table><tr>", "an HTML page, not an .xlsx file", id="table"),
+        pytest.param("A.xlsx", b"<?xml version='1.0'?>", "an XML document, not", id="XML"),
+        pytest.param("A.xlsx", PROTECTED, "an .xls file, or another old format", id="xls"),
+        pytest.param(
+            "A.xlsx",
+            PROTECTED + "EncryptedPackage".encode("utf-16-le"),
+            "it is protected with a password: save it without one",
+            id="password",
+        ),
+        pytest.param(
+            "A.xlsx", archive("mimetype", "content.xml"), "an OpenDocument file", id="ods"
+        ),
+        pytest.param("A.xlsx", archive("xl/workbook.bin"), "an .xlsb file, not an", id="xlsb"),
+        pytest.param("A.xlsx", archive("a.txt"), "a ZIP archive, not an .xlsx file", id="zip"),
+        pytest.param("A.xlsx", b"%PDF-1.7\n", "a PDF document, not an .xlsx file", id="PDF"),
+        pytest.param("A.xlsx", b"\0\1\2", "a file of an unknown kind, not an", id="unknown"),
+        pytest.param("A.xlsx", XLSX_FILE[:-80], "it cannot be read as .xlsx", id="cut"),
+        pytest.param("A.csv", XLSX_FILE, "an .xlsx file, not a .csv file: rename it", id="xlsx"),
+        pytest.param("A.csv", b"<html>", "an HTML page, not a .csv file: save", id="HTML as CSV"),
+        pytest.param("A.csv", b"%PDF-1.7\n", "a PDF document, not a .csv file", id="PDF as CSV"),
+        pytest.param("A.csv", b"a,b\0\1\n", "NUL characters, so it is no text", id="NUL"),
+        pytest.param("A.ods", b"", "a spreadsheet is a .xlsx or .csv file: save it", id="name"),
+        pytest.param(f"{'x' * 300}.csv", None, "File name too long", id="name too long"),
+    ],
+)
+def test_a_file_of_another_kind_says_so(
+    tmp_path: Path, name: str, content: bytes | None, words: str
+) -> None:
+    """The bytes show the kind of a file, and the error says how to mend it in one line."""
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SeedError, match=words) as caught:
+        read_spreadsheet(path, "book")
+
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_notes_name_the_file(tmp_path: Path) -> None:
+    """A seed says what was guessed of each of its files."""
+    write_seed(tmp_path, {"book/A.csv": "a,b\n1,2,3\n"})
+    (tmp_path / "other.xlsx").write_bytes(
+        xlsx(Tab(title="A", cells={"A1": formula("1+1", "")})),
+    )
+    notes = read_seed(tmp_path).notes
+
+    assert [note.partition(": ")[0] for note in notes] == [
+        f"{tmp_path}/book/A.csv",
+        f"{tmp_path}/other.xlsx",
+    ]
 
 
 def test_hidden_files_are_passed_over(tmp_path: Path) -> None:

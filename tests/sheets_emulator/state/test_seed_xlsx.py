@@ -11,9 +11,15 @@ from sheets_emulator.app import EmulatorOptions
 from sheets_emulator.grid.cell import Cell, Content
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.state.seed import SeedError, read_seed
-from sheets_emulator.state.seed_xlsx import MAX_UNPACKED_BYTES
+from sheets_emulator.state.seed_xlsx import Contents, SheetReader, read_xlsx
+from sheets_emulator.state.xlsx_package import (
+    MAX_TAG_BYTES,
+    XlsxError,
+    open_package,
+)
 from tests.sheets_emulator.bench import build_bench
 from tests.sheets_emulator.xlsx import (
+    MAIN,
     Tab,
     blank,
     boolean,
@@ -22,6 +28,9 @@ from tests.sheets_emulator.xlsx import (
     iso_date,
     number,
     text,
+    with_parts,
+    with_rows,
+    worksheet,
     xlsx,
 )
 
@@ -53,7 +62,7 @@ def test_file_is_served_like_an_imported_one(tmp_path: Path) -> None:
         typed = bench.grid("'It''s A'", valueRenderOption="UNFORMATTED_VALUE")
         size = bench.size()
 
-    assert shown == [["name", "since"], ["007", "2020-01-01"]]
+    assert shown == [["name", "since"], ["007", "1/1/2020"]]
     assert typed == [["name", "since"], ["007", 43831]]
     assert size == (2, 2)
 
@@ -69,11 +78,13 @@ def test_file_is_served_like_an_imported_one(tmp_path: Path) -> None:
         pytest.param(number("42"), 42.0, id="whole number"),
         pytest.param(number("0.1"), 0.1, id="number"),
         pytest.param(number("-1e300"), -1e300, id="large number"),
-        pytest.param(number("0.5", "0.00%"), 0.5, id="percentage"),
         pytest.param(boolean(True), True, id="true"),
         pytest.param(boolean(False), False, id="false"),
         pytest.param(formula("1+1", "2"), 2.0, id="result of a formula"),
-        pytest.param(error("#N/A"), None, id="error"),
+        pytest.param(error("#N/A"), "#N/A", id="error"),
+        pytest.param(error("#DIV/0!"), "#DIV/0!", id="another error"),
+        pytest.param(formula("1+1", ""), None, id="formula without a result"),
+        pytest.param(number(""), None, id="number without a value"),
     ],
 )
 def test_values_keep_their_types(tmp_path: Path, cell: str, value: Content) -> None:
@@ -87,9 +98,10 @@ def test_values_keep_their_types(tmp_path: Path, cell: str, value: Content) -> N
 @pytest.mark.parametrize(
     ("cell", "serial", "pattern"),
     [
-        pytest.param(number("43831", "m/d/yyyy"), 43831.0, "yyyy-mm-dd", id="date"),
+        pytest.param(number("0.5", "0.00%"), 0.5, "0.00%", id="percentage"),
+        pytest.param(number("43831", "m/d/yyyy"), 43831.0, "m/d/yyyy", id="date"),
         pytest.param(
-            number("43831.25", "m/d/yyyy h:mm"), 43831.25, "yyyy-mm-dd h:mm:ss", id="date and time"
+            number("43831.25", "m/d/yyyy h:mm"), 43831.25, "m/d/yyyy h:mm", id="date and time"
         ),
         pytest.param(number("0.75", "h:mm:ss"), 0.75, "h:mm:ss", id="time"),
         pytest.param(number("1.25", "[h]:mm:ss"), 1.25, "[h]:mm:ss", id="duration"),
@@ -98,14 +110,13 @@ def test_values_keep_their_types(tmp_path: Path, cell: str, value: Content) -> N
         pytest.param(
             iso_date("2020-01-01T06:00:00"), 43831.25, "yyyy-mm-dd h:mm:ss", id="ISO date and time"
         ),
-        pytest.param(number("59", "m/d/yyyy"), 60.0, "yyyy-mm-dd", id="28 February 1900"),
-        pytest.param(number("61", "m/d/yyyy"), 61.0, "yyyy-mm-dd", id="1 March 1900"),
+        pytest.param(iso_date("06:00:00"), 0.25, "h:mm:ss", id="ISO time"),
+        pytest.param(number("59", "m/d/yyyy"), 60.0, "m/d/yyyy", id="28 February 1900"),
+        pytest.param(number("61", "m/d/yyyy"), 61.0, "m/d/yyyy", id="1 March 1900"),
     ],
 )
-def test_dates_are_serials_with_a_format(
-    tmp_path: Path, cell: str, serial: float, pattern: str
-) -> None:
-    """Each sort of date and time has a format; Excel's 29 February 1900 is no day here."""
+def test_numbers_keep_their_format(tmp_path: Path, cell: str, serial: float, pattern: str) -> None:
+    """Dates are serials with a format; Excel's 29 February 1900 is no day here."""
     found = first_cell(tmp_path, cell)
 
     assert isinstance(found, Cell)
@@ -156,8 +167,6 @@ def test_worksheets_are_in_order_and_hidden_ones_stay_hidden(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        pytest.param(b"", "cannot be read as .xlsx", id="empty"),
-        pytest.param(b"name,state\n", "cannot be read as .xlsx", id="another file"),
         pytest.param(xlsx(Tab(title="A"))[:-80], "cannot be read as .xlsx", id="cut short"),
         pytest.param(
             xlsx(Tab(title="A", cells={"A1": 't="s"><v>7</v></c>'})), "as .xlsx", id="corrupt"
@@ -215,52 +224,232 @@ def encrypted() -> bytes:
     return header + fat + directory + bytes(512)
 
 
+NUMBER = "<v>1</v>"
+FAR = [
+    pytest.param(
+        f'<row r="1"><c r="A1">{NUMBER}</c></row><row r="9"><c r="XFD1048576">{NUMBER}</c></row>',
+        "A has a cell at XFD1048576, so that it reaches to row 1048576 and column 16384",
+        id="stray",
+    ),
+    pytest.param(
+        f'<row r="5000"><c r="XFD5000">{NUMBER}</c></row>', "a cell at XFD5000", id="nearer"
+    ),
+    pytest.param(
+        f'<row r="1"><c r="XFD1">{NUMBER}</c></row><row r="5000"><c r="A5000">{NUMBER}</c></row>',
+        "a cell at XFD1 and A5000",
+        id="two",
+    ),
+    pytest.param(
+        f"<row>{f'<c>{NUMBER}</c>' * 100}</row><row r='1048576'><c>{NUMBER}</c></row>",
+        "a cell at CV1 and A1048576",
+        id="no places",
+    ),
+    pytest.param(
+        f'<row r="5000"><c r="&#88;FD5000">{NUMBER}</c></row>', "a cell at XFD5000", id="escaped"
+    ),
+    pytest.param(
+        '<row r="5000"><c r="XFD5000"><f>A1</f></c></row>', "a cell at XFD5000", id="formula"
+    ),
+    pytest.param(
+        f'<row r="1"><c t="n"{" " * 2_000_000}r="XFD1">{NUMBER}</c></row>',
+        f"a tag or a text of more than {MAX_TAG_BYTES} bytes",
+        id="long tag",
+    ),
+    pytest.param(f'<row r="1"><c r="A0">{NUMBER}</c></row>', "no valid place", id="no row"),
+]
+
+
+@pytest.mark.parametrize(("rows", "complaint"), FAR)
+def test_a_cell_too_far_away_is_refused(tmp_path: Path, rows: str, complaint: str) -> None:
+    """The error names the cell, before billions of blank cells are made."""
+    with pytest.raises(SeedError, match=complaint):
+        sheets_of(tmp_path, with_rows(rows))
+
+
+def test_a_cell_too_far_away_is_found_in_utf_16(tmp_path: Path) -> None:
+    """The XML is parsed, not searched."""
+    rows = f'<row r="5000"><c r="XFD5000">{NUMBER}</c></row>'
+    part = worksheet(rows).decode().encode("utf-16")
+
+    with pytest.raises(SeedError, match="a cell at XFD5000"):
+        sheets_of(tmp_path, with_parts(xlsx(Tab(title="A")), {"xl/sheets/0.xml": part}))
+
+
+def test_all_worksheets_together_have_a_maximum(tmp_path: Path) -> None:
+    """The cells of worksheets before count too."""
+    tabs = [Tab(title=title, cells={"XFD400": number("1")}) for title in "AB"]
+
+    with pytest.raises(SeedError, match="the worksheet B has a cell at XFD400"):
+        sheets_of(tmp_path, xlsx(*tabs))
+
+
+BLANK_FORMATS = [
+    pytest.param(f'<row r="1"><c r="A1">{NUMBER}</c></row>{rows}', id=name)
+    for name, rows in (
+        ("row", '<row r="1048576" s="1" customFormat="1"/>'),
+        ("cell", '<row r="1048576"><c r="XFD1048576" s="1"/></row>'),
+        ("no value", '<row r="1048576"><c r="XFD1048576" s="1"><v></v></c></row>'),
+        ("empty text", '<row r="9"><c r="XFD9" t="inlineStr"><is><t></t></is></c></row>'),
+        ("no place", '<row r="1048576"><c s="1"/><c s="1"/></row>'),
+        ("rows", "".join(f'<row r="{row}" s="1"/>' for row in range(2, 60_000))),
+    )
+]
+
+
+@pytest.mark.parametrize("rows", BLANK_FORMATS)
+def test_formats_do_not_make_a_grid_larger(tmp_path: Path, rows: str) -> None:
+    """Only cells with a value or a formula count."""
+    (sheet,) = sheets_of(tmp_path, with_rows(rows))
+
+    assert (sheet.row_count, sheet.column_count) == (1, 1)
+
+
 @pytest.mark.parametrize(
-    "sheet",
+    ("rows", "cells"),
     [
-        '<row r="1"><c r="A1"><v>1</v></c></row><row><c r="XFD1048576"><v>2</v></c></row>',
-        f"<row r='1'>{'<c><v>1</v></c>' * 100}</row><row s=\"1\"  r = '1048576'><c/></row>",
-        f'<x:row r="999999"><x:c t="n"{" " * 2_000_000}r="XFD1"/></x:row>',
+        pytest.param(
+            '<row r="2"><c r="B2"><v>2</v></c></row><row r="1"><c r="A1"><v>1</v></c></row>',
+            [(1.0,), (None, 2.0)],
+            id="rows in another order",
+        ),
+        pytest.param(
+            '<row r="1"><c r="B1"><v>2</v></c><c r="A1"><v>1</v></c></row>',
+            [(1.0, 2.0)],
+            id="cells in another order",
+        ),
+        pytest.param(
+            "<row><c><v>1</v></c><c/><c><v>3</v></c></row><row/><row><c><v>4</v></c></row>",
+            [(1.0, None, 3.0), (), (4.0,)],
+            id="no places",
+        ),
+        pytest.param(
+            '<row r="1"><c r="A1"><v>1</v></c><c><v>2</v></c></row>', [(1.0, 2.0)], id="some places"
+        ),
+        pytest.param(
+            '<row><c t="inlineStr"><is><r><t>Tō</t></r><rPh><t>x</t></rPh><r><t>kyō</t></r></is>'
+            "</c></row>",
+            [("Tōkyō",)],
+            id="rich text with its pronunciation",
+        ),
+        pytest.param(
+            '<row><c t="inlineStr"><is><t>a_x000D_b_x005F_x000D_</t></is></c></row>',
+            [("a\rb_x000D_",)],
+            id="escaped characters",
+        ),
+        pytest.param(
+            '<row><c t="inlineStr"><is><t> a </t></is></c></row>', [("a",)], id="blanks around"
+        ),
+        pytest.param(
+            '<row><c t="str"><f>A2</f><v></v></c><c><v>2</v></c></row>',
+            [(None, 2.0)],
+            id="formula with an empty result",
+        ),
     ],
-    ids=["stray", "no places", "long tag"],
 )
-def test_a_cell_too_far_away_is_refused(tmp_path: Path, sheet: str) -> None:
-    """All cells up to it would be made, billions of them: it is found in the file before."""
-    old = xlsx(Tab(title="A", cells={"A1": number("1")}))
-    new = io.BytesIO()
+def test_cells_as_other_programs_write_them(
+    tmp_path: Path, rows: str, cells: list[tuple[Content, ...]]
+) -> None:
+    """Places may be missing or unordered, and texts have markup."""
+    (sheet,) = sheets_of(tmp_path, with_rows(rows))
+
+    assert sheet.rows == cells
+
+
+def test_formulas_without_a_result_are_noted() -> None:
+    """Libraries write formulas, and no results."""
+    cells = {"A1": text("sum"), "A2": formula("1+1", "2"), "A3": formula("1+2", "")}
+    one = read_xlsx(xlsx(Tab(title="It's", cells=cells)))
+    two = read_xlsx(xlsx(Tab(title="A", cells={**cells, "B9": formula("A1", "")})))
+
+    assert one.notes == [
+        "1 formula without a stored result is blank, the first in 'It''s'!A3. Open the file in a "
+        "spreadsheet program and save it, so that it has the results"
+    ]
+    assert two.notes[0].startswith(
+        "2 formulas without a stored result are blank, the first in A!A3"
+    )
+    assert (two.sheets[0].row_count, two.sheets[0].column_count) == (9, 2)
+
+
+def test_a_file_may_redefine_a_known_format() -> None:
+    """Excel writes the currency formats of its locale under their numbers; others come later."""
+    styles = (
+        f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="44" formatCode="0.0"/></numFmts>'
+        '<cellXfs><xf numFmtId="44"/></cellXfs>'
+        '<dxfs><dxf><numFmt numFmtId="44" formatCode="0.000"/></dxf></dxfs></styleSheet>'
+    )
+    content = xlsx(Tab(title="A", cells={"A1": number("1")}))
+    (sheet,) = read_xlsx(with_parts(content, {"xl/styles.xml": styles.encode()})).sheets
+    found = sheet.content(0, 0)
+
+    assert isinstance(found, Cell)
+    assert found.pattern == "0.0"
+
+
+def test_formats_that_the_grid_does_not_know_are_noted() -> None:
+    """The number is shown without the format."""
+    styles = (
+        f'<styleSheet xmlns="{MAIN}"><cellXfs><xf numFmtId="0"/><xf numFmtId="12"/>'
+        '<xf numFmtId="13"/><xf numFmtId="4"/></cellXfs></styleSheet>'
+    )
+    cells = {f"A{row}": f's="{row}"><v>0.5</v></c>' for row in (1, 3)}
+    content = with_parts(xlsx(Tab(title="A", cells=cells)), {"xl/styles.xml": styles.encode()})
+
+    assert read_xlsx(content).notes == ["numbers with the format # ?/? are shown without it"]
+
+
+def test_a_damaged_worksheet_is_refused(tmp_path: Path) -> None:
+    """The checksum of a part shows damage that its XML does not."""
+    content = xlsx(Tab(title="A", cells={"A1": number("1")}))
+    packed = io.BytesIO()
     with (
-        zipfile.ZipFile(io.BytesIO(old)) as read,
-        zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as write,
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as new,
     ):
-        for name in read.namelist():
-            is_sheet = name.startswith("xl/sheets/")
-            body = f"<worksheet><sheetData>{sheet}</sheetData></worksheet>".encode()
-            write.writestr(name, body if is_sheet else read.read(name))
-
-    with pytest.raises(SeedError, match=r"delete the cells far from the others|a tag of more than"):
-        sheets_of(tmp_path, new.getvalue())
-
-
-def test_a_damaged_part_hides_no_cell(tmp_path: Path) -> None:
-    """The file reader skips a part that it needs not, and the cells of the others are made."""
-    content = io.BytesIO(xlsx(Tab(title="A", cells={"A1": number("1")})))
-    with zipfile.ZipFile(content, "a") as archive:
-        archive.writestr("xl/x", "undamaged")
-    damaged = content.getvalue().replace(b"undamaged", b"not whole", 1)
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
 
     with pytest.raises(SeedError, match="Bad CRC-32"):
-        sheets_of(tmp_path, damaged)
+        sheets_of(tmp_path, packed.getvalue().replace(b"<v>1</v>", b"<v>2</v>", 1))
 
 
-def test_a_file_that_is_unpacked_too_large_is_refused(tmp_path: Path) -> None:
+BOMBS = [
+    pytest.param(b" " * 2**21, "a text of more than", id="blanks"),
+    pytest.param(b'<c a="%s"/>' % (b"x" * 900_000) * 42, "unpacked too large", id="cells"),
+    pytest.param(b"<a>" * 1000, "elements in more than 64 others", id="depth"),
+    pytest.param(
+        b"<row>" + b'<c t="str"><v>%s</v></c>' % (b"x" * 60_000) + b"</row>", "50000", id="text"
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "complaint"), BOMBS)
+def test_a_file_that_is_unpacked_too_large_is_refused(
+    tmp_path: Path, rows: bytes, complaint: str
+) -> None:
     """A small file may become gigabytes."""
-    content = io.BytesIO(xlsx(Tab(title="A", cells={"A1": number("1")})))
-    with (
-        zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open("xl/x", "w") as part,
-    ):
-        for _ in range(MAX_UNPACKED_BYTES // 2**24 + 1):
-            part.write(bytes(2**24))
+    with pytest.raises(SeedError, match=complaint):
+        sheets_of(tmp_path, with_rows(rows.decode()))
 
-    with pytest.raises(SeedError, match="unpacked larger than"):
-        sheets_of(tmp_path, content.getvalue())
+
+def test_too_many_texts_are_refused() -> None:
+    """Different texts that pack well are the rest of a small file that becomes large."""
+    texts = "".join(
+        f'<row><c t="inlineStr"><is><t>{row}{"x" * 40_000}</t></is></c></row>' for row in range(80)
+    )
+    contents = Contents(styles=[], is_1904=False, text_bytes=1_000_000)
+    reader = SheetReader("A", contents, 1000)
+
+    with (
+        open_package(with_rows(texts)) as package,
+        pytest.raises(XlsxError, match="too many texts"),
+    ):
+        package.parse("xl/sheets/0.xml", reader.start, reader.end, reader.text)
+
+
+def test_entities_are_refused(tmp_path: Path) -> None:
+    """A DOCTYPE may define entities that grow without end, or name other files."""
+    part = b'<!DOCTYPE a [<!ENTITY b "c">]>' + worksheet("<row><c><v>1</v></c></row>")
+
+    with pytest.raises(SeedError, match="its XML has a DOCTYPE"):
+        sheets_of(tmp_path, with_parts(xlsx(Tab(title="A")), {"xl/sheets/0.xml": part}))

@@ -1,0 +1,63 @@
+"""Kinds of files, found in their bytes: names mislead."""
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+
+XLSX = "an .xlsx file"
+TEXT = "a text file, perhaps CSV"
+EMPTY = "an empty file"
+LOCKED = "a file with a password"
+UNKNOWN = "a file of an unknown kind"
+
+_ZIP = b"PK\x03\x04"
+_OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+"""Of Microsoft's old formats, and of new ones with a password."""
+_STARTS: Mapping[bytes, str] = {
+    b"%PDF": "a PDF document",
+    b"{\\rtf": "an RTF document",
+    b"\x1f\x8b": "a gzip archive",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+    b"GIF8": "an image",
+    b"SQLite format 3\0": "an SQLite database",
+    b"PAR1": "a Parquet file",
+}
+_MEMBERS: Mapping[str, str] = {
+    "xl/workbook.bin": "an .xlsb file",
+    "word/document.xml": "a Word document",
+    "ppt/presentation.xml": "a presentation",
+    "content.xml": "an OpenDocument file (.ods)",
+    "Index/Document.iwa": "a Numbers file",
+}
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(!doctype html|html|head|meta|table|\?xml)", re.I)
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def kind_of_file(content: bytes) -> str:
+    """What the file is, as the end of a sentence."""
+    if not content:
+        return EMPTY
+    if content.startswith(_ZIP):
+        return _kind_of_archive(content)
+    if content.startswith(_OLE):
+        is_locked = "EncryptedPackage".encode("utf-16-le") in content
+        return LOCKED if is_locked else "an .xls file, or another old format of Microsoft's"
+    markup = _MARKUP.match(content)
+    if markup is not None:
+        return "an XML document" if markup[1] == b"?xml" else "an HTML page"
+    starts = (kind for start, kind in _STARTS.items() if content.startswith(start))
+    return next(starts, UNKNOWN if _CONTROL.search(content) else TEXT)
+
+
+def _kind_of_archive(content: bytes) -> str:
+    """The kind of a ZIP archive; a damaged one may be an .xlsx file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return XLSX
+    kinds = (kind for member, kind in _MEMBERS.items() if member in names)
+    return next(kinds, XLSX if "[Content_Types].xml" in names else "a ZIP archive")

@@ -1,0 +1,247 @@
+"""Rows of .csv files, as programs of all countries write them.
+
+Rules:
+- The bytes show the encoding: a byte order mark, UTF-16 by its NULs, UTF-8, or Windows-1252 if
+  all other bytes are its letters and signs, which a note says. Else the file is refused.
+- A first line `sep=;` names the separator. Else the first records show it: the one of `,`, `;`,
+  TAB and `|` that parts most of them into equally many cells. If two fit equally well, a note says
+  so.
+- Quotes enclose separators and line breaks. A quote that is not closed is refused with its line,
+  because everything up to the next quote would be one cell.
+- Cells are parsed as if typed by a person; but texts that start with `+` and are not a supported
+  formula stay texts: phone numbers, for example.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from sheets_emulator.formulas.formula import parse
+from sheets_emulator.formulas.result import CellError
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Content, bare
+from sheets_emulator.grid.entered import stored, typed
+from sheets_emulator.grid.sheet import Row
+from sheets_emulator.grid.workbook import MAX_CELLS
+
+SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
+"""In order: of two that fit equally, the comma is rather in texts and numbers."""
+LOOKED_AT = 100
+"""Records that show how a file separates cells."""
+SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
+PAST_READER = "field larger than field limit"
+"""The error of the module csv for an even longer text."""
+BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # that of UTF-32 starts like that of UTF-16
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+NOT_WESTERN = re.compile(
+    rb"(?<=[A-Za-z])[\x80\x82\x84\x85\x91\x93-\x95\x99](?=[A-Za-z])"  # signs within words
+    rb"|[\x81\x83\x86-\x8b\x8d-\x90\x98\x9a\x9b\x9d-\x9f]"  # rare letters; letters in other codes
+    rb"|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}"  # UTF-8, damaged elsewhere
+    rb"|[\xc0-\xff]{3}|[\0-\x08\x0e-\x1f]"
+)
+"""Bytes that show another encoding than Windows-1252: Cyrillic, DOS, Macintosh or East Asian."""
+
+
+class CsvError(Exception):
+    """The file cannot be read; the message gives the reason without the file name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv:
+    """The rows of a file; `notes` say what was guessed, or looks wrong."""
+
+    rows: list[Row]
+    notes: Sequence[str]
+
+
+def read_csv(content: bytes) -> Csv:
+    """The rows of a file with this content. Raises CsvError."""
+    notes: list[str] = []
+    text = _decoded(content, notes)
+    named = SEP_LINE.match(text)
+    first_line = 1
+    if named is not None:
+        first_line, text = 2, text[named.end() :]
+    separator = named[1] if named is not None else _separator(text, notes)
+    lines = _lines(text, separator, first_line)
+    if any(map(_has_late_quote, lines)):
+        lines = _lines(text, separator, first_line, skips_blanks=True)
+    _note_wide_lines(lines, separator, notes)
+    return Csv(rows=[tuple(map(_content, cells)) for cells in lines], notes=notes)
+
+
+def _decoded(content: bytes, notes: list[str]) -> str:
+    try:
+        text = content.decode(_unicode(content))
+    except UnicodeDecodeError as error:
+        if content.startswith(tuple(BYTE_ORDER_MARKS)) or NOT_WESTERN.search(content):
+            raise CsvError(
+                "the text is neither UTF-8 nor Windows-1252: save it as CSV UTF-8."
+            ) from error
+        notes.append(
+            "the text is not UTF-8 and was read as Windows-1252: check letters with accents, or "
+            "save it as CSV UTF-8"
+        )
+        text = content.decode("cp1252")
+    if "\0" in text:
+        raise CsvError("it has NUL characters, so it is no text: save it as CSV UTF-8.")
+    return text
+
+
+def _unicode(content: bytes) -> str:
+    """The Unicode encoding of a text, if it has one."""
+    for mark, name in BYTE_ORDER_MARKS.items():
+        if content.startswith(mark):
+            return name
+    some = content[:1000]
+    low, high = some[::2].count(0), some[1::2].count(0)
+    if max(low, high) * 4 > len(some) and not min(low, high):  # half of the Latin characters' bytes
+        return "utf-16-be" if low else "utf-16-le"
+    return "utf-8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fit:
+    """How well a separator fits: the best is the largest."""
+
+    share: float
+    """Of the records that have the most frequent number of cells."""
+    prose: float
+    """Of the separators that a blank follows."""
+    cells: int
+
+
+def _separator(text: str, notes: list[str]) -> str:
+    """The separator of the first records; the comma if none is clear."""
+    fits = {each: fit for each in SEPARATORS if (fit := _fit(text, each)) is not None}
+    if not fits:
+        return ","
+    best = max(fits, key=lambda each: (fits[each].share, -fits[each].prose, fits[each].cells))
+    rivals = [SEPARATORS[each] for each in fits if fits[each] == fits[best] and each != best]
+    if rivals:
+        notes.append(
+            f"cells were separated by {SEPARATORS[best]}, but {rivals[0]} fit too: write a first "
+            "line such as sep=; to choose"
+        )
+    return best
+
+
+def _fit(text: str, separator: str) -> _Fit | None:
+    """How well the separator fits; None if it parts no most records."""
+    records = [record for record in _first_records(text, separator) if any(record)]
+    counts = Counter(map(len, records))
+    parted = [record for record in records if len(record) > 1]
+    if 2 * len(parted) <= len(records):
+        return None
+    later = [cell for record in parted for cell in record[1:]]
+    prose = sum(cell.startswith(" ") for cell in later) / len(later)
+    if separator != "," and prose and len(records[0]) == 1:  # a text under a header
+        return None
+    (cells, count), *_ = counts.most_common(1)
+    return _Fit(share=count / len(records), prose=prose, cells=cells)
+
+
+def _first_records(text: str, separator: str) -> list[list[str]]:
+    records: list[list[str]] = []
+    try:
+        for record in islice(csv.reader(_stream(text), delimiter=separator), LOOKED_AT):
+            records.append(record)
+    except csv.Error:  # a quote that this separator leaves open
+        pass
+    return records
+
+
+def _lines(
+    text: str, separator: str, first_line: int, *, skips_blanks: bool = False
+) -> list[list[str]]:
+    reader = csv.reader(
+        _stream(text), delimiter=separator, strict=True, skipinitialspace=skips_blanks
+    )
+    lines: list[list[str]] = []
+    width = 0
+    line = first_line
+    try:
+        for cells in reader:
+            if len(cells) > width:
+                width, widest = len(cells), line
+            lines.append(cells)
+            if len(lines) * width > MAX_CELLS:
+                raise CsvError(
+                    f"line {widest} has {width} cells and there are {len(lines)} rows or more, and "
+                    f"a spreadsheet holds {MAX_CELLS} cells at most: shorten that line."
+                )
+            if max(map(len, cells), default=0) > MAX_TEXT_LENGTH:
+                raise CsvError(f"line {line}: {TOO_LONG}")
+            line = first_line + reader.line_num
+    except csv.Error as error:
+        open_line = _line_of_open_quote(text, separator)
+        if open_line is None:
+            reason = TOO_LONG if str(error).startswith(PAST_READER) else f"{error}."
+            raise CsvError(f"line {line}: {reason}") from error
+        raise CsvError(
+            f"line {first_line + open_line}: a quote opens a cell, and no quote before a separator "
+            "closes it: close it, and double the quotes within the cell."
+        ) from error
+    return lines
+
+
+def _stream(text: str) -> io.StringIO:
+    return io.StringIO(text, newline="")
+
+
+def _line_of_open_quote(text: str, separator: str) -> int | None:
+    """The number of lines before the first cell in quotes that does not end with one."""
+    apart = re.escape(separator)
+    cell = re.compile(
+        rf'(?: *"[^"]*(?:""[^"]*)*"|[^"{apart}\r\n][^{apart}\r\n]*|)({apart}|\r\n?|\n|\Z)'
+    )
+    at = 0
+    while at < len(text):
+        found = cell.match(text, at)
+        if found is None:
+            return len(re.findall(r"\r\n?|\n", text[:at]))
+        at = found.end()
+    return None
+
+
+def _has_late_quote(cells: Sequence[str]) -> bool:
+    """Whether a blank before a quote made the quote a part of the cell."""
+    return any(cell.startswith(" ") and cell.lstrip(" ").startswith('"') for cell in cells)
+
+
+def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list[str]) -> None:
+    """Note rows with more cells than the others: a separator in a text may have torn it."""
+    widths = [_width(cells) for cells in lines]
+    usual = max(Counter(filter(None, widths)).most_common(1), default=(0, 0))[0]
+    usual = max(usual, widths[0] if widths else 0)
+    wide = [row for row, width in enumerate(widths, start=1) if width > usual]
+    if wide:
+        name = SEPARATORS.get(separator, separator)
+        notes.append(
+            f"rows with more cells than the others: {len(wide)}, the first is row {wide[0]}. "
+            f"Enclose texts with {name} in quotes"
+        )
+
+
+def _width(cells: Sequence[str]) -> int:
+    """The number of cells up to the last one that is not blank."""
+    width = len(cells)
+    while width and not cells[width - 1]:
+        width -= 1
+    return width
+
+
+def _content(text: str) -> Content:
+    cell = typed(text)
+    is_failed = cell.formula is not None and isinstance(parse(cell.formula), CellError)
+    return bare(stored(text) if is_failed and text.startswith("+") else cell)

@@ -1,0 +1,138 @@
+"""Parts of an .xlsx file: a ZIP archive of XML documents that refer to each other.
+
+Rules:
+- Files are hostile: a few kilobytes unpack to gigabytes. Parts are parsed as streams, and their
+  bytes, the length of a tag and the depth of elements have maxima.
+- Only parts that are asked for are unpacked; damage elsewhere is not noticed.
+- A DOCTYPE is refused, and with it all entities but XML's own.
+"""
+
+import io
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from xml.parsers import expat
+
+BLOCK_BYTES = 2**16
+MAX_UNPACKED_BYTES = 2**30
+SMALL_BYTES, MAX_RATIO = 2**25, 50
+"""Spreadsheet programs pack to a tenth, hardly to a twentieth; below `SMALL_BYTES` any ratio."""
+MAX_TAG_BYTES = 2**20
+MAX_DEPTH = 64
+MAX_RELATIONS = 10_000
+PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+ENCRYPTED = 1
+
+Attributes = Mapping[str, str]
+Start = Callable[[str, Attributes], None]
+End = Callable[[str], None]
+Text = Callable[[str], None]
+
+
+class XlsxError(Exception):
+    """The file cannot be read; the message gives the reason without the file name."""
+
+
+class Package:
+    """The parts of a file. Names of parts are compared without regard to case."""
+
+    def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
+        self._archive = archive
+        self._left = min(MAX_UNPACKED_BYTES, SMALL_BYTES + MAX_RATIO * size)
+        self._parts = {_part_name(info.filename): info for info in archive.infolist()}
+
+    def relations(self, part: str) -> Mapping[str, tuple[str, str]]:
+        """Kind and part of each relation of a part, by ID; "" is the package itself."""
+        folder, name = posixpath.split(part)
+        found: dict[str, tuple[str, str]] = {}
+
+        def start(element: str, attributes: Attributes) -> None:
+            if element != "Relationship" or attributes.get("TargetMode") == "External":
+                return
+            if len(found) == MAX_RELATIONS:
+                raise XlsxError(f"a part refers to more than {MAX_RELATIONS} others.")
+            kind = attributes.get("Type", "").rpartition("/")[2]
+            target = posixpath.join("/", folder, attributes.get("Target", "").replace("\\", "/"))
+            found[attributes.get("Id", "")] = kind, posixpath.normpath(target)
+
+        relations = f"{folder}/_rels/{name}.rels"
+        if _part_name(relations) in self._parts:
+            self.parse(relations, start)
+        return found
+
+    def related(self, part: str, kind: str) -> str | None:
+        """The part to which this one has a relation of this kind."""
+        relations = self.relations(part).values()
+        return next((target for found, target in relations if found == kind), None)
+
+    def parse(
+        self, part: str, start: Start, end: End | None = None, text: Text | None = None
+    ) -> None:
+        """Call the handlers for the elements of a part, whose names have no prefix.
+
+        Raises XlsxError, and what zipfile, zlib and expat raise for damage.
+        """
+        info = self._parts.get(_part_name(part))
+        if info is None:
+            raise XlsxError(f"it cannot be read as .xlsx: its part {part.lstrip('/')} is missing.")
+        if info.flag_bits & ENCRYPTED:
+            raise XlsxError("it is protected with a password: save it without one.")
+        if info.compress_type not in PACKING:
+            raise zipfile.BadZipFile("unknown compression")
+        parser = expat.ParserCreate()
+        depth = unread = 0
+
+        def open_element(name: str, attributes: Attributes) -> None:
+            nonlocal depth, unread
+            depth, unread = depth + 1, 0
+            if depth > MAX_DEPTH:
+                raise XlsxError(f"it has elements in more than {MAX_DEPTH} others.")
+            start(name.rpartition(":")[2], attributes)
+
+        def close_element(name: str) -> None:
+            nonlocal depth
+            depth -= 1
+            if end is not None:
+                end(name.rpartition(":")[2])
+
+        parser.buffer_text = True
+        parser.StartElementHandler = open_element
+        parser.EndElementHandler = close_element
+        parser.CharacterDataHandler = text
+        parser.StartDoctypeDeclHandler = _refuse_doctype
+        with self._archive.open(info) as stream:
+            while block := stream.read(BLOCK_BYTES):
+                self._left -= len(block)
+                unread += len(block)
+                if self._left < 0:
+                    raise XlsxError(
+                        "it is unpacked too large: delete cells that only have formats."
+                    )
+                if unread > MAX_TAG_BYTES:
+                    raise XlsxError(f"it has a tag or a text of more than {MAX_TAG_BYTES} bytes.")
+                parser.Parse(block, False)
+        parser.Parse(b"", True)
+
+
+@contextmanager
+def open_package(content: bytes) -> Iterator[Package]:
+    """The package with this content. Raises XlsxError for damage, also in the block."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            yield Package(archive, len(content))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise XlsxError(f"it cannot be read as .xlsx: {error}.") from error
+    except expat.ExpatError as error:
+        raise XlsxError(f"it cannot be read as .xlsx: its XML is damaged: {error}.") from error
+    except (LookupError, ValueError) as error:  # their texts may quote cells
+        raise XlsxError("it cannot be read as .xlsx: it is damaged.") from error
+
+
+def _part_name(name: str) -> str:
+    return name.replace("\\", "/").lstrip("/").casefold()
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise XlsxError("it cannot be read as .xlsx: its XML has a DOCTYPE.")

@@ -1,0 +1,169 @@
+"""Rows of .csv files: encodings, separators, quotes."""
+
+import re
+
+import pytest
+
+from sheets_emulator.grid.cell import whole
+from sheets_emulator.state.seed_csv import CsvError, read_csv
+
+
+def cells_of(content: bytes) -> list[list[object]]:
+    """The values of a file's cells."""
+    return [[whole(cell).value for cell in row] for row in read_csv(content).rows]
+
+
+SEPARATORS = [
+    pytest.param('name,size\n"A, B",1\n', [["name", "size"], ["A, B", 1]], id="comma"),
+    pytest.param("name;size\nA, B;1\n", [["name", "size"], ["A, B", 1]], id="semicolon"),
+    pytest.param("name\tsize\nA, B\t1\n", [["name", "size"], ["A, B", 1]], id="tab"),
+    pytest.param("name|size\nA, B|1\n", [["name", "size"], ["A, B", 1]], id="bar"),
+    pytest.param("name\nA\n", [["name"], ["A"]], id="one column"),
+    pytest.param("a;b\n", [["a", "b"]], id="header only"),
+    pytest.param("", [], id="empty"),
+    pytest.param("sep=;\na, b;c\n1;2\n", [["a, b", "c"], [1, 2]], id="sep= line"),
+    pytest.param("SEP=,\r\na;b,c\r\n", [["a;b", "c"]], id="sep= line with a comma"),
+    pytest.param('"sep=|"\na|b\n', [["a", "b"]], id="sep= line in quotes"),
+    pytest.param("sep=^\na^b\n", [["a", "b"]], id="sep= line with another sign"),
+    pytest.param(
+        "name;city, state;n\nA;Austin;1\n",
+        [["name", "city, state", "n"], ["A", "Austin", 1]],
+        id="comma in the header",
+    ),
+    pytest.param(
+        "name;city, state\nA;Austin, TX\n",
+        [["name", "city, state"], ["A", "Austin, TX"]],
+        id="comma in every line",
+    ),
+    pytest.param(
+        'a;b\n"x\ny, z";2\n"1;2";3\n',
+        [["a", "b"], ["x\ny, z", 2], ["1;2", 3]],
+        id="line break in quotes",
+    ),
+    pytest.param("a;b;c\n1;2\n3\n4;5;6\n", [["a", "b", "c"], [1, 2], [3], [4, 5, 6]], id="ragged"),
+    pytest.param(
+        "Prices\n\nname;price\nA, B;1\n",
+        [["Prices"], [], ["name", "price"], ["A, B", 1]],
+        id="title above the header",
+    ),
+    pytest.param('"a, b";size\n"x, y";1\n', [["a, b", "size"], ["x, y", 1]], id="quoted"),
+    pytest.param("a;b\n1,5;2\n", [["a", "b"], ["1,5", 2]], id="decimal comma"),
+    pytest.param("Notes; more\nPlain text\n", [["Notes; more"], ["Plain text"]], id="text"),
+    pytest.param("Text\nSo; then\nOr; else\n", [["Text"], ["So; then"], ["Or; else"]], id="prose"),
+    pytest.param('a, b\nx, "y, z"\n', [["a", "b"], ["x", "y, z"]], id="blank before a quote"),
+    pytest.param('a,b\n3" pipe,1\n', [["a", "b"], ['3" pipe', 1]], id="quote within a cell"),
+    pytest.param('a,b\n"3"" pipe",1\n', [["a", "b"], ['3" pipe', 1]], id="doubled quote"),
+    pytest.param("a,b\r1,2\r", [["a", "b"], [1, 2]], id="line breaks of old Macintoshes"),
+]
+
+
+@pytest.mark.parametrize(("text", "cells"), SEPARATORS)
+def test_the_records_show_the_separator(text: str, cells: list[list[object]]) -> None:
+    """Separators in quotes and in texts tear nothing."""
+    assert cells_of(text.encode()) == cells
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
+)
+def test_the_bytes_show_the_encoding(encoding: str) -> None:
+    """Files have a byte order mark, the NULs of UTF-16, or letters of Western Europe."""
+    content = "name;Größe\nœuvre – „x“ l’été;5 €\n".encode(encoding)
+
+    assert cells_of(content) == [["name", "Größe"], ["œuvre – „x“ l’été", "5 €"]]
+
+
+def test_windows_1252_is_noted() -> None:
+    """Other encodings of Western languages have the same bytes."""
+    notes = read_csv("Größe\n".encode("cp1252")).notes
+
+    assert notes == [
+        "the text is not UTF-8 and was read as Windows-1252: check letters with accents, or save "
+        "it as CSV UTF-8"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("имя;город\n", "cp1251"),
+        ("名前;都市\n", "shift-jis"),
+        ("名字;城市\n", "gbk"),
+        ("Grüße;Öl\n", "cp850"),
+        ("Grüße;Öl\n", "mac-roman"),
+        ("όνομα;πόλη\n", "cp1253"),
+    ],
+)
+def test_other_encodings_are_refused(text: str, encoding: str) -> None:
+    """Their letters would become others without a word."""
+    with pytest.raises(CsvError, match="neither UTF-8 nor Windows-1252: save it as CSV UTF-8"):
+        read_csv(text.encode(encoding))
+
+
+def test_damaged_utf_8_is_refused() -> None:
+    """One wrong byte does not make all letters those of Windows-1252."""
+    with pytest.raises(CsvError, match="neither UTF-8 nor Windows-1252"):
+        read_csv("Größe;Höhe\n".encode() + b"\xff\n")
+
+
+def test_a_torn_byte_order_mark_is_refused() -> None:
+    """A mark of UTF-16 over half a character names no text."""
+    with pytest.raises(CsvError, match="save it as CSV UTF-8"):
+        read_csv(b"\xff\xfea\0b")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param('a,b\n1,2\n3,"x\n4,5\n', 3, id="to the end"),
+        pytest.param('a,b\n1,"x\n2,"y"\n3,4\n', 2, id="to the next quote"),
+        pytest.param('a,b\n"1\n2\n3",4\n5,"\n', 5, id="after line breaks in quotes"),
+        pytest.param('a,b\n"1\n2","x\n3\n', 3, id="in the last line of a record"),
+        pytest.param('sep=;\na;b\n1;"x\n', 3, id="after a sep= line"),
+        pytest.param('a,b\n"x" y,1\n', 2, id="text after a quote"),
+        pytest.param('"a,b\n1,2\n', 1, id="in the header"),
+        pytest.param('a,b\n1,"x\n' + "2,3\n" * 50_000, 2, id="before many lines"),
+    ],
+)
+def test_an_open_quote_is_refused_with_its_line(text: str, line: int) -> None:
+    """All lines up to the next quote would be one cell."""
+    with pytest.raises(CsvError, match=rf"^line {line}: a quote opens a cell, and no quote"):
+        read_csv(text.encode())
+
+
+@pytest.mark.parametrize("length", [50_001, 200_000])
+def test_a_cell_that_is_too_long_is_refused_with_its_line(length: int) -> None:
+    """Its quotes may be right."""
+    with pytest.raises(CsvError, match=r"^line 2: a cell holds more than 50000 characters"):
+        read_csv(f'a,b\n"{"x" * length}",1\n'.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("a,b\n1,2\n", []),
+        ("a,b\n1,2,\n", []),
+        (
+            "a,b\nA,x, y\nB,z\n",
+            ["rows with more cells than the others: 1, the first is row 2. Enclose texts"],
+        ),
+        ("a;b,c\n1;2,5\n", ["cells were separated by semicolons, but commas fit too: write a"]),
+        ("sep=;\na;b,c\n1;2,5\n", []),
+    ],
+    ids=["plain", "blank cell", "torn", "two fit", "named"],
+)
+def test_guesses_are_noted(text: str, notes: list[str]) -> None:
+    """A text without quotes may be torn, and two separators may fit."""
+    found = read_csv(text.encode()).notes
+
+    assert len(found) == len(notes)
+    for note, words in zip(found, notes, strict=True):
+        assert note.startswith(words)
+
+
+def test_one_long_line_is_refused_with_its_number() -> None:
+    """The grid is as wide as the widest line."""
+    text = "a,b\n" * 2000 + "," * 5000 + "\n"
+
+    with pytest.raises(CsvError, match=re.escape("line 2001 has 5001 cells and there are 2001")):
+        read_csv(text.encode())

@@ -223,7 +223,7 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
             return [whole]
     terms: dict[str, SortTerm] = {}
     for term in query.order:
-        meant = _as_field(term, view)
+        meant = _as_field(term, view) if term.descending else term
         terms.setdefault(meant.field, meant)  # a second term of a field would have no effect
     return [*terms.values()]
 

@@ -89,11 +89,6 @@ def other_titles(title: str, titles: Collection[str]) -> Iterator[tuple[str, str
             yield WORKSHEET_NFC, alike[0]
 
 
-def may_have_alias(title: str) -> bool:
-    """True if a worksheet's name may mean another title."""
-    return "%" in title or "+" in title or not title.isascii()
-
-
 def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> object:
     """The tree of `where[field][$operator]=value`, with strings as values.
 

@@ -27,7 +27,7 @@ from gateway.web.answers import (
 from gateway.web.body import read_fields, read_rows
 from gateway.web.head import asks_for_fresh, encode_title, parse_row, read_condition
 from gateway.web.idempotency import read_idempotent_request
-from gateway.web.lenient import is_escaped, may_have_alias
+from gateway.web.lenient import is_escaped
 from gateway.web.parameters import PLAIN, Leniency, decoded, list_asked, row_asked
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAlias, TitleAliases, not_found_by
@@ -200,7 +200,8 @@ class Attempt(Generic[A]):
         self._again = PLAIN
         self._failed: dict[str, UnknownField] = {}
         self._first: WorksheetNotFound | None = None
-        if may_have_alias(target.worksheet.title):
+        title = target.worksheet.title
+        if not title.isascii() or "%" in title or "+" in title:
             known = title_aliases.find(target, is_write=is_write)
             if known is not None:
                 self.target = _meant(known, target)

@@ -122,7 +122,6 @@ def test_no_selection_is_every_field() -> None:
         pytest.param(["City", "n", "State"], ["City", "State"], id="two fields"),
         pytest.param(["City", "State", "City, State"], ["City, State"], id="all three"),
         pytest.param(["City"], ["City"], id="one of two"),
-        pytest.param(["n"], [], id="none"),
     ],
 )
 def test_a_selection_whose_text_is_a_field_is_that_field(

@@ -65,9 +65,13 @@ JOURNEYS = {
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=49, files=18
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=state", functions=214, files=49),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=214, files=49),
     "cached row": Ask(
-        method="GET", target="Cities/2?keys=name", before=listed(2800004), functions=77, files=22
+        method="GET",
+        target="Cities/2?keys=country,population,name",
+        before=listed(2800004),
+        functions=77,
+        files=22,
     ),
     "create": Ask(method="POST", target="Cities", body=BODY, functions=313, files=66),
     "create after a list": Ask(

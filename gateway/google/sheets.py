@@ -1,6 +1,6 @@
 """The `Sheets` Protocol: the gateway's interface to Google Sheets.
 
-`gateway.google.adapter` implements it with the real API (or the emulator), `gateway.google.guards`
+`gateway.google.adapter` implements it with the real API (or the emulator), `gateway.google.pipeline`
 wraps it, the tests have a fake. Ranges are A1 text from `gateway.table.a1`.
 
 Every method may raise

@@ -92,7 +92,12 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 keys.changed()
 
             await keys.load()
-            google = assemble(settings.google, opened, budgets)
+            google = assemble(
+                settings.google,
+                opened,
+                budgets,
+                turn_seconds=settings.writes.max_waiting_seconds,
+            )
             rows = RowService(
                 google.sheets,
                 cache=settings.cache,
@@ -105,7 +110,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     google.sheets,
                     key=fence_key(pepper),
                     clock=clock,
-                    write_turn=google.accounts.write_turn,
+                    write_turn=google.pipeline.write_turn,
                     recorded=ledger.open_fences,
                     kept=ledger.kept_fences if cluster else None,
                 ),
@@ -113,8 +118,8 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 open_writes=() if cluster else ledger.open_writes,
                 lock=cluster.lock if cluster else None,
                 sharing=cluster.rows if cluster else None,
-                write_turn=google.accounts.write_turn,
-                read_budget=google.accounts.reads_per_second,
+                write_turn=google.pipeline.write_turn,
+                read_budget=google.pipeline.accounts.reads_per_second,
             )
             last_use = LastUse(store.touch, _now)
             gatekeeper = Gatekeeper(
@@ -148,7 +153,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                             (lambda: cluster.store.is_available) if cluster else (lambda: None)
                         ),
                         was_accepted=google.acceptance.found,
-                        refused_accounts=lambda: google.accounts.refused_count,
+                        refused_accounts=lambda: google.pipeline.accounts.refused_count,
                         title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                         rows=rows,
                         catalogue=Catalogue(

@@ -18,10 +18,10 @@ Rules
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from gateway.errors import (
     GatewayError,
@@ -31,14 +31,13 @@ from gateway.errors import (
     UpstreamAuth,
 )
 from gateway.google.call_context import current_call_context
-from gateway.google.forwarding import Call, ForwardingSheets
-from gateway.google.quota import Bucket, Budgeted, current_write_turn
+from gateway.google.quota import Bucket, Budget, current_write_turn
 from gateway.google.rate import RECOVERY_SECONDS, Rate
-from gateway.google.reach import Reach
-
-T = TypeVar("T")
+from gateway.google.sheets import Sheets
 
 REST_SECONDS = 60.0
+LACKING_SECONDS = 3600.0
+MAX_SPREADSHEETS = 10_000
 
 OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaSpent)
 """Refusals that another account may not meet. Google did not carry out the call."""
@@ -46,17 +45,16 @@ OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaS
 
 @dataclass(kw_only=True, eq=False)
 class Account:
-    """An account; `sheets` makes its calls, each after a wait for its quota (`budgeted`)."""
+    """An account; `sheets` makes its calls."""
 
     name: str
-    sheets: ForwardingSheets
-    budgeted: Budgeted
+    sheets: Sheets
+    budget: Budget
     rests_until: float = -math.inf
     is_refused: bool = False
 
     def bucket(self, *, is_write: bool) -> Bucket:
-        budget = self.budgeted.budget
-        return budget.writes if is_write else budget.reads
+        return self.budget.writes if is_write else self.budget.reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +63,11 @@ class _Learnt:
     until_seconds: float
 
 
-class Accounts(ForwardingSheets):
-    """A `Sheets` of several accounts; `rested` is told of each that begins to rest, or ends it."""
+class Accounts:
+    """Chooses the account of each call, and learns from Google's answers.
+
+    `rested` is called for each account that begins to rest, or ends it.
+    """
 
     def __init__(
         self,
@@ -104,43 +105,45 @@ class Accounts(ForwardingSheets):
             name: each.bucket(is_write=False).rate_per_second() for name, each in paying.items()
         }
 
-    async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
-        """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
-        await self._spreadsheet_turn(spreadsheet, is_write=True)
-        account = self._next(spreadsheet, {}, is_write=True) or self._accounts[0]
-        return await account.budgeted.write_turn()
+    async def first(self, spreadsheet: str, *, is_write: bool) -> Account:
+        """The account for a call, after a wait if Google limits its spreadsheet.
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
-        account = self._reserved() if is_write else None
-        if account is None:
-            await self._spreadsheet_turn(spreadsheet, is_write=is_write)
-            account = self._next(spreadsheet, {}, is_write=is_write)
-        errors: dict[str, GatewayError] = {}
-        while account is not None:
-            try:
-                if errors and (is_write or _has_spent(errors.values())):
-                    account.bucket(is_write=is_write).check_free()
-                return await self._asked(account, spreadsheet, call, is_write=is_write)
-            except OTHER_ACCOUNT as error:
-                if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
-                    raise
-                errors[account.name] = error
-                account = self._next(spreadsheet, errors, is_write=is_write)
-        names = [each.name for each in self._accounts]  # the first one's address is to be named
-        raise min(
+        Raises QuotaSpent.
+        """
+        learnt = self._learnt.get((spreadsheet, is_write)) if self._learnt else None
+        if learnt is not None and learnt.until_seconds > self._clock():
+            await learnt.bucket.take(current_call_context())
+        return self.following(spreadsheet, {}, is_write=is_write) or self._accounts[0]
+
+    def reserved(self) -> Account | None:
+        """The account of the write turn, if it is not used yet."""
+        turn = current_write_turn()
+        if turn is None or not turn.is_left:
+            return None
+        return next(
+            (each for each in self._accounts if each.bucket(is_write=True) is turn.bucket), None
+        )
+
+    def refusal(self, errors: Mapping[str, GatewayError]) -> GatewayError:
+        """The error of a call that all accounts refused: of the first one, whose address it names.
+
+        One that may be repeated comes last.
+        """
+        names = [each.name for each in self._accounts]
+        return min(
             (errors[name] for name in names if name in errors),
             key=lambda error: not error.retryable,
         )
 
-    async def _asked(
-        self, account: Account, spreadsheet: str, call: Call[T], *, is_write: bool
-    ) -> T:
-        """Make a call as an account, and learn from its answer."""
+    @contextmanager
+    def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
+        """Learn from Google's answer to the call that the block makes."""
         kind = (spreadsheet, is_write)
         is_known = self._reach.reaches(spreadsheet, account.name, is_write=is_write)
+        if not is_known:
+            self._explored.add(kind)
         try:
-            with nullcontext() if is_known else self._exploring(kind):
-                answer = await account.sheets.forward(spreadsheet, call, is_write=is_write)
+            yield
         except UpstreamAuth:
             self._note_refused(account, is_refused=True)
             raise
@@ -150,31 +153,27 @@ class Accounts(ForwardingSheets):
         except QuotaSpent as error:
             self._learn(kind, error)
             raise
+        finally:
+            if not is_known:
+                self._explored.discard(kind)
         self._note_refused(account, is_refused=False)
         self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=True)
-        return answer
 
-    @contextmanager
-    def _exploring(self, kind: tuple[str, bool]) -> Iterator[None]:
-        self._explored.add(kind)
-        try:
-            yield
-        finally:
-            self._explored.discard(kind)
-
-    def _reserved(self) -> Account | None:
-        """The account of the write turn, if it is not used yet."""
-        turn = current_write_turn()
-        if turn is None or not turn.is_left:
-            return None
-        return next(
-            (each for each in self._accounts if each.bucket(is_write=True) is turn.bucket), None
-        )
-
-    def _next(
+    def following(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account | None:
         """The account for a call that those in `tried` refused; None if no other is left."""
+        if len(self._accounts) > 1:
+            found = self._choice(spreadsheet, tried, is_write=is_write)
+        else:
+            found = None if tried else self._accounts[0]
+        if found is not None and found.is_refused:
+            found.rests_until = self._clock() + REST_SECONDS
+        return found
+
+    def _choice(
+        self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
+    ) -> Account | None:
         reaches = {
             each: self._reach.reaches(spreadsheet, each.name, is_write=is_write)
             for each in self._accounts
@@ -198,11 +197,7 @@ class Accounts(ForwardingSheets):
             or min(known or unknown, key=_wait(is_write=is_write), default=None)
             or self._lacking(spreadsheet, lacking, len(tried), is_write=is_write)
         )
-        if found is None and not tried:
-            found = self._accounts[0]
-        if found is not None and found.is_refused:
-            found.rests_until = self._clock() + REST_SECONDS
-        return found
+        return self._accounts[0] if found is None and not tried else found
 
     def _fullest(self, accounts: Sequence[Account]) -> Account | None:
         """The account with most quota for reads, if one has some."""
@@ -269,16 +264,77 @@ class Accounts(ForwardingSheets):
             clock=self._clock,
         )
 
-    async def _spreadsheet_turn(self, spreadsheet: str, *, is_write: bool) -> None:
-        """Wait for the learnt limit of a spreadsheet, if there is one."""
-        learnt = self._learnt.get((spreadsheet, is_write))
-        if learnt is not None and learnt.until_seconds > self._clock():
-            await learnt.bucket.take(current_call_context())
-
 
 def _wait(*, is_write: bool) -> Callable[[Account], float]:
     return lambda account: account.bucket(is_write=is_write).waiting_seconds()
 
 
-def _has_spent(errors: Collection[GatewayError]) -> bool:
-    return any(isinstance(error, QuotaSpent) for error in errors)
+@dataclass(kw_only=True)
+class _Known:
+    """What is known of a spreadsheet, by account: whether it is reached, and since when."""
+
+    reads: dict[str, tuple[bool, float]] = field(default_factory=dict)
+    writes: dict[str, tuple[bool, float]] = field(default_factory=dict)
+    writer: str | None = None
+
+
+class Reach:
+    """Which accounts reach which spreadsheets, as Google's answers showed.
+
+    Rules
+    - That an account reaches a spreadsheet holds until Google refuses it. That it does not holds
+      for `LACKING_SECONDS`.
+    - Whoever may write may read; whoever may not read may not write.
+    - The spreadsheets asked for last are known, `MAX_SPREADSHEETS` of them.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float], max_spreadsheets: int = MAX_SPREADSHEETS
+    ) -> None:
+        self._clock = clock
+        self._max_spreadsheets = max_spreadsheets
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
+        """Whether an account reaches a spreadsheet; None if that is not known."""
+        known = self._known.get(spreadsheet)
+        if known is None:
+            return None
+        reads = self._present(known.reads.get(account))
+        if not is_write or reads is False:
+            return reads
+        return self._present(known.writes.get(account))
+
+    def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
+        """When Google refused an account last."""
+        known = self._known[spreadsheet]
+        found = known.writes.get(account) if is_write else None
+        return (found or known.reads[account])[1]
+
+    def writer(self, spreadsheet: str) -> str | None:
+        """The account that wrote last."""
+        known = self._known.get(spreadsheet)
+        return None if known is None else known.writer
+
+    def note(self, spreadsheet: str, account: str, *, is_write: bool, reaches: bool) -> None:
+        """Learn from Google's answer to a call."""
+        known = self._known.get(spreadsheet)
+        if known is None:
+            known = self._known[spreadsheet] = _Known()
+            if len(self._known) > self._max_spreadsheets:
+                self._known.popitem(last=False)
+        self._known.move_to_end(spreadsheet)
+        answer = (reaches, self._clock())
+        if is_write:
+            known.writes[account] = answer
+            if reaches:
+                known.writer = account
+        if not is_write or reaches:
+            known.reads[account] = answer
+
+    def _present(self, answer: tuple[bool, float] | None) -> bool | None:
+        if answer is None:
+            return None
+        reaches, at_seconds = answer
+        is_past = not reaches and self._clock() - at_seconds >= LACKING_SECONDS
+        return None if is_past else reaches

@@ -1,4 +1,4 @@
-"""The `Sheets` of the service: accounts with their quota, behind retries and a circuit breaker."""
+"""The `Sheets` of the service: its accounts with their quota, behind one pipeline."""
 
 import asyncio
 import math
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from gateway.errors import GatewayError
 from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
-from gateway.google.guards import Breaker, Counted, GuardedSheets, LastCheck, Retrying
 from gateway.google.merging import MergingSheets
+from gateway.google.outages import Breaker, Retries
+from gateway.google.pipeline import Pipeline
 from gateway.google.quota import (
-    Budgeted,
+    Budget,
     Quota,
     Share,
     ShareByName,
@@ -27,7 +28,6 @@ from gateway.settings.model import GoogleSettings, Settings
 from gateway.telemetry.events import (
     account_rested,
     breaker_changed,
-    budget_waited,
     upstream_failed,
 )
 
@@ -85,10 +85,10 @@ class Acceptance:
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """`sheets` makes the calls of the service as one of the `accounts`."""
+    """`sheets` joins reads before they enter the `pipeline`."""
 
     sheets: Sheets
-    accounts: Accounts
+    pipeline: Pipeline
     acceptance: Acceptance
 
 
@@ -102,7 +102,7 @@ async def open_budgets(
     opened: Mapping[str, Sheets],
     open_spent: OpenSpent,
     share: ShareByName | None = None,
-) -> AsyncIterator[Mapping[str, Budgeted]]:
+) -> AsyncIterator[Mapping[str, Budget]]:
     """The quota of each account, less what an earlier process spent; or shared with others."""
     google = settings.google
     projects = {name: _project(name, sheets) for name, sheets in opened.items()}
@@ -122,42 +122,44 @@ async def open_budgets(
             for project in shared
         }
         yield {
-            name: Budgeted(
-                open_budget(
-                    by_account.get(name, google),
-                    spent=await spent(name),
-                    project=quotas.get(project),
-                    share=_shared(share, name, project if project in shared else None),
-                ),
-                waited=budget_waited,
-                turn_seconds=settings.writes.max_waiting_seconds,
+            name: open_budget(
+                by_account.get(name, google),
+                spent=await spent(name),
+                project=quotas.get(project),
+                share=_shared(share, name, project if project in shared else None),
             )
             for name, project in projects.items()
         }
 
 
 def assemble(
-    settings: GoogleSettings, opened: Mapping[str, Sheets], budgets: Mapping[str, Budgeted]
+    settings: GoogleSettings,
+    opened: Mapping[str, Sheets],
+    budgets: Mapping[str, Budget],
+    *,
+    turn_seconds: float | None = None,
 ) -> Google:
-    """Each attempt passes the breaker, gets an account, then waits for its quota."""
-    breaker = Breaker(changed=breaker_changed)
+    """The accounts of the service; `turn_seconds` is the longest wait for a write's turn."""
     accounts = Accounts(
         [
-            Account(
-                name=name,
-                sheets=GuardedSheets(sheets, budgets[name], LastCheck(breaker), Counted(name)),
-                budgeted=budgets[name],
-            )
+            Account(name=name, sheets=sheets, budget=budgets[name])
             for name, sheets in opened.items()
         ],
         clock=time.monotonic,
         max_waiting_seconds=settings.max_waiting_seconds,
         rested=account_rested,
     )
-    retrying = Retrying(may_retry=lambda: not breaker.is_open)
-    sheets = MergingSheets(GuardedSheets(accounts, retrying, breaker), clock=time.monotonic)
-    acceptance = Acceptance([*opened.values()], accounts)
-    return Google(sheets=sheets, accounts=accounts, acceptance=acceptance)
+    pipeline = Pipeline(
+        accounts,
+        breaker=Breaker(changed=breaker_changed),
+        retries=Retries(),
+        turn_seconds=turn_seconds,
+    )
+    return Google(
+        sheets=MergingSheets(pipeline, clock=time.monotonic),
+        pipeline=pipeline,
+        acceptance=Acceptance([*opened.values()], accounts),
+    )
 
 
 def _project(name: str, sheets: Sheets) -> str:

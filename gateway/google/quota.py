@@ -2,7 +2,7 @@
 
 Rules
 - Reads and writes of an account have a bucket each: its rates (`gateway.google.rate`: the account's
-  and its project's), and a queue (`gateway.google.fair_queue`). Every attempt takes from its bucket
+  and its project's), and a queue (`FairQueue`). Every attempt takes from its bucket
   at the moment it is sent. Cancelled waiters and unsent calls use nothing of the rates.
 - If another key joins a waiting call, the limit of its wait starts again.
 - A call fails at once if its wait would be too long, and later as soon as that becomes known (other
@@ -19,22 +19,19 @@ Rules
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, Token
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import Beneficiaries, CallContext, current_call_context
-from gateway.google.fair_queue import FairQueue, Waiter
+from gateway.google.call_context import Beneficiaries, CallContext
 from gateway.google.rate import Rate, Rates
 from gateway.google.spent import SpentQuota
 from gateway.settings.model import GoogleSettings
-
-T = TypeVar("T")
 
 MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
@@ -79,6 +76,109 @@ class ShareByName(Protocol):
     """What shares rates that have the same names in all processes."""
 
     def __call__(self, *names: str) -> Share: ...
+
+
+@dataclass(kw_only=True, eq=False)
+class Waiter:
+    """A waiting call; `turn` is set when it may be sent. Useless after `until_seconds`."""
+
+    call_context: CallContext
+    until_seconds: float
+    turn: asyncio.Future[None]
+
+
+_Line = dict[Waiter, None]
+
+
+class FairQueue:
+    """The calls that wait for the quota.
+
+    Rules
+    - Verifications of writes go first. Then keys rotate, each with its oldest call: a key with
+      fifty waiting calls delays another key by one call, not by fifty.
+    - A call that several keys wait for is in the line of each key, and goes once, at the earliest
+      turn.
+    """
+
+    def __init__(self) -> None:
+        self._verifying: _Line = {}
+        self._by_key: dict[str, _Line] = {}
+        """In the order of their turns; a key without waiters is not there."""
+        self._keys: dict[Waiter, list[str]] = {}
+        """Everybody who waits, and the keys in whose lines they stand."""
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[Waiter]:
+        yield from self._verifying
+        seen: set[Waiter] = set()
+        lines = [iter(line) for line in self._by_key.values()]
+        while lines:
+            left = []
+            for line in lines:
+                waiter = next((each for each in line if each not in seen), None)
+                if waiter is not None:
+                    left.append(line)
+                    seen.add(waiter)
+                    yield waiter
+            lines = left
+
+    def beside(self, call_context: CallContext) -> int:
+        """Length of the line that a call would join."""
+        line = (
+            self._verifying
+            if call_context.is_verification
+            else self._by_key.get(call_context.key_id, {})
+        )
+        return len(line)
+
+    def shortest(self, waiter: Waiter) -> int:
+        """Length of the waiter's shortest line, including itself."""
+        if waiter in self._verifying:
+            return len(self._verifying)
+        return min(len(self._by_key[key_id]) for key_id in self._keys[waiter])
+
+    def before(self, waiter: Waiter) -> int:
+        """Number of waiters that go before this one."""
+        return next(rank for rank, each in enumerate(self) if each is waiter)
+
+    def join(self, waiter: Waiter) -> None:
+        self._keys[waiter] = []
+        if waiter.call_context.is_verification:
+            self._verifying[waiter] = None
+        else:
+            self.join_as(waiter.call_context.key_id, waiter)
+
+    def join_as(self, key_id: str, waiter: Waiter) -> bool:
+        """Add a waiter to a key's line; False if it is there already or no longer waits."""
+        keys = self._keys.get(waiter)
+        if keys is None or key_id in keys or waiter in self._verifying:
+            return False
+        keys.append(key_id)
+        self._by_key.setdefault(key_id, {})[waiter] = None
+        return True
+
+    def leave(self, waiter: Waiter) -> None:
+        """Remove a waiter from all its lines; does nothing if it is in none."""
+        self._verifying.pop(waiter, None)
+        for key_id in self._keys.pop(waiter, ()):
+            line = self._by_key[key_id]
+            del line[waiter]
+            if not line:
+                del self._by_key[key_id]
+
+    def take_next(self) -> Waiter:
+        """Remove and return the next waiter. Raises StopIteration if there is none."""
+        if self._verifying:
+            waiter = next(iter(self._verifying))
+        else:
+            key_id = next(iter(self._by_key))
+            line = self._by_key.pop(key_id)
+            self._by_key[key_id] = line  # to the end of the rotation
+            waiter = next(iter(line))
+        self.leave(waiter)
+        return waiter
 
 
 class Bucket:
@@ -367,53 +467,3 @@ class WriteTurn:
 _turn: ContextVar[WriteTurn | None] = ContextVar("write_turn", default=None)
 
 current_write_turn = _turn.get
-
-
-class Budgeted:
-    """Guard that waits for the quota and learns from Google's 429.
-
-    `waited` receives the waiting time of each call in seconds, whether it was sent or not.
-    `turn_seconds` is the longest wait for a write's turn: longer than that of other calls, or a key
-    that writes to ten worksheets would have its tenth one always refused.
-    """
-
-    def __init__(
-        self,
-        budget: Budget,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        waited: Callable[[float], None] = lambda _seconds: None,
-        turn_seconds: float | None = None,
-    ) -> None:
-        self._turn_seconds = turn_seconds
-        self.budget = budget
-        self._clock = clock
-        self._waited = waited
-
-    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
-        bucket = self.budget.writes if is_write else self.budget.reads
-        turn = _turn.get() if is_write else None
-        if turn is None or turn.bucket is not bucket or not turn.take():
-            await self._take(bucket)
-        sent_at = self._clock()
-        try:
-            return await call()
-        except QuotaSpent as refusal:
-            if not refusal.is_of_spreadsheet:
-                bucket.refused(
-                    sent_at=sent_at, limit=refusal.limit, is_project=refusal.is_of_project
-                )
-            raise
-
-    async def write_turn(self) -> WriteTurn:
-        """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
-        bucket = self.budget.writes
-        await self._take(bucket, self._turn_seconds)
-        return WriteTurn(bucket)
-
-    async def _take(self, bucket: Bucket, max_waiting_seconds: float | None = None) -> None:
-        asked_at = self._clock()
-        try:
-            await bucket.take(current_call_context(), max_waiting_seconds=max_waiting_seconds)
-        finally:
-            self._waited(self._clock() - asked_at)

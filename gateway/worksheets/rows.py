@@ -17,7 +17,7 @@ Writes that wait for the same worksheet share their calls: all creates, then all
 group costs at most 4 writes more, and a read for each; a write whose answer is lost at most 3 reads
 and 2 writes more; a repeated request whose record is open 1 to 4 reads and at most 1 write more.
 What is wrong without looking at the sheet costs nothing, an unknown field one read at most. A read
-that fails may be tried twice more (`gateway.google.guards`).
+that fails may be tried twice more (`gateway.google.pipeline`).
 """
 
 from collections.abc import Callable, Iterable, Sequence

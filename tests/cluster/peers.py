@@ -18,7 +18,6 @@ from gateway.cluster.scripts import PROBE
 from gateway.cluster.shared_rows import SharedRows
 from gateway.cluster.store import Store, open_store
 from gateway.cluster.write_lock import open_write_lock
-from gateway.google.guards import Counted, GuardedSheets
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.storage.database import open_database
@@ -30,6 +29,7 @@ from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Create, Delete, Fields, Update, WriteIdentity
 from tests.cluster.redis_server import RedisServer
+from tests.counted_sheets import CountedSheets
 from tests.fakes import FakeSheets
 from tests.postgres import DATABASE, USER, PostgresServer
 from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET, PlainEncoder
@@ -226,7 +226,7 @@ class Office:
     @asynccontextmanager
     async def _peer(self) -> AsyncIterator[Peer]:
         sheets = ScriptedSheets(self.google)
-        guarded = GuardedSheets(sheets, Counted("main", time.monotonic))
+        counted = CountedSheets(sheets)
         async with (
             open_store(self.server.url, timeout_seconds=STORE_TIMEOUT_SECONDS) as store,
             open_database(self.database) as engine,
@@ -243,7 +243,7 @@ class Office:
                 longest_seconds=self._longest_seconds,
             ) as lock:
                 service = RowService(
-                    guarded,
+                    counted,
                     cache=CacheSettings(
                         rows_ttl_seconds=self._rows_ttl_seconds, header_ttl_seconds=KEPT_SECONDS
                     ),
@@ -252,7 +252,7 @@ class Office:
                     clock=time.monotonic,
                     ledger=ledger,
                     wall_clock=time.time,
-                    fences=Fences(guarded, key="gw", clock=time.time, kept=ledger.kept_fences),
+                    fences=Fences(counted, key="gw", clock=time.time, kept=ledger.kept_fences),
                     lock=lock,
                     sharing=rows,
                 )

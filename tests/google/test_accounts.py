@@ -14,11 +14,11 @@ from gateway.errors import (
     SpreadsheetNotShared,
     UpstreamAuth,
 )
-from gateway.google.accounts import REST_SECONDS, Account, Accounts
-from gateway.google.guards import GuardedSheets
-from gateway.google.quota import Budgeted, Quota, open_budget, open_quota
+from gateway.google.accounts import LACKING_SECONDS, REST_SECONDS, Account, Accounts
+from gateway.google.outages import Breaker, Retries
+from gateway.google.pipeline import Pipeline
+from gateway.google.quota import Quota, open_budget, open_quota
 from gateway.google.rate import RECOVERY_SECONDS
-from gateway.google.reach import LACKING_SECONDS
 from gateway.google.sheets import Fence, Values
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK, FakeSheets
@@ -72,18 +72,27 @@ class Scene:
     def __post_init__(self) -> None:
         self.google = {name: GoogleAs(self.log, name) for name in self.names}
         settings = GoogleSettings(max_waiting_seconds=self.max_waiting_seconds)
-        accounts = []
-        for name in self.names:
-            budget = open_budget(
-                settings, clock=self.timers.clock, set_timer=self.timers, project=self.project
-            )
-            budgeted = Budgeted(budget, clock=self.timers.clock, turn_seconds=0.0)
-            sheets = GuardedSheets(self.google[name], budgeted)
-            accounts.append(Account(name=name, sheets=sheets, budgeted=budgeted))
+        clock = self.timers.clock
         self.accounts = Accounts(
-            accounts,
-            clock=self.timers.clock,
+            [
+                Account(
+                    name=name,
+                    sheets=self.google[name],
+                    budget=open_budget(
+                        settings, clock=clock, set_timer=self.timers, project=self.project
+                    ),
+                )
+                for name in self.names
+            ],
+            clock=clock,
             rested=lambda name, is_refused: self.rested.append((name, is_refused)),
+        )
+        self.pipeline = Pipeline(
+            self.accounts,
+            breaker=Breaker(clock=clock),
+            retries=Retries(),
+            turn_seconds=0.0,
+            clock=clock,
         )
 
     def not_shared(self, *names: str) -> None:
@@ -93,18 +102,18 @@ class Scene:
     async def read(self, spreadsheet: str = BOOK) -> list[str]:
         """The accounts that a read asked, in turn."""
         before = len(self.log)
-        await self.accounts.read_ranges(spreadsheet, ["A1"])
+        await self.pipeline.read_ranges(spreadsheet, ["A1"])
         return self.log[before:]
 
     async def write(self, spreadsheet: str = BOOK) -> list[str]:
         before = len(self.log)
-        await self.accounts.put_fence(spreadsheet, Fence.random("k"))
+        await self.pipeline.put_fence(spreadsheet, Fence.random("k"))
         return self.log[before:]
 
     async def reads(self, count: int) -> Counter[str]:
         """How many reads each account answered, of as many that came at once."""
         before = len(self.log)
-        calls = (self.accounts.read_ranges(BOOK, ["A1"]) for _ in range(count))
+        calls = (self.pipeline.read_ranges(BOOK, ["A1"]) for _ in range(count))
         await asyncio.gather(*calls, return_exceptions=True)
         return Counter(self.log[before:])
 
@@ -167,13 +176,13 @@ async def test_a_write_waits_for_no_other_account(scene: Scene) -> None:
     patient = Scene(max_waiting_seconds=60.0, names=("a", "b"))
     patient.google["a"].write_refusal = NOT_SHARED
     for _ in range(BURST):
-        with await patient.accounts.write_turn("other"):
-            await patient.accounts.put_fence("other", Fence.random("k"))
+        with await patient.pipeline.write_turn("other"):
+            await patient.pipeline.put_fence("other", Fence.random("k"))
     patient.log.clear()
 
-    turn = await patient.accounts.write_turn(BOOK)
+    turn = await patient.pipeline.write_turn(BOOK)
     with turn, pytest.raises(QuotaSpent) as refused:
-        await patient.accounts.put_fence(BOOK, Fence.random("k"))
+        await patient.pipeline.put_fence(BOOK, Fence.random("k"))
 
     assert patient.log == ["a"]
     assert refused.value.outcome == "not_applied"
@@ -183,8 +192,8 @@ async def test_the_turn_of_a_write_is_its_accounts(scene: Scene) -> None:
     """The reserved quota is used: the write goes as the account whose turn it is."""
     for _ in range(BURST - 1):
         await scene.write()
-    with await scene.accounts.write_turn(BOOK):
-        with await scene.accounts.write_turn(BOOK):
+    with await scene.pipeline.write_turn(BOOK):
+        with await scene.pipeline.write_turn(BOOK):
             assert await scene.write() == ["b"]
         assert await scene.write() == ["a"]
 

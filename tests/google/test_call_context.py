@@ -12,7 +12,7 @@ from gateway.google.call_context import (
     record_sent_at,
     recording_sent_at,
 )
-from gateway.google.guards import Counted
+from gateway.google.pipeline import counted
 from tests.clock import ManualClock
 
 
@@ -61,17 +61,14 @@ def test_beneficiaries_are_not_part_of_equality() -> None:
 async def test_sent_at_is_the_time_of_sending() -> None:
     """The recorded time is that of the last attempt."""
     clock = ManualClock()
-    guard = Counted("main", clock)
-
-    async def call() -> float:
-        return clock()
-
     with recording_sent_at() as sent_at:
         before = sent_at.at_seconds
         clock.advance(3.0)
-        first = await guard(call, is_write=False)
+        with counted("main", is_write=False, clock=clock):
+            first = clock()
         clock.advance(2.0)
-        second = await guard(call, is_write=False)
+        with counted("main", is_write=False, clock=clock):
+            second = clock()
 
     assert before is None
     assert sent_at.at_seconds == second == first + 2.0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.google.call_context import CallContext
-from gateway.google.fair_queue import FairQueue, Waiter
+from gateway.google.quota import FairQueue, Waiter
 
 CHECK = CallContext("a", is_verification=True)
 CALL_CONTEXTS = st.one_of(st.sampled_from("abcd").map(CallContext), st.just(CHECK))

@@ -12,13 +12,11 @@ from gateway.google.call_context import (
     in_call_context,
     recording_sent_at,
 )
-from gateway.google.guards import GuardedSheets
 from gateway.google.merging import APART_SECONDS, MergingSheets
-from gateway.google.quota import Budgeted, open_budget
 from gateway.google.sheets import Render, Rendering
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK, FakeSheets
-from tests.google.timers import ManualTimers
+from tests.google.pipelines import Bench
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 TITLES = ("A", "B", "C")
@@ -34,11 +32,9 @@ class Scene:
             fake.add(title, [["name"], [title]])
         self.fake = fake
         self.google = ScriptedSheets(fake)
-        self.timers = ManualTimers()
-        budget = open_budget(settings, clock=self.timers.clock, set_timer=self.timers)
-        self.guard = Budgeted(budget, clock=self.timers.clock)
-        inner = GuardedSheets(self.google, self.guard)
-        self.sheets = MergingSheets(inner, clock=self.timers.clock)
+        self.bench = Bench(settings=settings, sheets={"main": self.google})
+        self.timers = self.bench.timers
+        self.sheets = MergingSheets(self.bench.pipeline, clock=self.timers.clock)
 
     async def read(
         self, title: str, known: bytes | None = b"old", render: Render = Render.DISPLAYED

@@ -5,7 +5,7 @@ or Google's own behaviour is a journey; one that no request shows is a unit test
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.errors import GatewayError
-from gateway.google.guards import GuardedSheets
+from gateway.google.forwarding import Call, ForwardingSheets
 from gateway.google.sheets import Sheets
 from gateway.settings.model import load_settings
 from tests.asgi_client import Answer, Request, send
@@ -73,19 +73,20 @@ FIELDS = ", ".join(f'"{name}"' for name in WORKBOOK["Cities"][0])
 
 
 @dataclass
-class Calls:
-    """Guard that counts calls, and makes all of them fail while there is a `failure`."""
+class Calls(ForwardingSheets):
+    """Counts calls, and makes all of them fail while there is a `failure`."""
 
+    inner: Sheets
     reads: int = 0
     writes: int = 0
     failure: GatewayError | None = None
 
-    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
+    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
         self.writes += is_write
         self.reads += not is_write
         if self.failure is not None:
             raise self.failure
-        return await call()
+        return await call(self.inner)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +166,12 @@ def open_surface(
     database, changed = folder / "keys.db", overrides or {}
     revoked = [name for name in requests if name == "revoked"]
     keys = asyncio.run(create_keys(database, requests, revoked=revoked, overrides=changed))
-    sheets, calls = FakeSheets(), Calls()
+    sheets = FakeSheets()
+    calls = Calls(sheets)
 
     @asynccontextmanager
     async def open_sheets() -> AsyncIterator[Sheets]:
-        yield GuardedSheets(sheets, calls)
+        yield calls
 
     settings = load_settings(
         None, {}, {"access.database": str(database), **LOOKS_EACH_TIME, **changed}

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.google.guards import Counted, GuardedSheets
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import Record
@@ -30,6 +29,7 @@ from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Written
 from tests.clock import ManualClock
+from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
 from tests.worksheets.fake_ledger import FakeLedger
 from tests.worksheets.scripted_sheets import ScriptedSheets
@@ -198,10 +198,10 @@ def make_bench(clock: ManualClock) -> MakeBench:
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
-        # Without the guard that tells of departures, every call seems to wait for its turn.
-        guarded = GuardedSheets(sheets, *([Counted("main", clock)] if is_counted else []))
+        # Without a recorded time of sending, every call seems to wait for its turn.
+        counted = CountedSheets(sheets, clock) if is_counted else sheets
         service = RowService(
-            guarded,
+            counted,
             cache=CacheSettings.model_validate({"header_ttl_seconds": TTL_SECONDS, **cache}),
             writes=writes or WriteSettings(),
             api=ApiSettings.model_validate({"unknown_fields": unknown_fields}),
@@ -209,7 +209,7 @@ def make_bench(clock: ManualClock) -> MakeBench:
             ledger=ledger,
             wall_clock=clock,
             read_budget=lambda _spreadsheet: {"main": reads_per_second},
-            fences=Fences(guarded, key="gw", clock=clock, sleep=pause),
+            fences=Fences(counted, key="gw", clock=clock, sleep=pause),
         )
         return Bench(
             service=service,

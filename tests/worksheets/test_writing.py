@@ -6,7 +6,6 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
-from gateway.google.guards import Counted, GuardedSheets
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.telemetry.events import RequestEvent
 from gateway.worksheets.access import Target
@@ -14,6 +13,7 @@ from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Update
+from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK
 from tests.request_events import during
 from tests.worksheets.conftest import CITIES, TARGET, Bench, MakeBench
@@ -123,7 +123,7 @@ async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
 
 async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     """The calls of a group count for the request that brought its first write."""
-    sheets = GuardedSheets(bench.sheets, Counted("main"))
+    sheets = CountedSheets(bench.sheets)
     service = RowService(
         sheets,
         cache=CacheSettings(),

@@ -1,8 +1,8 @@
 """The circuit breaker, and which errors are outages."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import httpx
 import httpx2
@@ -11,6 +11,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import (
     CircuitOpen,
+    GatewayError,
     InvalidSpreadsheetId,
     QuotaSpent,
     SpreadsheetNotFound,
@@ -21,12 +22,14 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import CallContext, in_call_context
-from gateway.google.guards import Breaker, LastCheck, is_brief_outage, is_outage
+from gateway.google.call_context import CallContext, current_call_context, in_call_context
+from gateway.google.outages import Breaker, is_brief_outage, is_outage
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.google.google_fake import FakeGoogle, error_answer, read_and_write
 from tests.google.timers import failing
+
+T = TypeVar("T")
 
 OUTAGES = [
     UpstreamUnreachable("away"),
@@ -45,22 +48,34 @@ AWAY = UpstreamUnreachable("away")
 
 
 class Subject:
-    """A breaker on a manual clock, and what it said of its changes."""
+    """A breaker on a manual clock, and its reported changes."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.changes: list[bool] = []
         self.breaker = Breaker(clock=self.clock, changed=self.changes.append)
 
+    async def make(self, call: Callable[[], Awaitable[T]], *, is_write: bool = False) -> T:
+        """Make a call as the pipeline does."""
+        is_verification = current_call_context().is_verification
+        entry = self.breaker.enter(is_write=is_write, is_verification=is_verification)
+        try:
+            answer = await call()
+        except GatewayError as error:
+            self.breaker.failed(entry, error)
+            raise
+        self.breaker.answered()
+        return answer
+
     async def fails(self, *errors: Exception, is_write: bool = False) -> None:
         """Calls that fail so, each of them sent."""
         for error in errors:
             with pytest.raises(type(error)) as caught:
-                await self.breaker(failing(error), is_write=is_write)
+                await self.make(failing(error), is_write=is_write)
             assert caught.value is error
 
     async def answers(self, *, is_write: bool = False) -> None:
-        assert await self.breaker(failing(), is_write=is_write) == "answer"
+        assert await self.make(failing(), is_write=is_write) == "answer"
 
     async def refuses(self, *, is_write: bool = False) -> CircuitOpen:
         """A call that is not sent."""
@@ -70,7 +85,7 @@ class Subject:
             sent.append(True)
 
         with pytest.raises(CircuitOpen) as caught:
-            await self.breaker(call, is_write=is_write)
+            await self.make(call, is_write=is_write)
         assert not sent
         return caught.value
 
@@ -135,7 +150,7 @@ async def test_one_probe_in_five_seconds(opened: Subject) -> None:
     for _ in range(600):
         opened.clock.advance(0.1)
         try:
-            await opened.breaker(failing(AWAY), is_write=False)
+            await opened.make(failing(AWAY), is_write=False)
         except UpstreamUnreachable:
             sent += 1
         except CircuitOpen:
@@ -185,7 +200,7 @@ async def test_a_hanging_probe_does_not_keep_the_next_from_being_sent(opened: Su
         raise UpstreamTimeout("slow")
 
     opened.clock.advance(5.0)
-    hanging = asyncio.create_task(opened.breaker(hang, is_write=False))
+    hanging = asyncio.create_task(opened.make(hang, is_write=False))
     await wait_all_tasks_blocked()
     await opened.refuses()
     opened.clock.advance(5.0)
@@ -206,7 +221,7 @@ async def test_what_hung_in_an_outage_does_not_open_it_again() -> None:
         await gate.wait()
         raise UpstreamTimeout("slow")
 
-    hanging = [asyncio.create_task(subject.breaker(hang, is_write=False)) for _ in range(20)]
+    hanging = [asyncio.create_task(subject.make(hang, is_write=False)) for _ in range(20)]
     await wait_all_tasks_blocked()
     await subject.fails(*[AWAY] * 5)
     subject.clock.advance(5.0)
@@ -237,7 +252,7 @@ async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> Non
     await subject.fails(*before)
     subject.clock.advance(5.0)
     tasks = [
-        asyncio.create_task(subject.breaker(asyncio.Event().wait, is_write=False))
+        asyncio.create_task(subject.make(asyncio.Event().wait, is_write=False))
         for _ in range(1 if before else 9)
     ]
     await wait_all_tasks_blocked()
@@ -249,41 +264,21 @@ async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> Non
     assert subject.breaker.is_open is bool(before)
 
 
-async def test_what_waited_while_it_opened_is_not_sent() -> None:
-    """A call that passed and then waited for its turn is refused if Google is away by then."""
+@pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
+async def test_calls_are_checked_after_their_wait(is_write: bool) -> None:
+    """A call that came before the breaker opened is refused; probes and verifications are not."""
     subject = Subject()
-    gate, sent = asyncio.Event(), []
-    check = LastCheck(subject.breaker)
-
-    async def queued() -> str:
-        await gate.wait()
-        return await check(send, is_write=True)
-
-    async def send() -> str:
-        sent.append("call")
-        return "answer"
-
-    waiting = asyncio.create_task(subject.breaker(queued, is_write=True))
-    await wait_all_tasks_blocked()
-    await subject.fails(*[AWAY] * 5)
-    gate.set()
-    with pytest.raises(CircuitOpen) as caught:
-        await waiting
-
-    assert caught.value.outcome == "not_applied"
-    assert sent == []
-    assert subject.breaker.is_open
-
-
-async def test_probes_pass_the_last_check() -> None:
-    """Calls that pass an open breaker pass the last check."""
-    subject = Subject()
-    check = LastCheck(subject.breaker)
+    early = subject.breaker.enter(is_write=is_write, is_verification=False)
+    verification = subject.breaker.enter(is_write=is_write, is_verification=True)
     await subject.fails(*[AWAY] * 5)
     subject.clock.advance(5.0)
+    probe = subject.breaker.enter(is_write=is_write, is_verification=False)
+    subject.breaker.check(verification, is_write=is_write)
+    subject.breaker.check(probe, is_write=is_write)
 
-    assert await subject.breaker(partial(check, failing(), is_write=False), is_write=False)
-    assert not subject.breaker.is_open
+    with pytest.raises(CircuitOpen) as caught:
+        subject.breaker.check(early, is_write=is_write)
+    assert caught.value.outcome == ("not_applied" if is_write else None)
 
 
 ANSWERS = {

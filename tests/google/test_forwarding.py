@@ -1,20 +1,18 @@
-"""Guards: every call passes them in order; calls are counted and timed."""
+"""Calls that are forwarded to another `Sheets`, and their count and time."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
 
 import pytest
 
 from gateway.errors import UpstreamError
-from gateway.google.guards import Counted, GuardedSheets
+from gateway.google.pipeline import counted
 from gateway.google.sheets import AppendedRows, Batch, Fence, KnownRange, Render, Sheets
 from gateway.telemetry.events import RequestEvent
+from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK, FakeSheets
 from tests.google.timers import failing
 from tests.request_events import during
 
-T = TypeVar("T")
 Call = Callable[[Sheets], Awaitable[object]]
 
 A_BATCH = Batch(
@@ -42,18 +40,6 @@ CALLS: Mapping[str, tuple[Call, bool]] = {
 }
 
 
-@dataclass(frozen=True)
-class Noting:
-    """A guard that notes what passes it."""
-
-    name: str
-    notes: list[tuple[str, bool]]
-
-    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
-        self.notes.append((self.name, is_write))
-        return await call()
-
-
 def _sheets() -> FakeSheets:
     sheets = FakeSheets()
     sheets.add("T", [["a", "b"], [1, 2.5]])
@@ -68,37 +54,28 @@ def test_every_method_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", CALLS)
-async def test_calls_pass_unchanged(kind: str) -> None:
-    """A guarded call does and answers what the same call does without a guard."""
-    call, _ = CALLS[kind]
+async def test_calls_pass_unchanged(kind: str, event: RequestEvent) -> None:
+    """A forwarded call does and answers what the same call does directly, as a read or a write."""
+    call, is_write = CALLS[kind]
     plain, inner = _sheets(), _sheets()
 
     expected = await call(plain)
-    answer = await call(GuardedSheets(inner, Noting("a", [])))
+    with during(event):
+        answer = await call(CountedSheets(inner))
 
     assert answer == expected
     assert inner.worksheets[0].cells == plain.worksheets[0].cells
     assert inner.worksheets[0].rows == plain.worksheets[0].rows
-
-
-@pytest.mark.parametrize("kind", CALLS)
-async def test_guards_are_passed_from_the_outside_in(kind: str) -> None:
-    """Each guard sees each call once, in order, and learns whether it writes."""
-    call, is_write = CALLS[kind]
-    notes: list[tuple[str, bool]] = []
-
-    await call(GuardedSheets(_sheets(), Noting("outer", notes), Noting("inner", notes)))
-
-    assert notes == [("outer", is_write), ("inner", is_write)]
+    assert (event.upstream_reads, event.upstream_writes) == (not is_write, is_write)
 
 
 async def test_a_digest_that_is_known_passes_too() -> None:
-    """A read of columns that changed nothing is None behind guards."""
-    guarded = GuardedSheets(_sheets(), Noting("a", []))
-    rendering = await guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
+    """A forwarded read of columns that changed nothing is None."""
+    forwarding = CountedSheets(_sheets())
+    rendering = await forwarding.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
 
     assert rendering is not None
-    again = guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=rendering.digest)
+    again = forwarding.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=rendering.digest)
     assert await again is None
 
 
@@ -121,12 +98,13 @@ def event() -> RequestEvent:
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) -> None:
     """Each call counts once, as a read or a write, with its time."""
-    counted = Counted("main", Stopwatch())
+    clock = Stopwatch()
 
     with during(event):
-        answers = [await counted(failing(), is_write=is_write) for _ in range(2)]
+        for _ in range(2):
+            with counted("main", is_write=is_write, clock=clock):
+                await failing()()
 
-    assert answers == ["answer", "answer"]
     assert (event.upstream_reads, event.upstream_writes) == ((0, 2) if is_write else (2, 0))
     assert event.upstream_seconds == 0.5
 
@@ -136,8 +114,12 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
     """A call that fails counts too, and its error comes out as it is."""
     error = UpstreamError("failed")
 
-    with during(event), pytest.raises(UpstreamError) as caught:
-        await Counted("main", Stopwatch())(failing(error), is_write=is_write)
+    with (
+        during(event),
+        pytest.raises(UpstreamError) as caught,
+        counted("main", is_write=is_write, clock=Stopwatch()),
+    ):
+        raise error
 
     assert caught.value is error
     assert (event.upstream_reads, event.upstream_writes) == ((0, 1) if is_write else (1, 0))
@@ -146,4 +128,5 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
 
 async def test_calls_of_no_request() -> None:
     """A call outside any request works, and is counted for none."""
-    assert await Counted("main")(failing(), is_write=False) == "answer"
+    with counted("main", is_write=False, clock=Stopwatch()):
+        assert await failing()() == "answer"

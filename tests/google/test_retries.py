@@ -1,11 +1,14 @@
 """Calls that are made again."""
 
-from collections.abc import Awaitable, Callable
+import random
+from collections.abc import Callable
+from itertools import count
 
 import pytest
 
 from gateway.errors import (
     CircuitOpen,
+    GatewayError,
     QuotaSpent,
     SheetTooLarge,
     SpreadsheetNotFound,
@@ -15,9 +18,10 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.guards import Retrying, RetryPolicy
+from gateway.google.outages import FAILURES_TO_OPEN, Breaker, Retries, RetryPolicy
 from tests.google.timers import failing
 
+POLICY = RetryPolicy()
 AWAY = UpstreamUnreachable("away", outcome="not_applied")
 NEVER = [
     UpstreamRefusal("bad range"),
@@ -31,26 +35,39 @@ NEVER = [
 
 
 class Subject:
-    """A retrying guard that notes its pauses instead of making them; the jitter is a half."""
+    """Retries that note their pauses instead of making them; by default the jitter is a half."""
 
-    def __init__(self, *, may_retry: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self, policy: RetryPolicy = POLICY, jitter: Callable[[], float] = lambda: 0.5
+    ) -> None:
         self.pauses: list[float] = []
         self.calls = 0
-        self.guard = Retrying(
-            RetryPolicy(), may_retry=may_retry, sleep=self._pause, jitter=lambda: 0.5
-        )
+        self.breaker = Breaker()
+        self.opens_in_pause = False
+        self.retries = Retries(policy, sleep=self._pause, jitter=jitter)
 
     async def make(self, *errors: Exception, is_write: bool = False) -> str:
+        """Make a call as the pipeline does; it fails with one error after the other."""
         call = failing(*errors)
-
-        async def counted() -> str:
+        self.retries.called()
+        for attempt in count(1):
             self.calls += 1
-            return await call()
+            try:
+                return await call()
+            except GatewayError as error:
+                if is_write or not await self.retries.may_repeat(attempt, error, self.breaker):
+                    raise
+        raise AssertionError
 
-        return await self.guard(counted, is_write=is_write)
+    def open_breaker(self) -> None:
+        entry = self.breaker.enter(is_write=False, is_verification=False)
+        for _ in range(FAILURES_TO_OPEN):
+            self.breaker.failed(entry, AWAY)
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
+        if self.opens_in_pause:
+            self.open_breaker()
 
 
 @pytest.mark.parametrize("error", [AWAY, UpstreamError("503")], ids=["unreachable", "failed"])
@@ -69,16 +86,10 @@ async def test_a_read_is_tried_three_times(error: Exception) -> None:
 
 async def test_pauses_are_bounded() -> None:
     """However often a policy tries, no pause is longer than its longest."""
-    pauses: list[float] = []
+    subject = Subject(RetryPolicy(read_attempts=7, max_allowance=10), lambda: 1.0)
+    await subject.make(*[AWAY] * 6)
 
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
-
-    policy = RetryPolicy(read_attempts=7, max_allowance=10)
-    guard = Retrying(policy, sleep=pause, jitter=lambda: 1.0)
-    await guard(failing(*[AWAY] * 6), is_write=False)
-
-    assert pauses == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    assert subject.pauses == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("error", NEVER, ids=lambda error: type(error).__name__)
@@ -136,7 +147,8 @@ async def test_quiet_times_save_up_no_retries() -> None:
 
 async def test_nothing_is_tried_again_while_google_is_away() -> None:
     """With the breaker open the first error comes out, without a pause."""
-    subject = Subject(may_retry=lambda: False)
+    subject = Subject()
+    subject.open_breaker()
     with pytest.raises(UpstreamUnreachable):
         await subject.make(AWAY)
 
@@ -145,11 +157,13 @@ async def test_nothing_is_tried_again_while_google_is_away() -> None:
 
 async def test_what_changes_in_a_pause_counts() -> None:
     """A breaker that others opened during the pause ends the attempts, and no retry is spent."""
-    answers = iter([True, False, True, True, True, True, True, True])
-    subject = Subject(may_retry=lambda: next(answers))
+    subject = Subject()
+    subject.opens_in_pause = True
     with pytest.raises(UpstreamUnreachable):
         await subject.make(AWAY)
     calls = subject.calls
+    subject.breaker.answered()
+    subject.opens_in_pause = False
     for _ in range(3):
         await subject.make(AWAY)
 
@@ -167,16 +181,10 @@ async def test_the_error_of_the_last_attempt_comes_out() -> None:
 
 
 async def test_every_pause_is_random() -> None:
-    """As it is used, the guard draws each pause anew, between nothing and its bound."""
-    drawn: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        drawn.append(seconds)
-
-    call: Callable[[], Awaitable[str]]
+    """Each pause is drawn between nothing and its bound."""
+    subject = Subject(RetryPolicy(max_allowance=30), random.random)
     for _ in range(20):
-        call = failing(AWAY)
-        await Retrying(sleep=pause)(call, is_write=False)
+        await subject.make(AWAY)
 
-    assert len(set(drawn)) == 20
-    assert all(0 <= seconds <= 0.2 for seconds in drawn)
+    assert len(set(subject.pauses)) == 20
+    assert all(0 <= seconds <= 0.2 for seconds in subject.pauses)

@@ -1,0 +1,21 @@
+"""A `Sheets` whose calls are counted and timed as those of the gateway, without its waits."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from gateway.google.forwarding import Call, ForwardingSheets
+from gateway.google.pipeline import counted
+from gateway.google.sheets import Sheets
+
+T = TypeVar("T")
+
+
+class CountedSheets(ForwardingSheets):
+    def __init__(self, inner: Sheets, clock: Callable[[], float] = time.monotonic) -> None:
+        self._inner = inner
+        self._clock = clock
+
+    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+        with counted("main", is_write=is_write, clock=self._clock):
+            return await call(self._inner)

@@ -1,0 +1,57 @@
+"""Pipelines of single parts on a manual clock."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from gateway.google.accounts import Account, Accounts
+from gateway.google.outages import Breaker, Retries, RetryPolicy
+from gateway.google.pipeline import Pipeline
+from gateway.google.quota import Budget, open_budget
+from gateway.google.sheets import Sheets
+from gateway.settings.model import GoogleSettings
+from tests.fakes import BOOK, FakeSheets
+from tests.google.timers import ManualTimers
+
+T = TypeVar("T")
+
+UNLIMITED = GoogleSettings(reads_per_minute=1_000_000, writes_per_minute=1_000_000)
+ONCE = RetryPolicy(read_attempts=1)
+
+
+@dataclass(kw_only=True)
+class Bench:
+    """A pipeline; by default of one account, without a limit, that makes each call once."""
+
+    settings: GoogleSettings = UNLIMITED
+    sheets: Mapping[str, Sheets] = field(default_factory=lambda: {"main": FakeSheets()})
+    retries: Retries = field(default_factory=lambda: Retries(ONCE))
+    turn_seconds: float | None = None
+    timers: ManualTimers = field(default_factory=ManualTimers)
+    waits: list[float] = field(default_factory=list)
+    """The reported waits for the quota."""
+    changes: list[bool] = field(default_factory=list)
+    """The reported changes of the breaker."""
+
+    def __post_init__(self) -> None:
+        clock = self.timers.clock
+        self.budget: Budget = open_budget(self.settings, clock=clock, set_timer=self.timers)
+        self.breaker = Breaker(clock=clock, changed=self.changes.append)
+        self.pipeline = Pipeline(
+            Accounts(
+                [
+                    Account(name=name, sheets=sheets, budget=self.budget)
+                    for name, sheets in self.sheets.items()
+                ],
+                clock=clock,
+            ),
+            breaker=self.breaker,
+            retries=self.retries,
+            turn_seconds=self.turn_seconds,
+            clock=clock,
+            waited=self.waits.append,
+        )
+
+    async def make(self, call: Callable[[], Awaitable[T]], *, is_write: bool = False) -> T:
+        """Send a call through the pipeline."""
+        return await self.pipeline.forward(BOOK, lambda _sheets: call(), is_write=is_write)

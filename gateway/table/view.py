@@ -148,11 +148,11 @@ class View:
         if keys.whole and (column := self.find(keys.whole)) is not None:
             return [(self.names[column], column)]
         unknown = [name for name in keys.checked if not self.has(name)]
-        if not unknown and not any(map(self.has, keys.names)):
+        wanted = {self.find(name) for name in keys.names}
+        if not unknown and wanted == {None} and ROW_INDEX not in keys.names:
             unknown = [*keys.names]
         if unknown:
             raise self.unknown_field("keys", unknown)
-        wanted = {self.find(name) for name in keys.names}
         return [(name, column) for name, column in self.columns.items() if column in wanted]
 
     def listing(self) -> str:

@@ -363,7 +363,7 @@ def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
     elif (text := single_text(asking, "order")) is None:
         listed = ()
     else:
-        names = listed_names(text)
+        names = listed_names(text) if text.startswith("[") else None
         listed = text.split(",") if names is None else names
         whole = None if len(listed) == 1 and names is None else _sort_term(text)
     terms = dict.fromkeys(map(_sort_term, listed))
@@ -389,14 +389,12 @@ def _meant(name: str, again: frozenset[str]) -> Sequence[str]:
 
 def split_names(text: str) -> tuple[str, ...]:
     """Names, comma-separated or as a JSON array."""
-    names = listed_names(text)
+    names = listed_names(text) if text.startswith("[") else None
     return tuple(name for name in text.split(",") if name.strip()) if names is None else names
 
 
 def listed_names(text: str) -> tuple[str, ...] | None:
     """The names of a JSON array of strings; None for any other text."""
-    if not text.startswith("["):
-        return None
     try:
         names = json.loads(text)
     except (ValueError, RecursionError):

@@ -541,6 +541,15 @@ def test_deletes_that_empty_rows(entries: list[Entry], kinds: set[str]) -> None:
     assert kinds_of(story, *entries) == kinds
 
 
+def test_rows_that_people_made_blank_before_they_were_emptied() -> None:
+    """A filter matched rows 2 and 4; a person moves row 4 before the batch comes."""
+    moved = begun(ONE, TWO, THREE).add(4.95, ONE, TWO, EMPTY, THREE)
+    story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1)
+    answered = deleted_where(filter=IN_GROUP_0, outcome="applied", code=4095)
+
+    assert kinds_of(story, answered) == set()
+
+
 @pytest.mark.parametrize(
     ("rows", "kinds"),
     [

@@ -18,8 +18,8 @@ from gateway.access.issue import KeyRequest
 from tests.surfaces.stage import GRANTED, Headers, open_surface
 
 ROOT = str(Path(gateway.__file__).parent)
-SLACK = 4
-"""By how much a number may be too large."""
+SLACK, FILE_SLACK = 6, 2
+"""By how much a number may be too large: what is made once per process may be made already."""
 BESIDE = frozenset({"LastUse._keep_all", "KeyStore.touch", "_set_up_connection"})
 """Functions that run beside requests now and then."""
 KEYED = ("Idempotency-Key", "a-1")
@@ -54,23 +54,23 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=320, files=58),
+    "list": Ask(method="GET", target=listed(2800001), functions=319, files=58),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
         before=listed(2800002),
-        functions=133,
+        functions=132,
         files=31,
     ),
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=49, files=18
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=206, files=48),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=204, files=48),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
-        functions=81,
+        functions=79,
         files=22,
     ),
     "create": Ask(method="POST", target="Cities", body=BODY, functions=297, files=63),
@@ -143,4 +143,4 @@ def test_journeys_grow_no_longer(tmp_path: Path, ask: Ask) -> None:
     functions, files = travelled(tmp_path, ask).size
 
     assert ask.functions - SLACK <= functions <= ask.functions, "lower the number, never raise it"
-    assert files == ask.files, "lower the number, never raise it"
+    assert ask.files - FILE_SLACK <= files <= ask.files, "lower the number, never raise it"

@@ -19,12 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.google.adapter import open_google
-from gateway.google.guards import GuardedSheets
-from gateway.google.quota import Budgeted, open_budget
+from gateway.google.assembly import assemble
+from gateway.google.quota import open_budget
 from gateway.google.sheets import Sheets
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
-from gateway.settings.model import GoogleSettings, Settings, load_settings
+from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, Settings, load_settings
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.exchanges import Hearing
 from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
@@ -148,7 +148,8 @@ async def _quota_after_look(settings: GoogleSettings) -> AsyncIterator[Sheets]:
     """Planted bug: writes wait for the quota after their read, however old it is then."""
     async with open_google(settings) as sheets:
         sheets._clock = lambda: 0.0  # no look seems old where it is sent
-        yield GuardedSheets(sheets, Budgeted(open_budget(settings)))
+        budgets = {MAIN_ACCOUNT: open_budget(settings)}
+        yield assemble(settings, {MAIN_ACCOUNT: sheets}, budgets).pipeline
 
 
 async def _course(

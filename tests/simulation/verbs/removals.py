@@ -209,7 +209,7 @@ def _may_have_been_blank(course: Course, entry: Entry) -> bool:
 def _covers(course: Course, batch: Batch, entries: Mapping[int, Entry]) -> Iterator[Cover]:
     """The deletes by filter whose rows are those of a batch, and whose answers are true of it."""
     around = {number: each for number, each in entries.items() if _is_around(course, each, batch)}
-    looks = course.looks(batch)
+    looks, before = course.looks(batch), course.before(batch)
     for look in course.first_looks(batch):
         if not is_alike(look, looks, batch.removed):
             continue
@@ -219,18 +219,27 @@ def _covers(course: Course, batch: Batch, entries: Mapping[int, Entry]) -> Itera
             assert operation.filter is not None
             rows = look.matching(operation.filter)
             is_small = operation.most_rows is None or len(rows) <= operation.most_rows
-            if is_small and (gone := _gone(batch, look, rows)) and set(gone) <= set(batch.removed):
+            if (
+                is_small
+                and (gone := _gone(batch, look, before, rows))
+                and set(gone) <= set(batch.removed)
+            ):
                 meant[number] = rows
         for size in range(1, min(len(meant), MOST_FILTERS) + 1):
             for chosen in combinations(meant, size):
-                rows = sorted(row for number in chosen for row in _gone(batch, look, meant[number]))
+                rows = sorted(
+                    row for number in chosen for row in _gone(batch, look, before, meant[number])
+                )
                 if rows == [*batch.removed] and _is_true(batch, chosen, meant, around):
                     yield Cover(rows={number: meant[number] for number in chosen})
 
 
-def _gone(batch: Batch, look: Version, rows: Sequence[int]) -> Sequence[int]:
-    """Those of the rows that go: where rows are emptied, blank ones stay as they are."""
-    return rows if batch.moves_rows else [row for row in rows if look.row(row)]
+def _gone(batch: Batch, look: Version, before: Version, rows: Sequence[int]) -> Sequence[int]:
+    """Those of the rows that go: where rows are emptied, blank ones stay as they are.
+
+    People may have made some blank between the look and the batch.
+    """
+    return rows if batch.moves_rows else [row for row in rows if look.row(row) and before.row(row)]
 
 
 def _is_true(

@@ -37,9 +37,9 @@ _KEPT_GENERAL = 16
 _ABOUT = (
     "The rows of Google Sheets worksheets as JSON. Each worksheet is a resource, its first row "
     "names the fields, and each row below is a record.\n\n"
-    "Wherever there is GET, there is HEAD. Pages of any origin may ask, as far as the key lets "
-    "them. Refused are parameters of other operations and services, and names of fields as "
-    "parameters; other unknown parameters are ignored."
+    "HEAD works wherever GET does. CORS is open unless the key limits origins. Parameters of other "
+    "operations and services are refused, and so are names of fields as parameters; other unknown "
+    "parameters are ignored."
 )
 _OF_ANY = (
     "\n\nThis is the API in general. Ask for this document with a key to see the worksheets that "

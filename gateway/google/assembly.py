@@ -137,7 +137,7 @@ def assemble(
     opened: Mapping[str, Sheets],
     budgets: Mapping[str, Budget],
     *,
-    turn_seconds: float | None = None,
+    turn_seconds: float | None,
 ) -> Google:
     """The accounts of the service; `turn_seconds` is the longest wait for a write's turn."""
     accounts = Accounts(

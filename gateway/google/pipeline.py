@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import TypeVar
 
-from gateway.errors import GatewayError, QuotaSpent
+from gateway.errors import CircuitOpen, GatewayError, QuotaSpent
 from gateway.google.accounts import OTHER_ACCOUNT, Account, Accounts
 from gateway.google.call_context import current_call_context, record_sent_at
 from gateway.google.forwarding import Call, ForwardingSheets
@@ -101,9 +101,13 @@ class Pipeline(ForwardingSheets):
         """Make a call as an account when its quota allows, and learn from a 429."""
         bucket = account.bucket(is_write=is_write)
         turn = current_write_turn() if is_write else None
-        if turn is None or turn.bucket is not bucket or not turn.take():
+        if turn is None or not turn.take():
             await self._take(bucket, None)
-        self._breaker.check(entry, is_write=is_write)
+        try:
+            self._breaker.check(entry, is_write=is_write)
+        except CircuitOpen:
+            bucket.give_back()
+            raise
         sent_at = self._clock()
         try:
             with counted(account.name, is_write=is_write, clock=self._clock):

@@ -1,15 +1,22 @@
 """The parts of the pipeline together."""
 
+import asyncio
+from contextlib import suppress
+
 import pytest
+from anyio import wait_all_tasks_blocked
 
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
 from gateway.google.assembly import assemble
 from gateway.google.call_context import CallContext, in_call_context
+from gateway.google.outages import Retries
 from gateway.google.quota import open_budget
 from gateway.google.sheets import Fence, Sheets
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
+from tests.google.pipelines import Bench
+from tests.google.timers import ManualTimers, failing
 from tests.request_events import during
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
@@ -18,7 +25,7 @@ LEAST = GoogleSettings(reads_per_minute=1, writes_per_minute=1, max_waiting_seco
 
 def piped(sheets: Sheets, settings: GoogleSettings) -> Sheets:
     budgets = {MAIN_ACCOUNT: open_budget(settings)}
-    return assemble(settings, {MAIN_ACCOUNT: sheets}, budgets).sheets
+    return assemble(settings, {MAIN_ACCOUNT: sheets}, budgets, turn_seconds=None).sheets
 
 
 def scripted() -> ScriptedSheets:
@@ -74,3 +81,98 @@ async def test_each_attempt_is_budgeted_and_counted() -> None:
         await pipeline.list_worksheets(BOOK)
 
     assert (event.upstream_reads, event.upstream_writes) == (1, 0)
+
+
+AWAY = UpstreamUnreachable("away", outcome="not_applied")
+FEW = GoogleSettings(reads_per_minute=54, writes_per_minute=54, max_waiting_seconds=60)
+
+
+class Counting:
+    """A call that counts how often it is sent; it fails with one error after the other."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.sent = 0
+        self._call = failing(*errors)
+
+    async def __call__(self) -> str:
+        self.sent += 1
+        return await self._call()
+
+
+@pytest.mark.parametrize(
+    ("is_write", "sent"), [pytest.param(False, 2, id="read"), pytest.param(True, 1, id="write")]
+)
+async def test_a_read_is_repeated_and_a_write_is_not(is_write: bool, sent: int) -> None:
+    """By the time of a repetition the look of a write would be old."""
+    bench, call = Bench(retries=Retries(jitter=lambda: 0.0)), Counting(AWAY)
+    with suppress(UpstreamUnreachable):
+        await bench.make(call, is_write=is_write)
+
+    assert call.sent == sent
+
+
+async def test_calls_add_to_the_allowance_of_retries() -> None:
+    """Three retries are there at the start; ten more calls allow another one."""
+    bench = Bench(retries=Retries(jitter=lambda: 0.0))
+    for _ in range(3):
+        await bench.make(Counting(AWAY))
+    spent = Counting(AWAY)
+    with pytest.raises(UpstreamUnreachable):
+        await bench.make(spent)
+    for _ in range(10):
+        await bench.make(Counting())
+    again = Counting(AWAY)
+    await bench.make(again)
+
+    assert (spent.sent, again.sent) == (1, 2)
+
+
+async def test_an_answer_ends_a_row_of_outages() -> None:
+    """Only five outages without an answer between them open the breaker."""
+    bench = Bench()
+    for _ in range(2):
+        for _ in range(4):
+            with pytest.raises(UpstreamUnreachable):
+                await bench.make(Counting(AWAY))
+        await bench.make(Counting())
+
+    assert bench.changes == []
+
+
+@pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
+async def test_calls_that_waited_into_an_outage_are_not_sent(is_write: bool) -> None:
+    """They fail when their turn comes, and the next one, and use no quota."""
+    bench, late = Bench(settings=FEW), [Counting() for _ in range(3)]
+    for _ in range(6):
+        await bench.make(Counting(), is_write=is_write)
+    waiting = [asyncio.create_task(bench.make(each, is_write=is_write)) for each in late]
+    await wait_all_tasks_blocked()
+    for _ in range(5):
+        with pytest.raises(UpstreamUnreachable):
+            await bench.make(Counting(AWAY), is_write=not is_write)
+    await bench.timers.advance(60 / 54)
+    ends = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [each.sent for each in late] == [0, 0, 0]
+    assert [type(end) for end in ends] == [CircuitOpen] * 3
+    bucket = bench.budget.writes if is_write else bench.budget.reads
+    assert bucket.waiting_seconds() == 0
+
+
+async def test_a_write_waits_longer_for_its_turn_than_for_quota() -> None:
+    """The limit of a turn is its own: a call beside it fails at once."""
+    timers = ManualTimers()
+    budget = open_budget(LEAST, clock=timers.clock, set_timer=timers)
+    sheets = {MAIN_ACCOUNT: scripted()}
+    google = assemble(LEAST, sheets, {MAIN_ACCOUNT: budget}, turn_seconds=100)
+    await google.pipeline.put_fence(BOOK, Fence.random("gw"))
+    turn = asyncio.create_task(google.pipeline.write_turn(BOOK))
+    await wait_all_tasks_blocked()
+    with pytest.raises(QuotaSpent):
+        await google.pipeline.put_fence(BOOK, Fence.random("gw"))
+    is_waiting = not turn.done()
+    await timers.advance(60)
+
+    assert is_waiting
+    with await turn:
+        await google.pipeline.put_fence(BOOK, Fence.random("gw"))

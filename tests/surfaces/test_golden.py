@@ -4,7 +4,7 @@ After a wanted change: `python -m tests.surfaces.test_golden` records them again
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,8 @@ from tests.surfaces.stage import Surface, open_surface
 
 GOLDEN = Path(__file__).with_name("golden.txt")
 BETWEEN = "\n\n"
+CASES = {"\n".join(map(str, asks)): asks for asks in cases()}
+"""By their requests."""
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +24,19 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
         yield surface
 
 
-def test_answers_are_those_recorded(opened: Surface) -> None:
-    """Status, headers, body, calls of Google and changed cells of each case are as recorded."""
-    recorded = GOLDEN.read_text(encoding="utf-8").split(BETWEEN)
+@pytest.fixture(scope="module")
+def recorded() -> Mapping[str, str]:
+    """The recorded cases by their requests."""
+    texts = GOLDEN.read_text(encoding="utf-8").split(BETWEEN)
+    return dict(zip(CASES, texts, strict=True))
 
-    assert [record(opened, asks) for asks in cases()] == recorded
+
+@pytest.mark.parametrize("requests", CASES)
+def test_answers_are_those_recorded(
+    opened: Surface, recorded: Mapping[str, str], requests: str
+) -> None:
+    """Status, headers, body, calls of Google and changed cells of a case are as recorded."""
+    assert record(opened, CASES[requests]) == recorded[requests]
 
 
 def main() -> None:
@@ -35,7 +45,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         open_surface(Path(folder), KEYS, SETTINGS) as surface,
     ):
-        GOLDEN.write_text(BETWEEN.join(record(surface, asks) for asks in cases()), "utf-8")
+        GOLDEN.write_text(BETWEEN.join(record(surface, each) for each in CASES.values()), "utf-8")
 
 
 if __name__ == "__main__":

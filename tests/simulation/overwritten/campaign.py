@@ -149,7 +149,7 @@ async def _quota_after_look(settings: GoogleSettings) -> AsyncIterator[Sheets]:
     async with open_google(settings) as sheets:
         sheets._clock = lambda: 0.0  # no look seems old where it is sent
         budgets = {MAIN_ACCOUNT: open_budget(settings)}
-        yield assemble(settings, {MAIN_ACCOUNT: sheets}, budgets).pipeline
+        yield assemble(settings, {MAIN_ACCOUNT: sheets}, budgets, turn_seconds=None).pipeline
 
 
 async def _course(

@@ -78,7 +78,8 @@ async def test_a_first_contact_that_fails_has_a_reason(
 
 async def test_a_name_with_several_addresses_has_a_reason() -> None:
     """At none of them does a server listen; asyncio makes one error of all."""
-    connection = Connection(host=None, port=free_port())
+    make: Any = Connection
+    connection = make(host=None, port=free_port())  # both loopback addresses
     with pytest.raises(RedisConnectionError) as caught:
         await connection.connect()
 

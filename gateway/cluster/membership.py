@@ -10,7 +10,8 @@ Rules
 - A process that was killed is forgotten at once by others on its machine, and after two minutes by
   all others. One that was cut off for longer may use its share beyond the rates.
 - PostgreSQL has a session of each process. Their number is N for a process that never reached
-  Redis. For others it only lowers the share: processes may start while Redis is away.
+  Redis; a lower one counts after two minutes, because a process that lost its session may go on.
+  For others it only lowers the share: processes may start while Redis is away.
 - A share that grows by this number is used after a while: processes that start at once see each
   other first. A process that knows no number yet takes a tenth.
 """
@@ -144,7 +145,8 @@ class Membership:
         if self._store.is_available or (self._last and count <= self._count):
             return
         known, share = self._count, self._usable_share
-        self._note_count(count)
+        # Without a session a process may go on, as one that is silent in Redis may.
+        self._note_count(count, fewer_after_seconds=self._tempo.kept_seconds)
         if self._count == known:
             return
         self._counted(self._count)
@@ -184,7 +186,7 @@ class Membership:
     ) -> None:
         self._last, self._share = seen, int(share) / MICROSECONDS
         self._was_alone = False
-        self._note_count(count)
+        self._note_count(count, fewer_after_seconds=self._tempo.settle_seconds)
         self._counted(count)
         if was_lost or not self._store.is_available:
             self._store.returned()
@@ -195,10 +197,10 @@ class Membership:
         if dead:
             await self._store.run(LEAVE, [MEMBERS], *dead)
 
-    def _note_count(self, count: int) -> None:
+    def _note_count(self, count: int, *, fewer_after_seconds: float) -> None:
         now = self._clock()
         self._fewer_since = min(self._fewer_since, now) if count < self._count else math.inf
-        if count >= self._count or now - self._fewer_since >= self._tempo.settle_seconds:
+        if count >= self._count or now - self._fewer_since >= fewer_after_seconds:
             self._count = count
 
     def _note_time(self, redis_time: int) -> None:

@@ -3,6 +3,7 @@
 Rule: no text of an error leaves this module: it may contain parts of the URL.
 """
 
+import errno
 import socket
 import ssl
 from collections.abc import Sequence
@@ -50,6 +51,8 @@ _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, Stor
     (exceptions.ResponseError, "DB index", StoreFault.NO_DATABASE),
     (exceptions.ConnectionError, "max number of clients", StoreFault.TOO_MANY_CLIENTS),
     ((TimeoutError, exceptions.TimeoutError), "", StoreFault.TIMEOUT),
+    # asyncio joins the errors of a name with several addresses, such as localhost, in a text.
+    ((exceptions.ConnectionError, OSError), f"[Errno {errno.ECONNREFUSED}]", StoreFault.REFUSED),
     # uvloop raises RuntimeError for a connection that was cut.
     ((exceptions.ConnectionError, OSError, RuntimeError), "", StoreFault.CLOSED),
 )

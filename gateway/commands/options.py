@@ -79,6 +79,10 @@ def unusable_store(reason: str) -> str:
     )
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def say(*lines: str, err: bool = False) -> None:
     """Print lines, with escapes for all characters in them that a terminal obeys.
 

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
@@ -36,13 +36,22 @@ from gateway.settings.address import Address, is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyStore
-from gateway.telemetry.events import configure_logging, serving, store_lock_lost
+from gateway.telemetry.events import (
+    configure_logging,
+    credentials_missing,
+    serving,
+    store_lock_lost,
+)
 from gateway.telemetry.metrics import create_metrics
 
 TAKEOVER_SECONDS = 5.0
 """How long a predecessor may exceed its `shutdown_seconds`."""
 CREDENTIALS_SECONDS = 2.0
 """How long to look for Application Default Credentials before the start."""
+_NO_CREDENTIALS = (
+    "google.credentials is not set, and no Application Default Credentials were found within "
+    f"{CREDENTIALS_SECONDS:.0f} s. Set google.credentials to a key file: {DOWNLOAD}"
+)
 _OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
 
@@ -169,15 +178,18 @@ def _stop() -> None:
 async def _announce(settings: Settings, config: Path | None, key_count: int) -> None:
     """Log what is served. Raises `ConfigError` for an account without credentials.
 
-    An endpoint other than Google's, of an emulator, needs none.
+    With an endpoint other than Google's, of an emulator, it is a warning.
     """
     google, database = settings.google, settings.access.database
     accounts, found = google.by_account(), []
     try:
         async with opened_accounts(accounts, time.time) as opened:
             for name, sheets in opened.items():
-                if accounts[name].credentials is None and _is_google(google.endpoint):
-                    await _find_credentials(sheets, config)
+                if accounts[name].credentials is None and not await _has_credentials(sheets):
+                    if _is_google(google.endpoint):
+                        words = f"configuration: {configuration_words(config)}"
+                        raise ConfigError([_NO_CREDENTIALS, words])
+                    credentials_missing(name, google.endpoint)
                 found.append(f"{name}: {context_of(accounts[name], sheets.tokens).who}")
     except NoClient as error:
         raise ConfigError([f"network: {error}"]) from error
@@ -195,20 +207,11 @@ def _is_google(endpoint: str) -> bool:
     return is_allowed_endpoint(endpoint, allow_insecure=False) and not is_loopback(host)
 
 
-async def _find_credentials(sheets: GoogleSheets, config: Path | None) -> None:
-    """Look for Application Default Credentials, and sign in. Raises `ConfigError` without any."""
-    try:
+async def _has_credentials(sheets: GoogleSheets) -> bool:
+    """True if there are Application Default Credentials, with which it signs in."""
+    with suppress(GatewayError):  # Google may accept them later; `/readyz` and the log say so
         await sheets.sign_in(CREDENTIALS_SECONDS)
-    except GatewayError as error:
-        if sheets.tokens.has_credentials:
-            return  # Google may accept them later; `/readyz` and the log say so
-        raise ConfigError(
-            [
-                "google.credentials is not set, and no Application Default Credentials were found "
-                f"within {CREDENTIALS_SECONDS:.0f} s. Set it to a key file: {DOWNLOAD}",
-                f"configuration: {configuration_words(config)}",
-            ]
-        ) from error
+    return sheets.tokens.has_credentials
 
 
 async def _open_once(settings: Settings) -> int:

@@ -3,12 +3,13 @@
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.commands.options import ConfigOption, fail, run, say, settings_of
+from gateway.commands.options import ConfigOption, counted, fail, run, say, settings_of
 
 if TYPE_CHECKING:
     from gateway.commands.store_files import Done
@@ -48,7 +49,7 @@ def restore(
     from gateway.commands import store_files
 
     access = settings_of(config).access
-    _carry_out(lambda: store_files.restore(access, file, replaces=replace))
+    _carry_out(lambda: store_files.restore(access, file, replaces=replace, now=datetime.now(UTC)))
 
 
 def _carry_out(work: "Callable[[], Done]") -> None:
@@ -113,7 +114,7 @@ def copy(
     except LockError as error:
         fail([str(error)], status=1)
     say(
-        f"Copied {counts['api_keys']} keys and {counts['idempotency_records']} records of writes "
-        f"from {source} to {database}"
+        f"Copied {counted(counts['api_keys'], 'key')} and "
+        f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"
     )
     say("Use the same pepper there: access.pepper, or its file as access.pepper_file")

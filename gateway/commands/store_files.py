@@ -3,21 +3,33 @@
 Rules
 - A backup has the names of a store: FILE, and FILE.pepper unless the pepper is a setting.
 - Keys with another pepper than theirs are refused, both ways: none of them would work.
-- Nothing is overwritten. A store that is replaced stays, under a name that is printed.
+- Nothing is overwritten. A store that is replaced stays, under a name that is printed; so do the
+  pepper, in its folder, and side files without their store.
+- After an error the pepper is the one of before.
+- Files of a restore by root have the owner of the store, or else of its folder.
 """
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from gateway.access.pepper import beside, pepper_mark, pepper_path, read_pepper, write_pepper
+from gateway.commands.options import counted
 from gateway.server.lock import exclusive_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import AccessSettings, ConfigError
-from gateway.settings.private_file import own_target
-from gateway.storage.backup import StoreContent, checked_copy, put, release, replace
+from gateway.settings.private_file import give_name, give_owner, own_target
+from gateway.storage.backup import (
+    StoreContent,
+    checked_copy,
+    put,
+    release,
+    replace,
+    side_files,
+)
 from gateway.storage.database import migrate_database
 
 _REPLACE = "--replace gives it another name first"
@@ -40,9 +52,10 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:
             _check_pepper(content, access, pepper)
-        _refuse_existing([file, *([beside(file)] if pepper else [])], "choose another name")
+        taken = [file, *side_files(file), *([beside(file)] if pepper else [])]
+        _refuse_existing(taken, "choose another name")
         if pepper:
-            write_pepper(beside(file), pepper)
+            _write(beside(file), pepper)
         try:
             put(copy, file)
         except ConfigError:
@@ -57,39 +70,64 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     return Done(lines=lines)
 
 
-def restore(access: AccessSettings, file: Path, *, replaces: bool) -> Done:
+def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime) -> Done:
     """Put a backup, and its pepper, in the place of the store, which no gateway may serve.
 
-    With `replaces` an existing store gets another name. Raises `ConfigError`, `LockError` and
-    OSError.
+    With `replaces` an existing store gets another name, with the time `now`. Raises `ConfigError`,
+    `LockError` and OSError.
     """
     database, path = own_target(_file_of(access)), pepper_path(access)
+    path = path and own_target(path)
     if not file.is_file():
         raise ConfigError([f"{file} does not exist"])
     if database.exists() and database.samefile(file):
         raise ConfigError([f"{file} is the key store itself"])
-    aside = Path(f"{database}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    aside = Path(f"{database}.replaced-{now:%Y%m%dT%H%M%SZ}")
     with exclusive_lock(database), checked_copy(file, database) as (copy, content):
+        give_owner(Path(f"{database}.lock"), database if database.exists() else database.parent)
         given = _pepper_in(beside(file)) if path else None
         _check_pepper(content, access, given or (_pepper_in(path) if path else None))
-        is_other = bool(given and path and path.exists() and path.read_bytes() != given)
+        present = path.read_bytes() if path and path.exists() else None
         if not replaces:
+            is_other = given and present not in (None, given)
             _refuse_existing([database, *([path] if path and is_other else [])], _REPLACE)
         asyncio.run(migrate_database(copy))
         release(copy)
         before = release(database) if database.exists() else None
         lines = [f"{database} has {_counted(content)}, as {file}"]
-        if path and is_other:
-            path.rename(beside(aside))
-            lines.append(f"{beside(aside)} is the pepper of before")
-        if path and given and not path.exists():
-            write_pepper(path, given)
-        if database.exists():
-            replace(copy, database, aside)
-            lines.append(f"{aside} is the key store of before")
-        else:
-            put(copy, database)
+        with ExitStack() as swapped:
+            if path and given and present != given:
+                kept = path.with_name(beside(aside).name)
+                swapped.enter_context(_swapped(path, given, kept))
+                lines += [f"{kept} is the pepper of before"] if present is not None else []
+            lines += [f"{each} was there before" for each in replace(copy, database, aside)]
     return Done(lines=lines, warnings=[*_warnings(content, before)])
+
+
+@contextmanager
+def _swapped(path: Path, pepper: bytes, kept: Path) -> Iterator[None]:
+    """Put a pepper in its file; the one of before is `kept`, and returns after an error."""
+    is_there = path.exists()
+    if is_there:
+        give_name(path, kept)
+    try:
+        _write(path, pepper)
+        give_owner(path, kept if is_there else path.parent)
+        yield
+    except BaseException:
+        if is_there:
+            kept.replace(path)
+        else:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _write(path: Path, pepper: bytes) -> None:
+    """Create the file of a pepper. Raises `ConfigError`."""
+    try:
+        write_pepper(path, pepper)
+    except OSError as error:
+        raise ConfigError([f"{path} cannot be created: {error.strerror}"]) from error
 
 
 def _file_of(access: AccessSettings) -> Path:
@@ -141,7 +179,8 @@ def _refuse_existing(paths: Sequence[Path], mend: str) -> None:
 
 def _counted(content: StoreContent) -> str:
     return (
-        f"{len(content.keys)} keys and {content.records} records of writes, "
+        f"{counted(len(content.keys), 'key')} and "
+        f"{counted(content.records, 'record')} of writes, "
         f"{content.open_records} of them open"
     )
 

@@ -33,8 +33,6 @@ from gateway.telemetry.events import (
 
 SIGN_IN_SECONDS = 5.0
 SIGN_IN_EVERY_SECONDS = 10.0
-SIGN_IN_WAIT_SECONDS = 0.5
-"""Longest wait for a sign-in; it goes on without the one that waits."""
 
 
 class Acceptance:
@@ -63,7 +61,7 @@ class Acceptance:
         if self._signing_in is None or self._clock() >= self._next_at:
             self._next_at = self._clock() + SIGN_IN_EVERY_SECONDS
             self._signing_in = asyncio.create_task(self._sign_in())
-        await asyncio.wait([self._signing_in], timeout=SIGN_IN_WAIT_SECONDS)
+        await asyncio.wait([self._signing_in])  # it goes on without the one that waits
         return self._accounts.was_accepted
 
     async def aclose(self) -> None:

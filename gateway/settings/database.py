@@ -6,6 +6,7 @@ port and name.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
@@ -14,8 +15,26 @@ from pydantic import SecretStr
 
 SCHEME = "postgresql+asyncpg"
 SHOWN_SCHEME = "postgresql"
-_OPTIONS = {"host", "passfile", "password", "port", "ssl", "target_session_attrs", "user"}
+_OPTIONS = {
+    *("host", "passfile", "password", "port", "prepared_statement_cache_size"),
+    *("ssl", "target_session_attrs", "user"),
+}
 """Options that the driver takes; `sslmode` is libpq's name of `ssl`."""
+_SESSIONS = ("any", "primary", "standby", "prefer-standby", "read-write", "read-only")
+_SSL = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
+    "port": (
+        lambda value: all(_is_number(each, 1, 65535) for each in value.split(",")),
+        "a port, or one for each host with commas between them",
+    ),
+    "prepared_statement_cache_size": (
+        lambda value: _is_number(value, 0, 1_000_000),
+        "a number; 0 keeps no statements",
+    ),
+    "ssl": (_SSL.__contains__, f"one of {', '.join(_SSL)}"),
+    "target_session_attrs": (_SESSIONS.__contains__, f"one of {', '.join(_SESSIONS)}"),
+}
+"""Values that the driver takes, of options that do not take any text."""
 _FORM = re.compile(
     r"(?:postgresql(?:\+asyncpg)?|postgres)://"
     r"(?P<address>(?:[^:@/?#\s]*(?::(?P<password>[^:@/?#\s]*))?@)?"
@@ -65,10 +84,18 @@ def parse_database(written: object) -> Database:
     names = [name for name, _ in options]
     if not _OPTIONS.issuperset(names) or len(set(names)) < len(names):
         raise ValueError(_UNKNOWN_OPTION)
+    for name, value in options:
+        is_value, words = _VALUES.get(name, (None, ""))
+        if is_value and not is_value(value):
+            raise ValueError(f"the option {name} after the ? must be {words}")
     address = f"{SCHEME}://{found['address']}"
     return PostgresUrl(
         SecretStr(f"{address}?{urlencode(options, safe='/')}" if options else address)
     )
+
+
+def _is_number(text: str, least: int, most: int) -> bool:
+    return re.fullmatch("[0-9]{1,7}", text, re.ASCII) is not None and least <= int(text) <= most
 
 
 def is_url(written: object) -> bool:
@@ -80,4 +107,5 @@ def has_password(written: object) -> bool:
     if not is_url(written):
         return False
     found = _FORM.fullmatch(str(written))
-    return not found or bool(found["password"]) or "password" in (found["options"] or "")
+    options = parse_qsl((found and found["options"]) or "")
+    return not found or bool(found["password"]) or "password" in dict(options)

@@ -310,7 +310,7 @@ class ClusterSettings(Section):
         if url is not None and not _is_redis_url(url.get_secret_value()):
             raise ValueError(
                 "must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix://PATH, DB a number; "
-                "percent-encode special characters of user and password, as %2F for /"
+                "percent-encode special characters of user and password, as %2F for /, %23 for #"
             )
         return url
 
@@ -320,6 +320,9 @@ def _is_redis_url(url: str) -> bool:
         parts = urlsplit(url)
         is_valid = parts.port != 0
     except ValueError:
+        return False
+    # Of a password with one of these, parts would be taken for host, path or option, and printed.
+    if "#" in url or "@" in url.partition("?")[2] or "@" in parts.path:
         return False
     if parts.scheme == "unix":
         return bool(parts.path)

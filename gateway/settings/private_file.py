@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,8 +24,8 @@ def open_regular(path: Path) -> BinaryIO:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    raise OSError(errno.EINVAL, "it is no regular file, but a pipe or a device")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file, but a pipe or a device", str(path))
 
 
 def is_open_to_others(mode: int) -> bool:
@@ -56,20 +57,33 @@ def own_target(path: Path) -> Path:
     Raises OSError if the link is of another user than this one and root.
     """
     if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
-        raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it")
+        raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it", str(path))
     return Path(
         os.path.realpath(path)
     )  # raises nothing for a link to itself, which cannot be opened
 
 
-def give_name(file: Path, path: Path) -> None:
-    """Give a complete file another name, atomically. Raises OSError, also if the name is taken."""
+def give_name(
+    file: Path, path: Path, *, link: Callable[[Path, Path], None] = os.link, keeps: bool = False
+) -> None:
+    """Give a complete file another name, atomically. Raises OSError, also if the name is taken.
+
+    With `keeps` it has both names, unless the file system has no links.
+    """
     try:
-        os.link(file, path)
+        link(file, path)
     except OSError as error:
         # On a file system without links.
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS) or path.exists():
             raise
         file.rename(path)
     else:
-        file.unlink()
+        if not keeps:
+            file.unlink()
+
+
+def give_owner(file: Path, like: Path) -> None:
+    """As root, give a new file to the owner of a file or folder. Raises OSError."""
+    if os.geteuid() == 0:
+        owner = like.stat()
+        os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -10,13 +10,13 @@ Rules
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.settings.model import ConfigError
-from gateway.settings.private_file import give_name, own_target
+from gateway.settings.private_file import give_name, give_owner, own_target
 from gateway.storage.database import BUSY_TIMEOUT_MS
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -26,6 +26,7 @@ _KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
 _RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _MARK = "SELECT mark FROM pepper"
+_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -56,9 +57,9 @@ def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreConten
     os.close(descriptor)
     copy = Path(name)
     try:
-        yield copy, _copied(source, copy)
+        yield copy, _copied(source, copy, target)
     finally:
-        for each in (copy, *_side_files(copy)):
+        for each in (copy, *side_files(copy)):
             each.unlink(missing_ok=True)
 
 
@@ -72,19 +73,30 @@ def put(copy: Path, target: Path) -> None:
         raise ConfigError([f"{target} cannot be created: {error.strerror}"]) from error
 
 
-def replace(copy: Path, database: Path, aside: Path) -> None:
-    """Put a copy in the place of a store, which is `aside` from then on. Raises `ConfigError`."""
+def replace(
+    copy: Path, database: Path, aside: Path, *, link: Callable[[Path, Path], None] = os.link
+) -> Sequence[Path]:
+    """Put a copy in the place of a store, whose files are `aside` from then on; returns them.
+
+    The store, or its file, may be missing. Raises `ConfigError`.
+    """
+    is_there = database.exists()
     try:
         _sync(copy)
-        # Both names until the copy takes one: a crash leaves a store in its place.
-        os.link(database, aside)
-        for each, suffix in zip(_side_files(database), SIDE_FILES, strict=True):
+        give_owner(copy, database if is_there else database.parent)
+        if is_there:
+            # Both names until the copy takes one: a crash leaves a store in its place.
+            give_name(database, aside, link=link, keeps=True)
+        for each, moved in zip(side_files(database), side_files(aside), strict=True):
             with suppress(FileNotFoundError):
-                each.rename(f"{aside}{suffix}")
+                each.rename(moved)
         copy.replace(database)
         _sync(database.parent)
     except OSError as error:
-        raise ConfigError([f"{database} cannot be replaced: {error.strerror}"]) from error
+        moved_to = f". It is {aside} now" if is_there and not database.exists() else ""
+        problem = f"{database} cannot be replaced: {error.strerror}{moved_to}"
+        raise ConfigError([problem]) from error
+    return [each for each in (aside, *side_files(aside)) if each.exists()]
 
 
 def release(database: Path) -> StoreContent | None:
@@ -102,7 +114,7 @@ def release(database: Path) -> StoreContent | None:
         return None
 
 
-def _copied(source: Path, copy: Path) -> StoreContent:
+def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
     try:
         with closing(_connect(own_target(source))) as reading, closing(_connect(copy)) as writing:
             _content(reading)  # before a large file of another program is copied
@@ -114,6 +126,8 @@ def _copied(source: Path, copy: Path) -> StoreContent:
                 raise ConfigError([f"{source} is damaged, so there is no copy of it: {found}"])
             return _content(writing)
     except (sqlite3.Error, OSError) as error:
+        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode in _UNWRITTEN:
+            raise ConfigError([f"{target} cannot be written: the disk may be full"]) from error
         if isinstance(error, sqlite3.Error) and _is_locked(error):
             reason = "another program has locked it"
         else:
@@ -160,7 +174,7 @@ def _is_locked(error: sqlite3.Error) -> bool:
     return error.sqlite_errorcode & 0xFF in _LOCKED
 
 
-def _side_files(file: Path) -> list[Path]:
+def side_files(file: Path) -> list[Path]:
     return [Path(f"{file}{suffix}") for suffix in SIDE_FILES]
 
 

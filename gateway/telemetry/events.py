@@ -359,6 +359,11 @@ def serving(
         log.warning("serving", **members)
 
 
+def credentials_missing(account: str, endpoint: str) -> None:
+    """Log that no call to an emulator gets a token, so that no row can be served."""
+    log.warning("no-credentials", account=account, endpoint=endpoint)
+
+
 def store_lock_lost() -> None:
     """Another gateway took the key store while its server was away, so this one ends."""
     log.error("key-store-taken")

@@ -7,11 +7,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from redis.asyncio import Redis
+from redis.asyncio import Connection, Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway.cluster.scripts import PROBE
 from gateway.cluster.store import StoreUnavailable, check_url, open_store
-from gateway.cluster.store_fault import StoreFault
+from gateway.cluster.store_fault import StoreFault, fault_of
 from gateway.commands.doctor.shared_store import check_redis
 from gateway.settings.model import ConfigError
 from tests.cluster.installation import clustered, serving
@@ -73,6 +74,17 @@ async def test_a_first_contact_that_fails_has_a_reason(
     assert finding.level == "problem"
     assert advice in finding.text
     assert not any(secret in finding.text for secret in (SECRET, PASSWORD))
+
+
+async def test_a_name_with_several_addresses_has_a_reason() -> None:
+    """At none of them does a server listen; asyncio makes one error of all."""
+    make: Any = Connection
+    connection = make(host=None, port=free_port())  # both loopback addresses
+    with pytest.raises(RedisConnectionError) as caught:
+        await connection.connect()
+
+    assert "Multiple exceptions" in str(caught.value)
+    assert fault_of(caught.value) is StoreFault.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -181,6 +193,24 @@ async def test_without_redis_processes_share_by_their_sessions(redis: Redis, cou
 
     assert 53 <= len(world.sent_since(60)) <= 60
     assert world.most() <= 60
+
+
+async def test_a_process_that_lost_its_session_has_its_share(redis: Redis) -> None:
+    """For two minutes, as one that is silent in Redis; then it is taken for dead."""
+    world = World(redis)
+    first, second = await world.start(2, is_cut=True)
+    for _ in range(70):
+        await world.run(1)
+        for each in (first, second):
+            each.membership.sessions_counted(2)
+    shares = []
+    for _ in range(2):
+        for _ in range(80):
+            await world.run(1)
+            first.membership.sessions_counted(1)
+        shares.append(first.quota.share_alone)
+
+    assert shares == [0.5, 1.0]
 
 
 async def test_a_process_that_knows_of_no_sessions_takes_a_tenth(redis: Redis) -> None:

@@ -1,7 +1,10 @@
 """The commands that back up a SQLite store and restore it."""
 
 import asyncio
+import errno
 import json
+import os
+import resource
 import sqlite3
 import threading
 import time
@@ -16,7 +19,11 @@ from typer.testing import CliRunner, Result
 
 from gateway.access.issue import KeyRequest
 from gateway.commands.cli import main
+from gateway.commands.store_files import restore
 from gateway.server.lock import exclusive_lock
+from gateway.settings.model import AccessSettings, ConfigError
+from gateway.storage.backup import SIDE_FILES
+from gateway.storage.backup import replace as replace_store
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.writes import WriteIdentity
@@ -183,7 +190,7 @@ def test_a_backup_is_one_private_file_with_the_pepper_beside_it(
     done = here.storage("backup", backup)
 
     assert done.exit_code == 0
-    assert done.output.startswith(f"{backup} has 1 keys and 0 records of writes, 0 of them open")
+    assert done.output.startswith(f"{backup} has 1 key and 0 records of writes, 0 of them open")
     assert names(backup.parent) == {"monday.db", "monday.db.pepper"}
     assert {each.stat().st_mode & 0o777 for each in backup.parent.iterdir()} == {0o600}
     assert backup.with_name("monday.db.pepper").read_bytes() == here.pepper.read_bytes()
@@ -269,6 +276,155 @@ def test_the_wal_of_a_killed_process_stays_with_its_store(here: Installation, ba
     assert [record.id for record in here.records()] == [key]
     (aside,) = here.folder.glob("keys.db.replaced-*Z")
     assert execute(aside, "SELECT count(*) FROM api_keys") == [(0,)]
+
+
+@pytest.mark.parametrize("options", [(), ("--replace",)], ids=["new", "replace"])
+def test_a_wal_without_its_store_is_not_applied(
+    here: Installation, backup: Path, options: tuple[str, ...]
+) -> None:
+    """The file is gone and its WAL is not: the restored store has its keys all the same."""
+    key = here.create_key()
+    here.storage("backup", backup)
+    with closing(sqlite3.connect(here.database)) as connection:
+        connection.execute("DELETE FROM api_keys")
+        connection.commit()
+        left = {each: here.folder.joinpath(each).read_bytes() for each in ("keys.db-wal",)}
+    here.database.unlink()
+    for name, content in left.items():
+        here.folder.joinpath(name).write_bytes(content)
+    done = here.storage("restore", backup, *options)
+
+    assert done.exit_code == 0
+    (aside,) = here.folder.glob("keys.db.replaced-*Z-wal")
+    assert f"{aside} was there before" in done.stdout
+    assert aside.read_bytes() == left["keys.db-wal"]
+    assert [record.id for record in here.records()] == [key]
+
+
+@pytest.mark.parametrize("suffix", SIDE_FILES)
+def test_a_backup_gets_no_side_file_of_another(
+    here: Installation, backup: Path, suffix: str
+) -> None:
+    """SQLite would apply it to the backup."""
+    here.create_key()
+    other = backup.with_name(f"{backup.name}{suffix}")
+    other.touch()
+    done = here.storage("backup", backup)
+
+    assert done.exit_code == 2
+    assert f"{other} exists already: choose another name" in done.output
+    assert names(backup.parent) == {other.name}
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["other", "missing"])
+def test_a_store_that_cannot_be_replaced_keeps_its_pepper(
+    here: Installation, there: Installation, backup: Path, is_there: bool
+) -> None:
+    """The name for the store of before is taken: nothing changes."""
+    there.create_key()
+    there.storage("backup", backup)
+    here.create_key()
+    if not is_there:
+        here.pepper.unlink()
+    before = [here.files(), is_there and here.pepper.read_bytes(), here.records()]
+    taken = here.folder / f"keys.db.replaced-{NOW:%Y%m%dT%H%M%SZ}"
+    taken.touch()
+    access = AccessSettings(database=here.database)
+    with pytest.raises(ConfigError, match=f"{here.database} cannot be replaced: File exists"):
+        restore(access, backup, replaces=True, now=NOW)
+    taken.unlink()
+    (here.folder / "keys.db.lock").unlink()
+
+    assert [here.files(), is_there and here.pepper.read_bytes(), here.records()] == before
+
+
+def test_a_pepper_elsewhere_stays_in_its_folder(
+    here: Installation, there: Installation, backup: Path
+) -> None:
+    """It may be another file system, into which no file can be moved."""
+    there.create_key()
+    there.storage("backup", backup)
+    folder = here.folder / "elsewhere"
+    folder.mkdir()
+    (here.folder / "config.toml").write_text('[access]\npepper_file = "elsewhere/pepper"\n')
+    here.create_key()
+    before = (folder / "pepper").read_bytes()
+    done = here.storage("restore", backup, "--replace")
+
+    assert done.exit_code == 0
+    (aside,) = folder.glob("keys.db.replaced-*.pepper")
+    assert f"{aside} is the pepper of before" in done.stdout
+    assert aside.read_bytes() == before
+    assert (folder / "pepper").read_bytes() == there.pepper.read_bytes()
+
+
+def test_a_pepper_that_is_a_link_is_restored_where_it_leads(
+    here: Installation, there: Installation, backup: Path
+) -> None:
+    """Also if nothing is there; an error names the file, and no temporary one."""
+    there.create_key()
+    there.storage("backup", backup)
+    here.pepper.symlink_to(here.folder / "secret" / "pepper")
+    refused = here.storage("restore", backup)
+    (here.folder / "secret").mkdir()
+    done = here.storage("restore", backup)
+
+    assert refused.exit_code == 2
+    problem = f"{here.folder / 'secret' / 'pepper'} cannot be created: No such file or directory"
+    assert problem in refused.output
+    assert done.exit_code == 0
+    assert here.pepper.read_bytes() == there.pepper.read_bytes()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("is_there", [True, False], ids=["replaced", "new"])
+def test_a_restore_by_root_leaves_files_of_the_gateway(
+    here: Installation, there: Installation, backup: Path, is_there: bool
+) -> None:
+    """Its user can open store, pepper and lock."""
+    there.create_key()
+    there.storage("backup", backup)
+    if is_there:
+        here.create_key()
+    for each in (here.folder, *here.folder.iterdir()):
+        os.chown(each, 12345, 54321)
+    done = here.storage("restore", backup, "--replace")
+
+    assert done.exit_code == 0
+    owners = {each.name: each.stat() for each in here.folder.iterdir()}
+    assert {"keys.db", "keys.db.lock", "keys.db.pepper"} <= owners.keys()
+    assert {(each.st_uid, each.st_gid) for each in owners.values()} == {(12345, 54321)}
+
+
+def test_a_store_is_replaced_without_hard_links(tmp_path: Path) -> None:
+    """Some file systems have none, as FAT and some mounts of networks."""
+
+    def refuse(_file: Path, _name: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    copy, store, aside = (tmp_path / name for name in ("copy", "store", "aside"))
+    copy.write_text("new")
+    store.write_text("old")
+    moved = replace_store(copy, store, aside, link=refuse)
+
+    assert moved == [aside]
+    assert (store.read_text(), aside.read_text()) == ("new", "old")
+
+
+def test_a_full_disk_is_reported_of_the_backup(here: Installation, backup: Path) -> None:
+    """The key store itself can be read."""
+    here.create_key()
+    execute(here.database, "CREATE TABLE filler AS SELECT zeroblob(200000) AS filler")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        done = here.storage("backup", backup)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert done.exit_code == 2
+    assert f"{backup} cannot be written: the disk may be full" in done.output
+    assert names(backup.parent) == set()
 
 
 def test_a_damaged_store_can_be_replaced(here: Installation, backup: Path) -> None:

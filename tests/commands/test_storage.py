@@ -101,7 +101,7 @@ def test_a_deployment_moves_with_its_keys(
     checked = command("keys", "create", "--name", "new", "--any-spreadsheet", "--json")
 
     assert result.exit_code == 0
-    assert result.output.startswith(f"Copied 1 keys and 0 records of writes from {file} to {empty}")
+    assert result.output.startswith(f"Copied 1 key and 0 records of writes from {file} to {empty}")
     assert checked.exit_code == 0
     assert [record.name for record in records(empty)] == ["old", "new"]
     pepper = file.with_name("keys.db.pepper").read_bytes()

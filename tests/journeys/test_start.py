@@ -147,18 +147,20 @@ def test_default_credentials_suffice(tmp_path: Path) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
 
 
-def test_an_emulator_needs_no_credentials(tmp_path: Path) -> None:
-    """Nothing looks for default ones."""
+def test_without_credentials_for_an_emulator_it_starts_with_a_warning(tmp_path: Path) -> None:
+    """It lives, is not ready, and the log has the reason."""
     environ = {
         **machine(1, tmp_path),
         "GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:1",
     }
     log = tmp_path / "log"
     with running(log, "serve", "--port", "0", environ=environ) as served:
-        alive = httpx2.get(f"{served.url}/livez")
+        alive, ready = (httpx2.get(f"{served.url}/{each}") for each in ("livez", "readyz"))
         status = served.end()
+    (line,) = events(log.read_text(), "no-credentials")
 
-    assert (alive.status_code, status) == (200, 0)
+    assert (line["account"], line["endpoint"]) == ("main", "http://127.0.0.1:1")
+    assert (alive.status_code, ready.status_code, status) == (200, 503, 0)
 
 
 def test_ready_once_google_accepted_an_account(

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from gateway.settings.database import PostgresUrl, parse_database
 from gateway.settings.model import ConfigError, load_settings
@@ -77,6 +78,47 @@ def test_an_option_that_the_driver_does_not_take_is_refused(options: str, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("port=hunter2", "the option port after the ? must be a port"),
+        ("port=99999", "the option port after the ? must be a port"),
+        ("port=1,", "the option port after the ? must be a port"),
+        ("target_session_attrs=hunter2", "must be one of any, primary, standby"),
+        ("sslmode=hunter2", "the option ssl after the ? must be one of disable, allow"),
+        ("prepared_statement_cache_size=-1", "must be a number; 0 keeps no statements"),
+    ],
+)
+def test_a_value_that_the_driver_does_not_take_is_refused(
+    option: str, words: str, tmp_path: Path
+) -> None:
+    """The problem names the option and its values, and not what was written."""
+    line = f'database = "postgresql://u:hunter2@h/n?{option}"'
+    (problem,) = problems(written(tmp_path, table(line, f'pepper = "{PEPPER}"')))
+
+    assert problem.startswith("access.database: the option ")
+    assert words in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "port=5432",
+        "host=a,b&port=5432,65535",
+        "prepared_statement_cache_size=0",
+        "target_session_attrs=read-write",
+        "ssl=verify-full",
+    ],
+)
+def test_options_of_the_driver_are_taken(options: str) -> None:
+    """A pooler such as PgBouncer needs no prepared statements."""
+    database = parse_database(f"postgresql://u@/n?{options}")
+
+    assert isinstance(database, PostgresUrl)
+    assert create_async_engine(database.url.get_secret_value()).dialect.driver == "asyncpg"
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "postgresql+psycopg://u:hunter2@h/n",
@@ -113,10 +155,15 @@ def test_a_file_with_a_password_is_private(tmp_path: Path) -> None:
     path = written(tmp_path, table(f'database = "{URL}"', 'pepper_file = "pepper"'))
     path.chmod(0o644)
     (problem,) = problems(path)
+    named = 'database = "postgresql://u@h/n?%70assword=x"'
+    hidden = written(tmp_path, table(named, 'pepper_file = "pepper"'))
+    hidden.chmod(0o644)
+    (as_option,) = problems(hidden)
     harmless = written(tmp_path, table(f'database = "{URL.replace(f":{PASSWORD}", "")}"'))
     harmless.chmod(0o644)
 
     assert problem.startswith(f"access.database: {path} holds it and is open to other users")
+    assert as_option.startswith(f"access.database: {path} holds it and is open to other users")
     assert load_settings(harmless, {"GATEWAY_ACCESS__PEPPER": PEPPER})
 
 

@@ -294,6 +294,7 @@ def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> N
     [
         *("", "host:6379", "redis://", "redis://host:x/0", "redis://host:0", "http://host"),
         *("unix://", "redis://host/one", "redis://host/0/1", "redis://:a/b@host/0"),
+        *("redis://host/0#x", "redis://u#b@host/0", "redis://u?b@host/0", "unix://:1/b@/run/redis"),
     ],
 )
 def test_an_invalid_address_of_redis(tmp_path: Path, url: str) -> None:

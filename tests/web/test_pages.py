@@ -1,9 +1,11 @@
 """The pages for people: right about health, closed to scripts and paths from elsewhere."""
 
+import asyncio
 import hashlib
 import re
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -39,16 +41,26 @@ class FakeStore:
     is_outlasted: bool = False
     refused_accounts: int = 0
     is_redis_available: bool | None = None
+    is_slow: bool = False
+    """Ping and sign-in take longer than any probe."""
     was_accepted: bool = True
     asked: int = 0
 
     async def ping(self) -> None:
         self.asked += 1
+        await self._work()
         if self.fails:
             raise OperationalError("select", {}, Exception("no such table"))
 
     async def find_acceptance(self) -> bool:
+        if not self.was_accepted:
+            await self._work()
         return self.was_accepted
+
+    async def _work(self) -> None:
+        if self.is_slow:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.Event().wait(), 10.0)
 
 
 @pytest.fixture
@@ -153,6 +165,23 @@ def test_an_account_that_google_never_accepted_is_not_ready(
     assert unready.status_code == 503
     assert unready.json() == {"status": "Google has accepted no account since the start"}
     assert "Not ready: Google has accepted no account since the start." in client.get("/").text
+
+
+@pytest.mark.parametrize(
+    ("was_accepted", "status"), [(False, 503), (True, 200)], ids=["signs in", "accepted"]
+)
+def test_a_slow_store_and_a_slow_sign_in_have_one_limit(
+    client: TestClient, store: FakeStore, was_accepted: bool, status: int
+) -> None:
+    """Kubernetes waits 1 s for the answer."""
+    store.is_slow = store.is_outlasted = True
+    store.was_accepted = was_accepted
+    began = time.monotonic()
+    answer = client.get("/readyz")
+    seconds = time.monotonic() - began
+
+    assert answer.status_code == status
+    assert 0.8 <= seconds < 1.3
 
 
 def test_the_first_page_tells_that_the_key_store_fails(

@@ -7,6 +7,7 @@ made once, with the call.
 import json
 import math
 import uuid
+from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -37,8 +38,10 @@ _HINTS: Sequence[tuple[type[object], str]] = (
     (date, "Pass a text, such as value.isoformat(): filters compare it with dates and texts."),
     (time, "Pass a text, such as value.isoformat()."),
     (Decimal, "Pass float(value) for a number, or str(value) for a text with all its digits."),
+    (UserString, "Pass str(value)."),
 )
 _ANY_HINT = "Pass a str, int, float, bool or None."
+_MAX_LEVELS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,20 +253,28 @@ def _json_or_none(where: Where | None) -> str | None:
 
 def _encoded(value: Any) -> str:
     """JSON. Raises ValueError for what is not a value of a cell."""
-    return json.dumps(_plain(value, ""), separators=(",", ":"))
+    return json.dumps(_plain(value, "", _MAX_LEVELS), separators=(",", ":"))
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: Any, name: str, levels: int) -> Any:
     """Dicts and lists of values; `name` is the nearest field, for the error."""
+    if levels == 0:
+        raise ValueError(f"{name!r}: the value contains itself, or has over {_MAX_LEVELS} levels.")
     if isinstance(value, Mapping):
-        fields = ((key, name if str(key).startswith("$") else str(key)) for key in value)
-        return {key: _plain(value[key], field) for key, field in fields}
+        fields = ((key, name if _name(key).startswith("$") else _name(key)) for key in value)
+        return {key: _plain(value[key], field, levels - 1) for key, field in fields}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name!r}: {value} is not a value of a cell. None empties the cell.")
     if value is None or isinstance(value, (str, int, float)):
         return value
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [_plain(each, name) for each in value]
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, UserString)):
+        return [_plain(each, name, levels - 1) for each in value]
     kind = type(value).__name__
     hint = next((hint for kinds, hint in _HINTS if isinstance(value, kinds)), _ANY_HINT)
     raise ValueError(f"{name!r}: a {kind} is not a value of a cell. {hint}")
+
+
+def _name(key: object) -> str:
+    if not isinstance(key, (str, int)) or isinstance(key, bool):
+        raise ValueError(f"{key!r} is not the name of a field, which is a str.")
+    return str(key)

@@ -192,21 +192,32 @@ const names = (given: Names | undefined): string | undefined =>
 
 /** JSON. Throws for what is not a value of a cell, and would become another one silently. */
 function encoded(value: object): string {
+  const fields = new Map<unknown, string>(); // of objects, the nearest one
   return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {
+    const isField = !Array.isArray(this) && !name.startsWith("$");
+    const field = isField ? name : (fields.get(this) ?? "");
+    if (typeof each === "object") fields.set(each, field);
     if (typeof each === "number" && !Number.isFinite(each)) {
-      throw new RangeError(`${name}: ${each} is not a value of a cell; null empties it.`);
+      throw new RangeError(`${field}: ${each} is not a value of a cell; null empties it.`);
     }
     const given = this[name]; // not yet the text that a Date becomes
     if (given instanceof Date) {
       throw new TypeError(
-        `${name}: a Date is not a value of a cell. Pass a text, such as "2026-01-02".`,
+        `${field}: a Date is not a value of a cell. Pass a text, such as "2026-01-02".`,
       );
     }
+    if (typeof each === "function" && isInstance(this)) return undefined;
     if (NO_VALUES.has(typeof each)) {
-      throw new TypeError(`${name}: a ${typeof each} is not a value of a cell.`);
+      throw new TypeError(`${field}: a ${typeof each} is not a value of a cell.`);
     }
     return each;
   });
+}
+
+/** True for an object of a class, whose functions are no fields. */
+function isInstance(holder: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(holder);
+  return !Array.isArray(holder) && prototype !== Object.prototype && prototype !== null;
 }
 
 const NO_VALUES: ReadonlySet<string> = new Set(["bigint", "function", "symbol"]);

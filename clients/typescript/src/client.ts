@@ -20,7 +20,7 @@ export interface Timing {
 }
 
 export interface SheetsOptions {
-  readonly baseUrl: string;
+  readonly baseUrl: string | URL;
   readonly apiKey: string;
   /** A key for a single spreadsheet needs none. */
   readonly spreadsheetId?: string;
@@ -146,7 +146,7 @@ function keyOf(given: unknown): string {
 }
 
 function baseOf(given: unknown): string {
-  const base = typeof given === "string" ? given.trim() : "";
+  const base = typeof given === "string" || given instanceof URL ? String(given).trim() : "";
   if (!base) {
     throw new TypeError("baseUrl is missing: pass the gateway's, as in http://127.0.0.1:8000");
   }

@@ -1,6 +1,7 @@
 """The sentences that a caller reads after a usual mistake: what was found, and what to do."""
 
 import re
+from collections import UserString
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -15,6 +16,8 @@ from tests.clients.python.conftest import Connect
 from tests.journeys.conftest import Api
 
 ONCE = RetryOptions(tries=1)
+CIRCULAR: list[object] = []
+CIRCULAR.append(CIRCULAR)
 SPOILT: Mapping[str, Callable[[str], str]] = {
     "slash": lambda url: f"{url}/",
     "slashes": lambda url: f"{url}//",
@@ -139,6 +142,10 @@ def test_none_empties_a_cell(cities: Any) -> None:
         pytest.param({1}, "a set is not a value of a cell. Pass a str, int", id="set"),
         pytest.param(float("nan"), "nan is not a value of a cell. None empties", id="NaN"),
         pytest.param(float("-inf"), "-inf is not a value of a cell.", id="infinity"),
+        pytest.param(
+            UserString("x"), "a UserString is not a value of a cell. Pass str(", id="UserString"
+        ),
+        pytest.param(CIRCULAR, "the value contains itself, or has over", id="circular"),
     ],
 )
 @pytest.mark.parametrize(
@@ -162,6 +169,16 @@ def test_a_value_that_no_cell_takes_is_named(
     """With its field and what to pass instead; nothing is sent."""
     with pytest.raises(ValueError, match=re.escape(f"'population': {sentence}")):
         act(cities, value)
+
+    assert middlebox.arrived == []
+
+
+@pytest.mark.parametrize("name", [("a", "b"), None, True, b"a"], ids=str)
+def test_what_names_no_field_is_named(cities: Any, middlebox: Middlebox, name: Any) -> None:
+    """In a row and in a filter; as JSON it would be an error, or another name."""
+    for act in (cities.create, cities.delete_where):
+        with pytest.raises(ValueError, match=re.escape(f"{name!r} is not the name of a field")):
+            act({name: "x"})
 
     assert middlebox.arrived == []
 

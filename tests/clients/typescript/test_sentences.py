@@ -27,7 +27,9 @@ USES = (
     "create([{ name: 'x' }, { due: VALUE }])",
     "update(2, { due: VALUE })",
     "list({ where: { $or: [{ due: VALUE }] } })",
+    "list({ where: { due: { $gte: VALUE } } })",
     "deleteWhere({ due: VALUE })",
+    "deleteWhere({ $or: [{ due: { $in: ['x', VALUE] } }] })",
 )
 
 
@@ -140,6 +142,35 @@ def test_a_value_that_no_cell_takes_is_named(
     assert len(found) == len(USES), done.stderr
     assert [line for line in found if not line.startswith(f"{kind} due: {sentence}")] == []
     assert middlebox.arrived == []
+
+
+def test_functions_of_a_class_are_no_fields(package: Package, api: Api) -> None:
+    """As in JSON, own functions of an object of a class are left out; a `URL` is a base URL."""
+    program = (
+        f"const {{ Sheets }} = await import('{package.module}');"
+        f"const options = {{ baseUrl: new URL('{api.url}'), apiKey: '{api.keys['paid']}' }};"
+        "const sheet = new Sheets({ ...options, spreadsheetId: 'demo' }).sheet('Cities');"
+        "class City { constructor(name) { this.name = name; this.greet = () => name; } }"
+        "console.log((await sheet.create(new City('Ulm'))).fields.name);"
+    )
+    done = run([node(), "--input-type=module", "-e", program])
+
+    assert done.stdout == "Ulm\n", done.stderr
+
+
+@pytest.mark.parametrize("url", ["http://u:p@host/", "http://host/?x", "ftp://host/"])
+def test_an_unusable_url_is_named_as_its_text_is(package: Package, url: str) -> None:
+    """An object of the class `URL` is checked like a text."""
+    program = f"new (await import('{package.module}')).Sheets({{ baseUrl: URLS, apiKey: 'x' }})"
+    given = (f"new URL('{url}')", f"'{url}'")
+    errors = [
+        run([node(), "--input-type=module", "-e", program.replace("URLS", each)]).stderr
+        for each in given
+    ]
+    sentences = [re.findall("TypeError: The base URL [^\n]*", each) for each in errors]
+
+    assert len(sentences[0]) == 1
+    assert sentences[0] == sentences[1]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple, NoReturn
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
@@ -64,6 +65,8 @@ LONGEST_KEPT_TEXT = 2048
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
+MAX_UNKNOWN = 50
+"""Maximum number of ignored names, since each waiting write keeps its own."""
 _BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
@@ -84,7 +87,7 @@ class Sifted(NamedTuple):
     refusal: str = ""
     """The message for a parameter that must not be ignored."""
     unknown: tuple[str, ...] = ()
-    """Names of unknown parameters that are ignored unless they are fields."""
+    """Distinct names of unknown parameters that are ignored unless they are fields."""
     method: bytes = b""
     """All `_method` with their values, still encoded."""
 
@@ -99,7 +102,7 @@ def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
     asked: list[bytes] = []
     credentials: list[bytes] = []
     is_odd, refused, method = False, "", b""
-    unknown: list[str] = []
+    unknown: dict[str, Sequence[str]] = {}
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
@@ -113,19 +116,25 @@ def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
             asked.append(inner.asked)
             credentials.append(inner.credentials)
             is_odd, refused = True, refused or inner.refusal
-            unknown += inner.unknown
+            unknown |= {each: (each,) for each in inner.unknown}
         elif name == _METHOD:
             method += b"&" + part
         else:
-            told = judge(name.decode("utf-8", "replace"), operation, has_value=bool(value))
-            is_odd, refused = is_odd or bool(told.refusal), refused or told.refusal
-            unknown += told.fields
+            text = name.decode("utf-8", "replace")
+            judgement = judge(text, operation, has_value=bool(value))
+            refused = refused or judgement.refusal
+            if judgement.fields:
+                unknown[text] = judgement.fields
+    if len(unknown) > MAX_UNKNOWN:
+        refused = refused or (
+            f"The request has more than {MAX_UNKNOWN} unknown parameters. Leave them out."
+        )
     return Sifted(
         b"&".join(filter(None, asked)),
         b"&".join(filter(None, credentials)),
-        is_odd,
+        is_odd or bool(refused),
         refused,
-        tuple(unknown),
+        tuple(dict.fromkeys(chain.from_iterable(unknown.values()))) if unknown else (),
         method,
     )
 

@@ -383,13 +383,7 @@ def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
 
 def _sort_term(term: str) -> SortTerm:
     stripped = term.strip()
-    field = stripped.removeprefix("-")
-    if not field:
-        raise InvalidQuery(
-            "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, or "
-            "a JSON array of them."
-        )
-    return SortTerm(field, descending=stripped.startswith("-"))
+    return SortTerm(stripped.removeprefix("-"), descending=stripped.startswith("-"))
 
 
 def _meant(name: str, again: frozenset[str]) -> Sequence[str]:

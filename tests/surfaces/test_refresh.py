@@ -1,6 +1,8 @@
 """Reports of changes: who may make them, and what they have read anew."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
 from unicodedata import normalize
 from urllib.parse import quote
 
@@ -9,7 +11,21 @@ import pytest
 from gateway.access.issue import KeyRequest
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
+HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"
+SPELLINGS: Sequence[Literal["NFC", "NFD"]] = ("NFC", "NFD")
 REPORTER = KeyRequest(name="script", spreadsheets=GRANTED, read_only=True, may_refresh=True)
+KEYS = {
+    "script": REPORTER,
+    "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
+    **{
+        form: replace(
+            REPORTER,
+            name=form,
+            worksheets=frozenset({normalize(form, HEIGHT), normalize(form, TWIN)}),
+        )
+        for form in SPELLINGS
+    },
+}
 LONG = {
     "plans.paid.requests_per_minute": 600,
     "cache.rows_ttl_seconds": 600,
@@ -21,8 +37,7 @@ LONG = {
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     """A gateway that keeps rows for long, with a key of a script."""
     folder = tmp_path_factory.mktemp("refresh")
-    keys = {"script": REPORTER, "paid": KeyRequest(name="paid", spreadsheets=GRANTED)}
-    with open_surface(folder, keys, LONG) as surface:
+    with open_surface(folder, KEYS, LONG) as surface:
         yield surface
 
 
@@ -104,3 +119,45 @@ def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> No
 
     assert answer.status_code == 202
     assert (kept, name(surface, title)) == (before, "Reno")
+
+
+@pytest.fixture
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    """A gateway without a request before."""
+    with open_surface(tmp_path_factory.mktemp("fresh"), KEYS, LONG) as surface:
+        yield surface
+
+
+@pytest.mark.parametrize("key", ["script", *SPELLINGS])
+@pytest.mark.parametrize("tab_form", SPELLINGS)
+@pytest.mark.parametrize("reported", SPELLINGS)
+def test_a_report_needs_no_request_by_the_same_spelling(
+    fresh: Surface, key: str, tab_form: Literal["NFC", "NFD"], reported: Literal["NFC", "NFD"]
+) -> None:
+    """It reaches the worksheet that others read, however its name is written, without a call."""
+    tab = fresh.sheets.add(normalize(tab_form, HEIGHT), [["name"], ["Salem"]])
+    before = name(fresh, quote(tab.title))
+    tab.type(2, "Reno")
+    spent = fresh.calls.reads
+
+    answer = fresh.send("POST", f"{quote(normalize(reported, HEIGHT))}/refresh", key=key)
+
+    assert (answer.status_code, fresh.calls.reads) == (202, spent)
+    assert (before, name(fresh, quote(tab.title))) == ("Salem", "Reno")
+
+
+@pytest.mark.parametrize("key", SPELLINGS)
+def test_a_report_never_reaches_a_twin(fresh: Surface, key: Literal["NFC", "NFD"]) -> None:
+    """Of two worksheets whose names look alike, a key reports the granted one alone."""
+    titles = [normalize(form, TWIN) for form in SPELLINGS]
+    tabs = [fresh.sheets.add(title, [["name"], ["Salem"]]) for title in titles]
+    for tab in tabs:
+        name(fresh, quote(tab.title))
+        tab.type(2, "Reno")
+
+    for title in titles:
+        fresh.send("POST", f"{quote(title)}/refresh", key=key)
+
+    assert [name(fresh, quote(tab.title)) for tab in tabs] == [
+        "Reno" if form == key else "Salem" for form in SPELLINGS
+    ]

@@ -3,8 +3,8 @@
 Rules
 - Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
   operator decides for its operands (`Operator.decide`); combinators join the verdicts.
-- A range of `rowIndex` depends on the row: it is the deliberate way to all rows. Other conditions
-  on it are decided as those of a cell that always holds a number from 2.
+- A range of `rowIndex` depends on the row: it is the deliberate way to all rows, as `$exists` is.
+  Other conditions on it are decided as those of a cell that always holds a number from 2.
 - Conditions that leave out no row together, such as `$exists` true or false, depend on the row,
   too: each says something of a field, and no empty input makes both.
 """
@@ -44,9 +44,7 @@ def _verdict_of_comparison(comparison: Comparison) -> bool | None:
 
 def _decide_row_index(operator: Operator, operands: Sequence[Operand]) -> bool | None:
     """True if every row number satisfies `lookup`, False if none does."""
-    if operator.operand is FLAG:
-        return bool(operands[0].value)
-    if operator.operand is TEXT_OPERAND:
+    if operator.operand in (FLAG, TEXT_OPERAND):
         return operator.decide(operands)
     least = FIRST_DATA_ROW if operator.lookup is EQUAL.lookup else -math.inf
     numbers = [operand.number for operand in operands if operand.number is not None]

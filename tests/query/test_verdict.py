@@ -34,7 +34,6 @@ ALWAYS: list[object] = [
     {"rowIndex": {"$ne": ""}},
     {"rowIndex": {"$ne": 0}},
     {"rowIndex": {"$ne": True}},
-    {"rowIndex": {"$exists": True}},
     {"rowIndex": {"$not": {"$gt": None}}},
     {"rowIndex": {"$not": {"$lt": "x"}}},
     {"$not": {"rowIndex": {"$in": []}}},
@@ -66,12 +65,12 @@ NEVER: list[object] = [
     {"$not": {"name": {"$text": ""}}},
     {"state": "x", "name": {"$in": []}},
     {"rowIndex": {"$in": [None, 1]}},
-    {"rowIndex": {"$exists": False}},
 ]
 ALL_ON_PURPOSE: list[object] = [
     {"rowIndex": {"$gte": 2}},
     {"rowIndex": {"$gte": "2"}},
     {"rowIndex": {"$gt": 0}},
+    {"rowIndex": {"$exists": True}},
     {"rowIndex": {"$not": {"$lt": 2}}},
     {"rowIndex": {"$gte": 2}, "name": {"$text": ""}},
 ]
@@ -87,7 +86,7 @@ ALL_ON_PURPOSE: list[object] = [
     ids=json.dumps,
 )
 def test_a_verdict_is_that_of_the_structure(where: object, decided: bool | None) -> None:
-    """A range of `rowIndex` depends on the rows, also one of all rows."""
+    """A range of `rowIndex`, or `$exists`, depends on the rows, even if it is for all of them."""
     assert verdict(parse_where(where)) is decided
 
 

@@ -292,6 +292,9 @@ def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> Non
         ('?where={"$not":{"name":{"$in":[]}}}', "matches every row"),
         ("?where[name][$text]=", "matches every row"),
         ("?where=%7B%22name%22%3A%7B%22%24text%22%3A%22%22%7D%7D", "matches every row"),
+        ('?where={"rowIndex":{"$nin":[]}}', "matches every row"),
+        ('?where={"rowIndex":{"$text":""}}', "matches every row"),
+        ('?where={"rowIndex":{"$ne":null}}', "matches every row"),
         ("?where={", "not JSON"),
         ("?where=[]", "must be a JSON object"),
         ("?where=state=done", "not JSON"),
@@ -330,6 +333,7 @@ def test_all_rows_on_purpose(surface: Surface, method: str, body: bytes, where: 
 def test_a_bound_does_not_replace_a_filter(
     surface: Surface, prefer: Sequence[tuple[str, str]]
 ) -> None:
+    """A filter that every row meets is refused, even if the number of rows is bounded."""
     target = 'Cities?where={"name":{"$text":""}}&max-affected=100'
 
     found, answer = refuse(surface, ("DELETE", target, b""), prefer)
@@ -498,6 +502,7 @@ def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> N
 def test_rows_of_an_upsert_without_a_key_of_their_own(
     surface: Surface, keys: str, body: object, problems: Mapping[str, str]
 ) -> None:
+    """All of them are pointed at, without a call."""
     sent = ("POST", f"Cities?on_conflict={keys}", json.dumps(body).encode())
 
     found, answer = refuse(surface, sent)
@@ -528,6 +533,17 @@ def test_first_row_of_an_upsert_without_its_key(
     assert found == (400, 104)
     assert [each["pointer"] for each in answer.json()["errors"]] == pointers
     assert "needs a value" in message(answer)
+
+
+def test_rows_of_an_upsert_by_a_sign_that_composes_to_a_letter(surface: Surface) -> None:
+    """The Kelvin sign is K in NFC, so that two rows have one key of this name."""
+    surface.sheets.add("Kelvin", [["\u212a", "n"], ["a", "1"]])
+    body = json.dumps([{"\u212a": "b", "n": "2"}, {"\u212a": "b", "n": "3"}]).encode()
+
+    found, answer = refuse(surface, ("POST", "Kelvin?on_conflict=K", body))
+
+    assert found == (400, 104)
+    assert "The row at #/0 has the same key" in message(answer)
 
 
 @pytest.mark.parametrize("keys", ["nmae", "name,nmae", "a/b", "a%252Cb", "NAME"])

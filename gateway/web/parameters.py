@@ -37,10 +37,14 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.operations import ANY, CREDENTIALS, METHOD_PARAMETER, PARAMETERS, RowOperation
+from gateway.web.operations import ANY, CREDENTIALS, PARAMETERS, RowOperation
 from gateway.web.unknown_parameters import judge
 
-_METHOD = METHOD_PARAMETER.encode()
+_METHOD = re.compile(
+    rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?",
+    re.IGNORECASE,
+)
+"""Names of method overrides; a parameter `method` is none."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
 _FOLDED: Final = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
@@ -89,7 +93,7 @@ class Sifted(NamedTuple):
     unknown: tuple[str, ...] = ()
     """Distinct names of unknown parameters that are ignored unless they are fields."""
     method: bytes = b""
-    """All `_method` with their values, still encoded."""
+    """All method overrides with their values, still encoded."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
@@ -117,7 +121,7 @@ def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
             credentials.append(inner.credentials)
             is_odd, refused = True, refused or inner.refusal
             unknown |= {each: (each,) for each in inner.unknown}
-        elif name == _METHOD:
+        elif _METHOD.fullmatch(name):
             method += b"&" + part
         else:
             text = name.decode("utf-8", "replace")

@@ -93,6 +93,7 @@ def test_without_the_right_it_is_a_row_of_this_name(surface: Surface, key: str |
 
 
 def test_it_counts_as_five_requests(surface: Surface) -> None:
+    """A report costs as much as a read with fresh data."""
     answers = [surface.send("POST", "Cities/refresh", key="script") for _ in range(2)]
     left = [
         int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0]) for answer in answers
@@ -102,9 +103,20 @@ def test_it_counts_as_five_requests(surface: Surface) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_other_methods_know_no_refresh(surface: Surface, method: str) -> None:
+    """They mean the row of this name."""
     body = b"" if method == "GET" else b"{}"
     answer = surface.send(method, "Cities/refresh", key="script", body=body)
     assert answer.status_code in (400, 404, 405)
+
+
+@pytest.mark.parametrize(("override", "status"), [("PATCH", 400), ("PUT", 400), ("POST", 202)])
+def test_an_update_by_override_is_no_report(surface: Surface, override: str, status: int) -> None:
+    """The row of this name would be meant; the method of the report itself is harmless."""
+    headers = [("X-HTTP-Method-Override", override)]
+
+    answer = surface.send("POST", "Cities/refresh", key="script", headers=headers)
+
+    assert answer.status_code == status
 
 
 def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> None:

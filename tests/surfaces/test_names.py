@@ -103,7 +103,7 @@ def test_a_worksheet_is_found_in_either_spelling(surface: Surface, spell: Spell)
 
 @pytest.mark.parametrize("spell", BOTH.values(), ids=BOTH)
 def test_the_exact_name_of_a_worksheet_comes_first(surface: Surface, spell: Spell) -> None:
-    """Of two tabs that look alike, each answers to its own spelling."""
+    """Two tabs that look alike answer to their own spelling each."""
     found = surface.send("GET", path(spell(TWINS), 2)).json()
 
     assert (

@@ -71,6 +71,8 @@ NO_OBJECT: Mapping[str, str] = {
 NO_CONDITION: Mapping[str, str] = {
     '{"name":[]}': "where.name takes one value, not a list",
     '{"name":{}}': f"where.name holds no operator; {ALLOWED}",
+    '{"name":{"$in":"[Draft]"}}': "takes a list of values, not a string.",
+    '{"name":{"$in":"[\\"Draft\\"]"}}': "it is JSON encoded twice. Encode it once",
     '{"name":{"b":1}}': f"where.name.b is not an operator; {ALLOWED}",
     '{"name":{"":1}}': "where.name. is not an operator",
     '{"name":{"eq":"x"}}': f"where.name.eq is not an operator; {ALLOWED}",

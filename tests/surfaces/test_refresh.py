@@ -160,7 +160,7 @@ def test_a_report_needs_no_request_by_the_same_spelling(
 
 @pytest.mark.parametrize("key", SPELLINGS)
 def test_a_report_never_reaches_a_twin(fresh: Surface, key: Literal["NFC", "NFD"]) -> None:
-    """Of two worksheets whose names look alike, a key reports the granted one alone."""
+    """A key reports the granted worksheet alone, not one whose name looks alike."""
     titles = [normalize(form, TWIN) for form in SPELLINGS]
     tabs = [fresh.sheets.add(title, [["name"], ["Salem"]]) for title in titles]
     for tab in tabs:

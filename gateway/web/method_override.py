@@ -1,8 +1,8 @@
 """Method overrides: headers and `_method`, by which clients send one method as another.
 
-Rules: a query may hold all of them, in capitals or not, and with brackets. The gateway obeys none of them. One that asks for what the request does anyway is harmless,
-such as PATCH for a POST to a row; any other is refused, because something else than the client
-means would happen.
+Rules: a query may hold all of them, in capitals or not, and with brackets. The gateway obeys none.
+One that asks for what the request does anyway is harmless, such as PATCH for a POST to a row; any
+other is refused, because something else than the client means would happen.
 """
 
 import re
@@ -33,9 +33,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _READS = {"GET", "HEAD"}
 _UPDATES = {"POST", "PUT", "PATCH"}
 """Methods of one effect on a row."""
-_FORM_FIELD = re.compile(
-    rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&]*)", re.IGNORECASE
-)
+_FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&]*)", re.IGNORECASE)
 
 
 def other_method(scope: Scope, head: Head, parameters: bytes, kind: Kind) -> str:

@@ -172,9 +172,7 @@ def test_other_signs_are_ignored(surface: Surface, query: str) -> None:
 
 @pytest.mark.parametrize(("count", "status"), [(50, 200), (51, 400)])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_unknown_names_have_a_bound(
-    surface: Surface, method: str, count: int, status: int
-) -> None:
+def test_unknown_names_have_a_bound(surface: Surface, method: str, count: int, status: int) -> None:
     """At most 50 are compared with the fields; repeated names count once."""
     query = "&".join(f"x{number % count}_gte=1" for number in range(200))
     body = b"" if method == "GET" else ROW

@@ -40,7 +40,8 @@ def other_method(scope: Scope, head: Head, parameters: bytes, kind: Kind) -> str
     """Describe another method in the head or in these parameters; "" for none."""
     given = [(name, value) for line, name in _HEADERS.items() for value in head.values(line)]
     for name, values in decoded(parameters).items():
-        given += [(name, value) for value in values if _is_method(value)]
+        plain, _, folded = name.partition("=")
+        given += [(plain, value) for value in (*values, folded) if _is_method(value)]
     own, is_update = scope["method"], kind == "update"
     return next(filter(None, (_difference(own, is_update, *each) for each in given)), "")
 

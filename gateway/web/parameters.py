@@ -41,10 +41,10 @@ from gateway.web.operations import ANY, CREDENTIALS, PARAMETERS, RowOperation
 from gateway.web.unknown_parameters import judge
 
 _METHOD = re.compile(
-    rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?",
-    re.IGNORECASE,
+    rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?(?:=.*)?",
+    re.IGNORECASE | re.DOTALL,
 )
-"""Names of method overrides; a parameter `method` is none."""
+"""Names of method overrides, perhaps with a value folded in; a parameter `method` is none."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
 _FOLDED: Final = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")

@@ -1,6 +1,6 @@
 """Reports of changes: who may make them, and what they have read anew."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 from unicodedata import normalize
@@ -14,7 +14,7 @@ from tests.surfaces.stage import GRANTED, Surface, open_surface
 HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"
 SPELLINGS: Sequence[Literal["NFC", "NFD"]] = ("NFC", "NFD")
 REPORTER = KeyRequest(name="script", spreadsheets=GRANTED, read_only=True, may_refresh=True)
-KEYS = {
+KEYS: Mapping[str, KeyRequest] = {
     "script": REPORTER,
     "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
     **{

@@ -80,7 +80,8 @@ def authorise(
     if caller.grants.worksheets is not None and worksheet not in caller.grants.worksheets:
         raise NotGranted(
             "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
-            "that was granted it, and mind capitals and blanks: names match exactly."
+            "that was granted it, and mind capitals and blanks: names match exactly, except for "
+            "their Unicode form (NFC or NFD)."
         )
     if operation is Operation.WRITE:
         _check_writes(caller)

@@ -16,6 +16,7 @@ from math import inf
 
 import msgspec
 
+from gateway.errors import InvalidQuery
 from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
 from gateway.query.query import (
     AllOf,
@@ -216,7 +217,10 @@ def columns_of(query: Query, view: View) -> Mapping[str, int]:
 
 
 def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
-    """The terms of `order`, each field once. A text that is a field's name means that field."""
+    """The terms of `order`, each field once. A text that is a field's name means that field.
+
+    Raises InvalidQuery for a term without a name.
+    """
     if query.whole_order is not None:
         whole = _as_field(query.whole_order, view)
         if view.find(whole.field) is not None:
@@ -224,6 +228,11 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     terms: dict[str, SortTerm] = {}
     for term in query.order:
         meant = _as_field(term, view) if term.descending else term
+        if not meant.field:
+            raise InvalidQuery(
+                "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, "
+                "or a JSON array of them."
+            )
         terms.setdefault(meant.field, meant)  # a second term of a field would have no effect
     return [*terms.values()]
 

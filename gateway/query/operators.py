@@ -300,7 +300,7 @@ def _always_if_blank(operands: Sequence[Operand]) -> bool | None:
 
 
 def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
-    """Of a range: empty cells are in none, and nothing is beyond the `ends` of booleans."""
+    """Decide for a range: no empty cell is in it, and no boolean beyond these `ends`."""
 
     def decide(operands: Sequence[Operand]) -> bool | None:
         operand = operands[0]

@@ -71,6 +71,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     where: Condition | None = None
     order: tuple[SortTerm, ...] = ()
+    """One without a name is an error, unless the whole text is a field."""
     whole_order: SortTerm | None = None
     """The text that the terms were split from, as one term; if it names a field, it is meant."""
     skip: int = 0
@@ -83,7 +84,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     @property
     def needs_types(self) -> bool:
         """True if the answer needs the typed rendering."""
-        return self.where is not None or bool(self.order)
+        return self.where is not None or bool(self.order) or self.whole_order is not None
 
 
 def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:

@@ -3,13 +3,18 @@
 Rules
 - Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
   operator decides for its operands (`Operator.decide`); combinators join the verdicts.
-- A condition on `rowIndex` depends on the row: it is the deliberate way to all rows.
+- A range of `rowIndex` depends on the row: it is the deliberate way to all rows, as `$exists` is.
+  Other conditions on it are decided as those of a cell that always holds a number from 2.
 - Conditions that leave out no row together, such as `$exists` true or false, depend on the row,
   too: each says something of a field, and no empty input makes both.
 """
 
-from gateway.query.operators import OPERATORS
-from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
+import math
+from collections.abc import Sequence
+
+from gateway.query.operators import EQUAL, FLAG, OPERATORS, TEXT_OPERAND, Operator
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand
+from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ROW_INDEX
 
 
@@ -29,11 +34,21 @@ def verdict(condition: Condition) -> bool | None:
 
 
 def _verdict_of_comparison(comparison: Comparison) -> bool | None:
-    if comparison.field == ROW_INDEX:
-        return None
     operator = OPERATORS[comparison.operator]
-    decided = operator.decide(comparison.operands)
+    if comparison.field == ROW_INDEX:
+        decided = _decide_row_index(operator, comparison.operands)
+    else:
+        decided = operator.decide(comparison.operands)
     return _inverse(decided) if operator.is_negated else decided
+
+
+def _decide_row_index(operator: Operator, operands: Sequence[Operand]) -> bool | None:
+    """True if every row number satisfies `lookup`, False if none does."""
+    if operator.operand in (FLAG, TEXT_OPERAND):
+        return operator.decide(operands)
+    least = FIRST_DATA_ROW if operator.lookup is EQUAL.lookup else -math.inf
+    numbers = [operand.number for operand in operands if operand.number is not None]
+    return None if any(number >= least for number in numbers) else False
 
 
 def _inverse(decided: bool | None) -> bool | None:

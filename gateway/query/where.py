@@ -6,6 +6,7 @@ condition that matches every row. A top-level name that begins with `$` may be a
 refused only if its value cannot be a criterion of a field.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -158,7 +159,18 @@ def _joined(conditions: list[Condition]) -> Condition:
 
 def kind_of(value: object) -> str:
     """The JSON type of a value, for a message after "not"."""
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+    if isinstance(value, str) and _is_json(value):
         return "a string: it is JSON encoded twice. Encode it once, with one JSON.stringify"
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
     return "null" if value is None else kinds.get(type(value), "a number")
+
+
+def _is_json(text: str) -> bool:
+    """True if a text is a JSON object or list."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -58,8 +58,8 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def letters(name: str) -> str:
-    """Letters and digits of a name in lower case, which its variants have in common."""
-    return "".join(filter(str.isalnum, name.lower()))
+    """Letters and digits of a name in lower case and NFC, which its variants have in common."""
+    return "".join(filter(str.isalnum, composed(name.lower())))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,7 +104,7 @@ class Admission:
             note_reading(QUERY_IN_NAME)
         lines, method = head.lines, parameters.method
         if method or OVERRIDE in lines or METHOD in lines or OTHER_OVERRIDE in lines:
-            override = other_method(scope, head, method)
+            override = other_method(scope, head, method, kind)
             if override:
                 await self.recognise(scope, head, parameters, operation)
                 raise InvalidRequest(override)

@@ -139,8 +139,8 @@ def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
             for name in fields:
                 trimmed.setdefault(name.strip(), name)
         plain = key.strip()
-        if plain in trimmed or plain.isascii():
-            return trimmed.get(plain)
+        if plain in trimmed:
+            return trimmed[plain]
         form = composed(plain)
         alike = [name for name in fields if composed(name.strip()) == form]
         return alike[0] if len(alike) == 1 else None

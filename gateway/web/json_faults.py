@@ -16,7 +16,7 @@ _LOOKED_AT = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a text is for; `place` describes the place of an error."""
+    """Purpose of a text and its words in messages; `place` describes the place of an error."""
 
     name: str
     example: str
@@ -55,7 +55,7 @@ _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
         "In a page, send new URLSearchParams(new FormData(form)), or send JSON",
     ),
     (re.compile(r"\s*<"), "it is HTML or XML", "Send JSON"),
-    (re.compile(r".?\0", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
+    (re.compile(r"(?:\0[^\0]){2}|(?:[^\0]\0){2}", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
     (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
 )
 """Kinds of whole texts: pattern of the start, what it is, and what to do."""
@@ -70,6 +70,10 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
     "+": ("a number with +", "Leave out the +"),
     ".": ("a number without a digit before its point", "Write 0.5 for .5"),
 }
+_POINT_BEHIND_DIGIT = (
+    "a number without digits behind its point, or with a second point, stands here. Write 1.0 for "
+    "1., and write a text in double quotes"
+)
 _WORDS: Mapping[str, str] = {
     "True": "true",
     "TRUE": "true",
@@ -88,6 +92,7 @@ _MISSING: Mapping[str, str] = {
 }
 _BRACKET = "a bracket of the other kind closes here. Write the one that was opened"
 _COMMA = "a comma is missing, or a backslash before a quote inside the string before it"
+_DECIMAL_COMMA = re.compile(r"[0-9],[0-9]++(?!\s*:)")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CONTROLS: Mapping[str, str] = {
     "\n": "holds a raw line break. Write it as \\n",
@@ -135,8 +140,10 @@ def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
 
 
 def _found_here(text: str, message: str, at: int) -> str:
-    """What stands at the place of an error instead of a name, value, colon or comma."""
+    """Describe the text at an error, where a name, value, colon or comma is missing."""
     sign = text[at]
+    if sign == "." and text[at - 1 : at].isdigit():
+        return _POINT_BEHIND_DIGIT
     if sign in _SIGNS:
         found, mend = _SIGNS[sign]
         return f"{found} stands here. {mend}"
@@ -148,7 +155,7 @@ def _found_here(text: str, message: str, at: int) -> str:
     if sign in _BRACKETS:
         missing = [word for start, word in _MISSING.items() if message.startswith(start)]
         return missing[0] if missing else _BRACKET if sign in "}]" else _COMMA
-    if sign.isdigit() and message.startswith("Expecting property name"):
+    if message.startswith("Expecting property name") and _DECIMAL_COMMA.match(text, max(at - 2, 0)):
         return "a digit follows a comma. Write a decimal number with a point, as in 1.5"
     if message.startswith("Expecting property name"):
         return 'a name stands here without quotes. Write it in double quotes, as in {"name": 1}'

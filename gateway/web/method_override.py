@@ -1,17 +1,19 @@
 """Method overrides: headers and `_method`, by which clients send one method as another.
 
-Rules: the gateway obeys none of them. One that asks for what the request does anyway is harmless,
-such as PATCH for a POST to a row; any other is refused, because something else than the client
-means would happen.
+Rules: a query may hold all of them, in capitals or not, and with brackets. The gateway obeys none.
+One that asks for what the request does anyway is harmless, such as PATCH for a POST to a row; any
+other is refused, because something else than the client means would happen.
 """
 
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote_plus
 
 from starlette.types import Scope
 
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
+from gateway.telemetry.events import Kind
 from gateway.web.head import Head
 from gateway.web.operations import METHOD_PARAMETER
 from gateway.web.parameters import decoded
@@ -31,23 +33,26 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _READS = {"GET", "HEAD"}
 _UPDATES = {"POST", "PUT", "PATCH"}
 """Methods of one effect on a row."""
-_FORM_FIELD = re.compile(rb"(?:^|&)_method=([^&]*)")
+_FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&]*)", re.IGNORECASE)
 
 
-def other_method(scope: Scope, head: Head, parameters: bytes) -> str:
-    """Describe another method in the head or in `_method` of the parameters; "" for none."""
+def other_method(scope: Scope, head: Head, parameters: bytes, kind: Kind) -> str:
+    """Describe another method in the head or in these parameters; "" for none."""
     given = [(name, value) for line, name in _HEADERS.items() for value in head.values(line)]
-    values = decoded(parameters).get(METHOD_PARAMETER, ())
-    given += [(METHOD_PARAMETER, value) for value in values if _is_method(value)]
-    return next(filter(None, (_difference(scope, name, value) for name, value in given)), "")
+    for name, values in decoded(parameters).items():
+        plain, _, folded = name.partition("=")
+        given += [(plain, value) for value in (*values, folded) if _is_method(value)]
+    own, is_update = scope["method"], kind == "update"
+    return next(filter(None, (_difference(own, is_update, *each) for each in given)), "")
 
 
 def without_override(scope: Scope, form: bytes) -> bytes:
     """The form without `_method`. Raises InvalidRequest if it names another method."""
-    values = [each.decode("latin-1") for each in _FORM_FIELD.findall(form)]
+    values = [unquote_plus(each.decode("latin-1")) for each in _FORM_FIELD.findall(form)]
     methods = list(filter(_is_method, values))
+    own, is_update = scope["method"], "row" in scope["path_params"]
     for method in methods:
-        if difference := _difference(scope, f"{METHOD_PARAMETER} in the form", method):
+        if difference := _difference(own, is_update, f"{METHOD_PARAMETER} in the form", method):
             raise InvalidRequest(difference)
     return _FORM_FIELD.sub(b"", form).removeprefix(b"&") if methods else form
 
@@ -56,12 +61,9 @@ def _is_method(text: str) -> bool:
     return text.strip().upper() in _METHODS
 
 
-def _difference(scope: Scope, place: str, value: str) -> str:
-    own, other = scope["method"], value.strip().upper()
-    if own in _READS:
-        same = _READS
-    else:
-        same = _UPDATES if own in _UPDATES and "row" in scope["path_params"] else {own}
+def _difference(own: str, is_update: bool, place: str, value: str) -> str:
+    other = value.strip().upper()
+    same = _READS if own in _READS else _UPDATES if is_update else {own}
     if not other or other in same:
         return ""
     return (

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple, NoReturn
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
@@ -36,10 +37,14 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.operations import ANY, CREDENTIALS, METHOD_PARAMETER, PARAMETERS, RowOperation
+from gateway.web.operations import ANY, CREDENTIALS, PARAMETERS, RowOperation
 from gateway.web.unknown_parameters import judge
 
-_METHOD = METHOD_PARAMETER.encode()
+_METHOD = re.compile(
+    rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?(?:=.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Names of method overrides, perhaps with a value folded in; a parameter `method` is none."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
 _FOLDED: Final = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
@@ -64,6 +69,8 @@ LONGEST_KEPT_TEXT = 2048
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
+MAX_UNKNOWN = 50
+"""Maximum number of ignored names, since each waiting write keeps its own."""
 _BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
@@ -84,9 +91,9 @@ class Sifted(NamedTuple):
     refusal: str = ""
     """The message for a parameter that must not be ignored."""
     unknown: tuple[str, ...] = ()
-    """Names of unknown parameters that are ignored unless they are fields."""
+    """Distinct names of unknown parameters that are ignored unless they are fields."""
     method: bytes = b""
-    """All `_method` with their values, still encoded."""
+    """All method overrides with their values, still encoded."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
@@ -99,7 +106,7 @@ def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
     asked: list[bytes] = []
     credentials: list[bytes] = []
     is_odd, refused, method = False, "", b""
-    unknown: list[str] = []
+    unknown: dict[str, Sequence[str]] = {}
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
@@ -113,19 +120,25 @@ def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
             asked.append(inner.asked)
             credentials.append(inner.credentials)
             is_odd, refused = True, refused or inner.refusal
-            unknown += inner.unknown
-        elif name == _METHOD:
+            unknown |= {each: (each,) for each in inner.unknown}
+        elif _METHOD.fullmatch(name):
             method += b"&" + part
         else:
-            told = judge(name.decode("utf-8", "replace"), operation, has_value=bool(value))
-            is_odd, refused = is_odd or bool(told.refusal), refused or told.refusal
-            unknown += told.fields
+            text = name.decode("utf-8", "replace")
+            judgement = judge(text, operation, has_value=bool(value))
+            refused = refused or judgement.refusal
+            if judgement.fields:
+                unknown[text] = judgement.fields
+    if len(unknown) > MAX_UNKNOWN:
+        refused = refused or (
+            f"The request has more than {MAX_UNKNOWN} unknown parameters. Leave them out."
+        )
     return Sifted(
         b"&".join(filter(None, asked)),
         b"&".join(filter(None, credentials)),
-        is_odd,
+        is_odd or bool(refused),
         refused,
-        tuple(unknown),
+        tuple(dict.fromkeys(chain.from_iterable(unknown.values()))) if unknown else (),
         method,
     )
 
@@ -374,13 +387,7 @@ def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
 
 def _sort_term(term: str) -> SortTerm:
     stripped = term.strip()
-    field = stripped.removeprefix("-")
-    if not field:
-        raise InvalidQuery(
-            "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, or "
-            "a JSON array of them."
-        )
-    return SortTerm(field, descending=stripped.startswith("-"))
+    return SortTerm(stripped.removeprefix("-"), descending=stripped.startswith("-"))
 
 
 def _meant(name: str, again: frozenset[str]) -> Sequence[str]:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from gateway.access.caller import may_refresh
 from gateway.access.rates import FRESH_PRICE
 from gateway.web.answers import json_answer
+from gateway.web.head import decode_title
 from gateway.web.rows import Attempt, update_row
 from gateway.web.state import State
 
@@ -28,5 +29,5 @@ async def refresh(request: Request[State]) -> Response:
     admitted = await state["admission"].admit(request, "refresh")
     await admitted.lease.raise_to(FRESH_PRICE)
     attempt = Attempt(state["title_aliases"], admitted.target, None)
-    state["rows"].report_change(attempt.target)
+    state["rows"].report_change(attempt.target, decode_title(request.path_params["title"]))
     return json_answer({"status": "accepted"}, status=202)

@@ -45,7 +45,8 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     parse = partial(list_asked, text, caller.plan.max_limit)
     asked = parse()
     query = asked.query
-    check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
+    uses_order = bool(query.order) or query.whole_order is not None
+    check_query(caller, uses_where=query.where is not None, uses_order=uses_order)
     no_cache = asked.no_cache or asks_for_fresh(admitted.head)
     if no_cache:  # more expensive than the initial charge
         await admitted.lease.raise_to(FRESH_PRICE)

@@ -17,11 +17,11 @@ class State(TypedDict):
     ready: Callable[[], Awaitable[None]]
     """Raises an error unless keys can be looked up now."""
     outlasts_outage: Callable[[], bool]
-    """Whether known keys are served without the key store."""
+    """True if known keys are served without the key store."""
     is_redis_available: Callable[[], bool | None]
     """None without Redis."""
     was_accepted: Callable[[], Awaitable[bool]]
-    """Whether Google accepted an account since the start."""
+    """True if Google accepted an account since the start."""
     refused_accounts: Callable[[], int]
     """The number of accounts that Google refuses."""
     title_aliases: TitleAliases

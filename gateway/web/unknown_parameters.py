@@ -4,7 +4,8 @@ Rules
 - Refused are parameters of other operations, misspelt ones, and words of other services for what
   this API names differently: ignored, they would list or change other rows than meant.
 - Names of fields are refused, too, where the header is known: `Judgement.fields` are those that a
-  name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`).
+  name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). Behind a
+  sign, a value needs no `=` (`population>5`).
 - Cache busters are ignored, even if a field has that name. So are all other words, and names
   without a value.
 """
@@ -78,13 +79,16 @@ _NAME = re.compile(r"(?:amp;)?(?P<base>[^\[=]*)[^=]*=?(?P<value>.*)", re.DOTALL)
 """A name with its brackets, and a value that is folded into it."""
 _OPERATOR = re.compile(
     r"(?P<field>.+?)(?:[\[.:<>!~=]|->"
-    r"|__?(?:eq|ne|gt|gte|lt|lte|i?like|in|i?contains|i?starts_?with|i?ends_?with|i?exact)$)",
+    r"|__?(?:eq|neq?|gte?|lte?|i?like|n?in|i?contains|i?starts_?with|i?ends_?with|i?exact"
+    r"|is_?null|range|between|i?regex|min|max)$)",
     re.IGNORECASE | re.DOTALL,
 )
+_COMPARED = re.compile(r"(?P<name>[^<>~!:=\[]+[<>~!:])[^=]", re.DOTALL)
+"""A condition without `=`, such as `population>5`: its name with the sign, and a value."""
 
 
 class Judgement(NamedTuple):
-    """What to do about an unknown parameter: neither a refusal nor fields mean to ignore it."""
+    """A verdict on an unknown parameter; one with neither a refusal nor fields is ignored."""
 
     refusal: str = ""
     """The message, "" if the parameter is not refused by its name alone."""
@@ -99,22 +103,25 @@ def judge(name: str, operation: RowOperation, *, has_value: bool) -> Judgement:
     """Judge a parameter that an operation does not take."""
     if name in CACHE_BUSTERS or name.startswith("utm_"):
         return _IGNORED
-    base, is_filled = _parts(name, has_value=has_value)
+    written = unquote(name) if "%" in name else name
+    if not has_value and (compared := _COMPARED.match(written)):
+        written, has_value = compared["name"], True
+    base, is_filled = _parts(written, has_value=has_value)
     if base in PARAMETERS and base not in operation.parameters:
         chooses_rows = base in SELECTING and operation.right is Operation.WRITE
         return Judgement(operation.refusal(base)) if is_filled or chooses_rows else _IGNORED
-    if mistake := misspelling(name, _NAMES, _BRACKETLESS):
+    if mistake := misspelling(written, _NAMES, _BRACKETLESS):
         return Judgement(f"Unknown parameter {mistake}")
     if not is_filled or operation.ignores_words:
         return _IGNORED
     if advice := WORDS.get(letters(base)):
         return Judgement(f"Unknown parameter {quoted(base)}: {advice}")
-    found = _OPERATOR.match(name)
+    found = _OPERATOR.match(written)
     names = (name, base) if found is None else (name, base, found["field"])
     return Judgement(fields=tuple(dict.fromkeys(names)))
 
 
 def _parts(name: str, *, has_value: bool) -> tuple[str, bool]:
-    """The name before its brackets, decoded once more, and whether it has a value."""
-    found = _NAME.match(unquote(name) if "%" in name else name)
+    """The name before its brackets, and whether it has a value."""
+    found = _NAME.match(name)
     return (found["base"], has_value or found["value"] != "") if found else (name, has_value)

@@ -65,15 +65,12 @@ _MOST_SHARES_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet, in tab order; its header may be empty.
-
-    `below` are displayed rows after row 1.
-    """
+    """A worksheet of a spreadsheet, in tab order; its header may be empty."""
 
     title: str
     header: Header
     below: Sequence[Sequence[object]] = ()
-    """The rows below the header that were read with it."""
+    """Displayed rows after row 1 that were read with it."""
     is_only: bool = True
     """True if no other title of the spreadsheet is the same in NFC."""
 

@@ -40,18 +40,17 @@ class Pool:
         """A worksheet that is in use."""
         return self._worksheets.get(worksheet_id)
 
+    def loaded(self, spreadsheet: str) -> Iterator[Worksheet]:
+        """The worksheets of a spreadsheet that have rows."""
+        return (self._worksheets[each] for each in self._weights if each.spreadsheet == spreadsheet)
+
     def demands(self) -> Iterator[Demand]:
         """The demand for each worksheet with rows."""
         return (self._worksheets[each].demand for each in self._weights)
 
     def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
         """The other worksheets of the spreadsheet that have rows."""
-        spreadsheet = worksheet.id.spreadsheet
-        return (
-            self._worksheets[each]
-            for each in self._weights
-            if each.spreadsheet == spreadsheet and each != worksheet.id
-        )
+        return (each for each in self.loaded(worksheet.id.spreadsheet) if each.id != worksheet.id)
 
     def weigh(self, worksheet: Worksheet) -> None:
         """Count the memory of a worksheet whose rows changed, and evict others."""

@@ -33,6 +33,7 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import check_granted, check_has_value, pointer, row_record
 from gateway.table.table import FIRST_DATA_ROW
+from gateway.table.texts import composed
 from gateway.table.view import ColumnGrant, Selection, View
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
@@ -263,10 +264,21 @@ class RowService:
                     check_granted(fields, columns, at=write.path(number))
         return await self._settle(target, write)
 
-    def report_change(self, target: Target) -> None:
-        """Take in that somebody changed the worksheet. No call; later requests look."""
-        if self._sharing is not None or self._pool.find(target.worksheet) is not None:
-            self._pool[target.worksheet].reports.add()
+    def report_change(self, target: Target, name: str) -> None:
+        """Take in that somebody changed the worksheet. No call; later requests look.
+
+        Without a call, its title is not known: it may be `name`, as the client wrote it, or that
+        of any visible worksheet which is the same in NFC.
+        """
+        plain, form = target.worksheet, composed(target.worksheet.title)
+        loaded = [each.id.title for each in self._pool.loaded(plain.spreadsheet)]
+        titles = [*target.access.visible(loaded)]
+        if name not in loaded:
+            titles.append(name)
+        for title in {plain.title, *(each for each in titles if composed(each) == form)}:
+            worksheet = replace(plain, title=title)
+            if self._sharing is not None or self._pool.find(worksheet) is not None:
+                self._pool[worksheet].reports.add()
 
     async def aclose(self) -> None:
         """Finish the waiting writes."""

@@ -27,6 +27,16 @@ ALWAYS: list[object] = [
     {"$not": {"$and": [{"state": "x"}, {"name": {"$in": []}}]}},
     {"$not": {"$not": {"name": {"$text": ""}}}},
     {"$not": {"$or": [{"name": {"$in": []}}, {"name": {"$lt": ""}}]}},
+    {"rowIndex": {"$nin": []}},
+    {"rowIndex": {"$nin": [None, "", "x", 0]}},
+    {"rowIndex": {"$text": ""}},
+    {"rowIndex": {"$ne": None}},
+    {"rowIndex": {"$ne": ""}},
+    {"rowIndex": {"$ne": 0}},
+    {"rowIndex": {"$ne": True}},
+    {"rowIndex": {"$not": {"$gt": None}}},
+    {"rowIndex": {"$not": {"$lt": "x"}}},
+    {"$not": {"rowIndex": {"$in": []}}},
 ]
 DEPENDS: list[object] = [
     {"name": ""},
@@ -45,18 +55,23 @@ DEPENDS: list[object] = [
     {"state": "x", "name": {"$text": ""}},
     {"$or": [{"state": "x"}, {"name": {"$in": []}}]},
     {"$or": [{"name": {"$exists": True}}, {"name": {"$exists": False}}]},
+    {"rowIndex": {"$nin": [2, None]}},
+    {"rowIndex": {"$ne": "2"}},
+    {"rowIndex": {"$text": "1"}},
 ]
 NEVER: list[object] = [
     {"name": {"$in": []}},
     {"name": {"$gt": None}},
     {"$not": {"name": {"$text": ""}}},
     {"state": "x", "name": {"$in": []}},
+    {"rowIndex": {"$in": [None, 1]}},
 ]
 ALL_ON_PURPOSE: list[object] = [
     {"rowIndex": {"$gte": 2}},
-    {"rowIndex": {"$nin": []}},
-    {"rowIndex": {"$text": ""}},
+    {"rowIndex": {"$gte": "2"}},
+    {"rowIndex": {"$gt": 0}},
     {"rowIndex": {"$exists": True}},
+    {"rowIndex": {"$not": {"$lt": 2}}},
     {"rowIndex": {"$gte": 2}, "name": {"$text": ""}},
 ]
 
@@ -71,13 +86,13 @@ ALL_ON_PURPOSE: list[object] = [
     ids=json.dumps,
 )
 def test_a_verdict_is_that_of_the_structure(where: object, decided: bool | None) -> None:
-    """A condition on `rowIndex` depends on the rows, whatever it is."""
+    """A range of `rowIndex`, or `$exists`, depends on the rows, even if it is for all of them."""
     assert verdict(parse_where(where)) is decided
 
 
 @given(ROWS, WHERE)
 def test_a_verdict_holds_for_all_rows(rows: Rows, where: dict[str, object]) -> None:
-    """What is always true matches every row of any table, what is never true none."""
+    """A condition that is always true matches every row of any table, one that never is, none."""
     decided = verdict(parse_where(where))
 
     if decided is not None:

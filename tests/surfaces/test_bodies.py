@@ -227,6 +227,7 @@ def test_body_that_a_create_refuses(surface: Surface, case: Case) -> None:
 def test_update_takes_no_list(
     surface: Surface, method: str, body: bytes, content_type: str
 ) -> None:
+    """An update of a single row takes one object."""
     case = (body, content_type, ["#"], "must be a JSON object")
 
     check_refused(surface, method, "Cities/2", case)

@@ -129,6 +129,7 @@ def test_scheme_in_a_header_without_one(surface: Surface, header: str) -> None:
 
 @pytest.mark.parametrize("value", ["%ff", "%00", "x%0d%0ay", "null", "k" * 7000, "%F0%9F%94%91"])
 def test_text_that_is_no_key_in_the_url(surface: Surface, value: str) -> None:
+    """It is answered like a wrong key."""
     code, _ = surface.refused("GET", f"Cities?apiKey={value}", key=None)
 
     assert code == (401, 4011)
@@ -242,6 +243,7 @@ def test_key_of_a_write_outside_its_headers(
 
 
 def test_advice_on_forms_is_for_writes(surface: Surface) -> None:
+    """A read of a form's type gets none, and a form with a key is written."""
     _, answer = surface.refused("GET", "Cities", key=None, headers=[("Content-Type", FORM)])
     created = surface.send("POST", "New", headers=[("Content-Type", FORM)], body=b"name=x")
 
@@ -272,6 +274,7 @@ def test_spreadsheet_id(surface: Surface, headers: Headers, query: str, method: 
 @pytest.mark.parametrize("sent", [[], [("X-Spreadsheet-Id", "")], [("X-Spreadsheet-Id", "  ")]])
 @pytest.mark.parametrize("key", ["paid", "cities", "read-only"])
 def test_only_granted_spreadsheet_needs_no_id(surface: Surface, key: str, sent: Headers) -> None:
+    """A key with one spreadsheet means that one."""
     answer = surface.send("GET", "Cities/2", key=key, spreadsheet=None, headers=sent)
 
     assert answer.json()["name"] == "New York"
@@ -327,6 +330,7 @@ def test_text_that_is_no_spreadsheet_id(
     ],
 )
 def test_text_that_is_no_spreadsheet_id_in_the_url(surface: Surface, value: str) -> None:
+    """It is refused before Google is called."""
     target = f"Cities/2?spreadsheetId={value}"
 
     assert surface.refused("GET", target, key="any", spreadsheet=None)[0] == (400, 101)

@@ -56,6 +56,7 @@ def test_invalid_idempotency_key(
 
 
 def test_idempotency_key_of_a_read_is_ignored(surface: Surface) -> None:
+    """Even an invalid key changes nothing."""
     answer = surface.send("GET", "Cities/2", headers=[("Idempotency-Key", "a b")])
 
     assert answer.status_code == 200

@@ -205,6 +205,7 @@ def test_grants_are_those_of_all_writes(
 def test_writes_of_several_rows_need_a_key_that_writes(
     surface: Surface, sent: Sent, key: str | None, refusal: Refusal
 ) -> None:
+    """Keys that may only read, and wrong ones, are refused."""
     found, answer = refuse(surface, sent, key=key)
 
     assert found == refusal
@@ -213,6 +214,7 @@ def test_writes_of_several_rows_need_a_key_that_writes(
 
 @pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
 def test_origins_are_those_of_all_writes(surface: Surface, sent: Sent) -> None:
+    """A page of an origin that the key does not allow writes nothing."""
     headers = [("Origin", "https://evil.example")]
 
     assert refuse(surface, sent, headers, key="page")[0] == (403, 4031)
@@ -220,6 +222,7 @@ def test_origins_are_those_of_all_writes(surface: Surface, sent: Sent) -> None:
 
 @pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
 def test_a_key_in_the_url_writes_nothing(surface: Surface, sent: Sent) -> None:
+    """It is valid for reads only."""
     method, target, body = sent
     join = "&" if "?" in target else "?"
     target = f"{target}{join}apiKey={surface.keys['staff']}"
@@ -241,6 +244,7 @@ def test_plans_without_writes_by_filter(surface: Surface, sent: Sent, key: str) 
 def test_a_plan_that_demands_conditions_of_deletes(
     surface: Surface, headers: Sequence[tuple[str, str]]
 ) -> None:
+    """A delete needs the tag of its row; `*` is not enough."""
     found, answer = refuse(surface, DELETE_ROW, headers, key="careful")
 
     assert found == (428, 4280)
@@ -292,6 +296,9 @@ def test_an_upsert_takes_no_condition_for_existing_rows(surface: Surface) -> Non
         ('?where={"$not":{"name":{"$in":[]}}}', "matches every row"),
         ("?where[name][$text]=", "matches every row"),
         ("?where=%7B%22name%22%3A%7B%22%24text%22%3A%22%22%7D%7D", "matches every row"),
+        ('?where={"rowIndex":{"$nin":[]}}', "matches every row"),
+        ('?where={"rowIndex":{"$text":""}}', "matches every row"),
+        ('?where={"rowIndex":{"$ne":null}}', "matches every row"),
         ("?where={", "not JSON"),
         ("?where=[]", "must be a JSON object"),
         ("?where=state=done", "not JSON"),
@@ -330,6 +337,7 @@ def test_all_rows_on_purpose(surface: Surface, method: str, body: bytes, where: 
 def test_a_bound_does_not_replace_a_filter(
     surface: Surface, prefer: Sequence[tuple[str, str]]
 ) -> None:
+    """A filter that every row meets is refused, even if the number of rows is bounded."""
     target = 'Cities?where={"name":{"$text":""}}&max-affected=100'
 
     found, answer = refuse(surface, ("DELETE", target, b""), prefer)
@@ -340,6 +348,7 @@ def test_a_bound_does_not_replace_a_filter(
 
 @pytest.mark.parametrize("where", ["", "{}", '{"name":{"$text":""}}', '{"name":{"$nin":[]}}'])
 def test_a_list_may_have_every_row(surface: Surface, where: str) -> None:
+    """A read is not refused for a filter that every row meets."""
     answer = surface.send("GET", f"Cities?where={where}")
 
     assert (answer.status_code, len(answer.json()["results"])) == (200, 3)
@@ -347,6 +356,7 @@ def test_a_list_may_have_every_row(surface: Surface, where: str) -> None:
 
 @pytest.mark.parametrize("query", ["", "?max-affected=3", "?wherever=x"])
 def test_delete_without_row_and_filter(surface: Surface, query: str) -> None:
+    """It is refused, whatever other parameters it has."""
     found, answer = refuse(surface, ("DELETE", f"Cities{query}", b""))
 
     assert found == (400, 4002)
@@ -355,6 +365,7 @@ def test_delete_without_row_and_filter(surface: Surface, query: str) -> None:
 
 @pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE])
 def test_preference_that_is_no_number(surface: Surface, sent: Sent) -> None:
+    """A write by filter with an unreadable bound writes nothing."""
     found, answer = refuse(surface, sent, [("Prefer", "max-affected=many")])
 
     assert found == (400, 4000)
@@ -374,6 +385,7 @@ def test_preference_that_is_no_number(surface: Surface, sent: Sent) -> None:
 def test_row_that_cannot_be_deleted(
     surface: Surface, target: str, refusal: Refusal, words: str
 ) -> None:
+    """Row 1, other texts than numbers, and a row with a filter are refused."""
     found, answer = refuse(surface, ("DELETE", target, b""))
 
     assert found == refusal
@@ -382,6 +394,7 @@ def test_row_that_cannot_be_deleted(
 
 @pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
 def test_bad_idempotency_key(surface: Surface, sent: Sent) -> None:
+    """Each write refuses it."""
     assert refuse(surface, sent, [("Idempotency-Key", '"')])[0] == (400, 4004)
 
 
@@ -431,6 +444,7 @@ def test_list_of_updates_that_is_refused(
     ],
 )
 def test_list_that_is_no_json(surface: Surface, body: bytes, words: str) -> None:
+    """An update of a list needs valid JSON, with each field once."""
     found, answer = refuse(surface, ("PATCH", "Cities", body))
 
     assert found == (400, 104)
@@ -450,6 +464,7 @@ def test_row_of_a_list_that_is_never_there(surface: Surface, row: int) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'[{"rowIndex":2,"name":"x"}]', b"{}", b'"x"'])
 def test_body_of_an_update_by_filter_is_an_object(surface: Surface, body: bytes) -> None:
+    """Lists, empty objects and other values are refused."""
     assert refuse(surface, ("PATCH", f"Cities?{DONE}", body))[0] == (400, 104)
 
 
@@ -498,6 +513,7 @@ def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> N
 def test_rows_of_an_upsert_without_a_key_of_their_own(
     surface: Surface, keys: str, body: object, problems: Mapping[str, str]
 ) -> None:
+    """All of them are pointed at, without a call."""
     sent = ("POST", f"Cities?on_conflict={keys}", json.dumps(body).encode())
 
     found, answer = refuse(surface, sent)
@@ -530,6 +546,17 @@ def test_first_row_of_an_upsert_without_its_key(
     assert "needs a value" in message(answer)
 
 
+def test_rows_of_an_upsert_by_a_sign_that_composes_to_a_letter(surface: Surface) -> None:
+    """The Kelvin sign is K in NFC, so that two rows have one key of this name."""
+    surface.sheets.add("Kelvin", [["\u212a", "n"], ["a", "1"]])
+    body = json.dumps([{"\u212a": "b", "n": "2"}, {"\u212a": "b", "n": "3"}]).encode()
+
+    found, answer = refuse(surface, ("POST", "Kelvin?on_conflict=K", body))
+
+    assert found == (400, 104)
+    assert "The row at #/0 has the same key" in message(answer)
+
+
 @pytest.mark.parametrize("keys", ["nmae", "name,nmae", "a/b", "a%252Cb", "NAME"])
 @pytest.mark.parametrize("body", [{"name": "a"}, [{"name": "a"}, {"name": "b"}]], ids=["1", "2"])
 def test_key_field_that_is_no_field(surface: Surface, keys: str, body: object) -> None:
@@ -559,10 +586,12 @@ def test_hidden_key_field(surface: Surface, name: str) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"{", b'{"rowIndex":3}', b'[{"name":{}}]'])
 def test_body_of_an_upsert_is_that_of_a_create(surface: Surface, body: bytes) -> None:
+    """Bodies that no create takes are refused."""
     assert refuse(surface, ("POST", "Cities?on_conflict=name", body))[0] == (400, 104)
 
 
 def test_resolution_that_is_none(surface: Surface) -> None:
+    """The message names the resolutions that there are."""
     found, answer = refuse(surface, UPSERT, [("Prefer", "resolution=overwrite")])
 
     assert found == (400, 4000)

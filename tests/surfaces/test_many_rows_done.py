@@ -196,6 +196,7 @@ def send(surface: Surface, name: str, done: Done) -> Any:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_done(surface: Surface, case: Done) -> None:
+    """Answer, cells and calls of a write are those of its case."""
     name = title(surface)
 
     answer = send(surface, name, case)
@@ -208,6 +209,7 @@ def test_it_is_done(surface: Surface, case: Done) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_done_once_for_a_key(surface: Surface, case: Done) -> None:
+    """A repeated Idempotency-Key gets the same answer without a call."""
     name = title(surface)
     keyed = replace(case, headers=[*case.headers, ("Idempotency-Key", "k")])
     first = send(surface, name, keyed)
@@ -274,6 +276,7 @@ REFUSALS: Mapping[str, tuple[Done, tuple[int, int], int]] = {
 
 @pytest.mark.parametrize(("case", "expected", "reads"), REFUSALS.values(), ids=REFUSALS)
 def test_it_is_refused(surface: Surface, case: Done, expected: tuple[int, int], reads: int) -> None:
+    """Nothing is written, and no call is made beyond those of the case."""
     name = title(surface)
     target = case.target.replace("Cities", name)
     body = b"" if case.body is None else json.dumps(case.body).encode()

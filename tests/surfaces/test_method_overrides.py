@@ -71,6 +71,34 @@ def test_method_in_the_query_of_a_read(surface: Surface, target: str, other: str
     assert answer.json()["message"].startswith("_method names the method")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("_METHOD", "_Method", "_method[]", "_method%5B%5D", "%5Fmethod", "%5fMETHOD%5b%5d"),
+        *("x-http-method-override", "X-HTTP-Method-Override", "X-HTTP-Method"),
+        *("X-Method-Override", "x_http_method_override"),
+    ],
+)
+@pytest.mark.parametrize("sign", ["=", "%3D"])
+def test_another_name_of_an_override_in_a_query(surface: Surface, name: str, sign: str) -> None:
+    """Frameworks read these, too: a read and a create are refused, the same method is harmless."""
+    codes = [
+        surface.refused(method, f"Cities?{name}{sign}DELETE", body=body)[0]
+        for method, body in (("GET", b""), ("POST", ROW))
+    ]
+    same = surface.send("GET", f"Cities?{name}{sign}GET")
+    other = surface.send("GET", f"Cities?{name}{sign}PayPal")
+
+    assert codes == [(400, 4000)] * 2
+    assert (same.status_code, other.status_code) == (200, 200)
+
+
+@pytest.mark.parametrize("name", ["method", "x-method", "_methods"])
+def test_another_word_than_an_override(surface: Surface, name: str) -> None:
+    """It is ignored like any other word."""
+    assert surface.send("GET", f"Cities?{name}=DELETE").status_code == 200
+
+
 def test_method_in_the_query_of_a_write(surface: Surface) -> None:
     """A create with the method of a delete writes nothing; an update as PATCH is done."""
     code, _ = surface.refused("POST", "Cities?_method=DELETE", headers=[JSON], body=ROW)
@@ -80,7 +108,14 @@ def test_method_in_the_query_of_a_write(surface: Surface) -> None:
     assert updated.status_code == 200
 
 
-@pytest.mark.parametrize("body", [b"_method=DELETE&name=x", b"name=x&_method=delete"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"_method=DELETE&name=x", b"name=x&_method=delete", b"_method=DELETE+&name=x"),
+        *(b"_method=%20DELETE&name=x", b"name=x&%5Fmethod=delete", b"%5fmethod=%44ELETE&name=x"),
+        *(b"_METHOD=DELETE&name=x", b"_method%5B%5D=DELETE&name=x"),
+    ],
+)
 @pytest.mark.parametrize("target", ["Cities", "Cities/2"])
 def test_method_in_a_form(surface: Surface, target: str, body: bytes) -> None:
     """A form with the method of a delete writes nothing."""
@@ -90,7 +125,13 @@ def test_method_in_a_form(surface: Surface, target: str, body: bytes) -> None:
     assert answer.json()["message"].startswith("_method in the form names")
 
 
-@pytest.mark.parametrize("body", [b"_method=PATCH&name=x", b"name=x&_method=put", b"name=x"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"_method=PATCH&name=x", b"name=x&_method=put", b"name=x"),
+        *(b"%5Fmethod=PATCH+&name=x", b"name=x&_method=%20put"),
+    ],
+)
 def test_method_of_the_same_effect_in_a_form(surface: Surface, body: bytes) -> None:
     """`_method` that changes nothing is left out of the fields."""
     answer = surface.send("POST", "Cities/2", headers=[FORM], body=body)

@@ -103,7 +103,7 @@ def test_a_worksheet_is_found_in_either_spelling(surface: Surface, spell: Spell)
 
 @pytest.mark.parametrize("spell", BOTH.values(), ids=BOTH)
 def test_the_exact_name_of_a_worksheet_comes_first(surface: Surface, spell: Spell) -> None:
-    """Of two tabs that look alike, each answers to its own spelling."""
+    """Two tabs that look alike answer to their own spelling each."""
     found = surface.send("GET", path(spell(TWINS), 2)).json()
 
     assert (
@@ -330,6 +330,31 @@ def test_order_may_be_a_name_with_a_comma_or_a_minus(
 ) -> None:
     """A text that is a field's name is that field, whatever other fields there are."""
     assert rows(surface.send("GET", path("Places", order=order))) == expected
+
+
+@pytest.mark.parametrize("name", ["[]", "-", "City,", ",", "-,-", "[ ]"])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_order_may_be_a_name_of_signs(surface: Surface, name: str, sign: str) -> None:
+    """A field is found, even if its name is an empty list or holds terms without a name."""
+    surface.sheets.add(name, [["City", name], ["a", "2"], ["b", "1"], ["c", "3"]])
+
+    found = rows(surface.send("GET", path(name, order=sign + name)))
+
+    assert found == ([4, 2, 3] if sign else [3, 2, 4])
+
+
+@pytest.mark.parametrize("write", BOTH.values(), ids=BOTH)
+@pytest.mark.parametrize("spell", BOTH.values(), ids=BOTH)
+def test_a_field_in_capitals_is_no_parameter(surface: Surface, spell: Spell, write: Spell) -> None:
+    """It is refused in either spelling; without the marks, it is another word."""
+    title = write("Sizes \u00e4")
+    surface.sheets.add(title, [[write("Fl\u00e4che")], ["1"]])
+
+    code, _ = surface.refused("GET", path(title, **{spell("FL\u00c4CHE"): "1"}), reads=1)
+    other = surface.send("GET", path(title, flache="1"))
+
+    assert code == (400, 4002)
+    assert other.status_code == 200
 
 
 def test_a_hidden_field_with_a_comma_is_no_field(surface: Surface) -> None:

@@ -170,6 +170,7 @@ def test_the_table_has_every_parameter() -> None:
 def test_the_document_has_the_same_parameters(
     path: str, method: str, kinds: Sequence[Kind]
 ) -> None:
+    """`/openapi.json` lists the parameters of the table of operations."""
     told = document()
     operation = told["paths"][f"/v2/sheets/{{sheetName}}{path}"][method]
     documented = [resolved(told, each) for each in operation["parameters"]]
@@ -288,6 +289,7 @@ TAKEN: Mapping[Kind, Sequence[str]] = {
 @pytest.mark.parametrize("kind", BODIES)
 @pytest.mark.parametrize("name", SENT)
 def test_a_body_is_written_or_refused(surface: Surface, name: str, kind: str) -> None:
+    """A write of another kind of body is refused; operations without a body ignore it."""
     sent, cells = SENT[name], surface.cells()
     content_type, body = BODIES[kind]
 

@@ -251,6 +251,7 @@ def test_method_of_no_operation(
 
 
 def test_advice_on_deletion_is_for_rows(surface: Surface) -> None:
+    """Other paths are not said to be undeletable."""
     answer = surface.send("DELETE", "/livez")
 
     assert refused(answer) == (405, 4051)

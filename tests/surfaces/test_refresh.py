@@ -1,6 +1,8 @@
 """Reports of changes: who may make them, and what they have read anew."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 from unicodedata import normalize
 from urllib.parse import quote
 
@@ -9,7 +11,21 @@ import pytest
 from gateway.access.issue import KeyRequest
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
+HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"
+SPELLINGS: Sequence[Literal["NFC", "NFD"]] = ("NFC", "NFD")
 REPORTER = KeyRequest(name="script", spreadsheets=GRANTED, read_only=True, may_refresh=True)
+KEYS: Mapping[str, KeyRequest] = {
+    "script": REPORTER,
+    "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
+    **{
+        form: replace(
+            REPORTER,
+            name=form,
+            worksheets=frozenset({normalize(form, HEIGHT), normalize(form, TWIN)}),
+        )
+        for form in SPELLINGS
+    },
+}
 LONG = {
     "plans.paid.requests_per_minute": 600,
     "cache.rows_ttl_seconds": 600,
@@ -21,8 +37,7 @@ LONG = {
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     """A gateway that keeps rows for long, with a key of a script."""
     folder = tmp_path_factory.mktemp("refresh")
-    keys = {"script": REPORTER, "paid": KeyRequest(name="paid", spreadsheets=GRANTED)}
-    with open_surface(folder, keys, LONG) as surface:
+    with open_surface(folder, KEYS, LONG) as surface:
         yield surface
 
 
@@ -78,6 +93,7 @@ def test_without_the_right_it_is_a_row_of_this_name(surface: Surface, key: str |
 
 
 def test_it_counts_as_five_requests(surface: Surface) -> None:
+    """A report costs as much as a read with fresh data."""
     answers = [surface.send("POST", "Cities/refresh", key="script") for _ in range(2)]
     left = [
         int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0]) for answer in answers
@@ -87,9 +103,20 @@ def test_it_counts_as_five_requests(surface: Surface) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_other_methods_know_no_refresh(surface: Surface, method: str) -> None:
+    """They mean the row of this name."""
     body = b"" if method == "GET" else b"{}"
     answer = surface.send(method, "Cities/refresh", key="script", body=body)
     assert answer.status_code in (400, 404, 405)
+
+
+@pytest.mark.parametrize(("override", "status"), [("PATCH", 400), ("PUT", 400), ("POST", 202)])
+def test_an_update_by_override_is_no_report(surface: Surface, override: str, status: int) -> None:
+    """The row of this name would be meant; the method of the report itself is harmless."""
+    headers = [("X-HTTP-Method-Override", override)]
+
+    answer = surface.send("POST", "Cities/refresh", key="script", headers=headers)
+
+    assert answer.status_code == status
 
 
 def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> None:
@@ -104,3 +131,45 @@ def test_a_report_by_another_spelling_has_rows_read_anew(surface: Surface) -> No
 
     assert answer.status_code == 202
     assert (kept, name(surface, title)) == (before, "Reno")
+
+
+@pytest.fixture
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    """A gateway without a request before."""
+    with open_surface(tmp_path_factory.mktemp("fresh"), KEYS, LONG) as surface:
+        yield surface
+
+
+@pytest.mark.parametrize("key", ["script", *SPELLINGS])
+@pytest.mark.parametrize("tab_form", SPELLINGS)
+@pytest.mark.parametrize("reported", SPELLINGS)
+def test_a_report_needs_no_request_by_the_same_spelling(
+    fresh: Surface, key: str, tab_form: Literal["NFC", "NFD"], reported: Literal["NFC", "NFD"]
+) -> None:
+    """It reaches the worksheet that others read, however its name is written, without a call."""
+    tab = fresh.sheets.add(normalize(tab_form, HEIGHT), [["name"], ["Salem"]])
+    before = name(fresh, quote(tab.title))
+    tab.type(2, "Reno")
+    spent = fresh.calls.reads
+
+    answer = fresh.send("POST", f"{quote(normalize(reported, HEIGHT))}/refresh", key=key)
+
+    assert (answer.status_code, fresh.calls.reads) == (202, spent)
+    assert (before, name(fresh, quote(tab.title))) == ("Salem", "Reno")
+
+
+@pytest.mark.parametrize("key", SPELLINGS)
+def test_a_report_never_reaches_a_twin(fresh: Surface, key: Literal["NFC", "NFD"]) -> None:
+    """A key reports the granted worksheet alone, not one whose name looks alike."""
+    titles = [normalize(form, TWIN) for form in SPELLINGS]
+    tabs = [fresh.sheets.add(title, [["name"], ["Salem"]]) for title in titles]
+    for tab in tabs:
+        name(fresh, quote(tab.title))
+        tab.type(2, "Reno")
+
+    for title in titles:
+        fresh.send("POST", f"{quote(title)}/refresh", key=key)
+
+    assert [name(fresh, quote(tab.title)) for tab in tabs] == [
+        "Reno" if form == key else "Salem" for form in SPELLINGS
+    ]

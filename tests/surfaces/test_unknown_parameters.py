@@ -109,6 +109,8 @@ GUESSES = (
     *("page=2", "per_page=1", "limit[]=1", "Limit=1", "Where={}", "sort=name", "filter[state]=x"),
     *("page[number]=2", "distinct=state", "group_by=state", "order_by=name", "rowIndex=3"),
     *("query=Chicago", "State=Illinois", "state[eq]=Illinois", "STATE__iexact=illinois", "tq=x"),
+    *("population_min=1", "population_max=1", "state__isnull=true", "state__neq=x", "name__nin=x"),
+    *("population__range=1,2", "population_between=1,2", "name__iregex=x", "name__regex=x"),
 )
 WORDS_OF: Mapping[str, Sequence[str]] = {
     "SheetDB": SHEETDB,
@@ -128,7 +130,63 @@ EVERY = [
 ]
 
 
+CONDITIONS = (
+    *("population>3000000", "population%3E3000000", "population%253E3000000", "population<5"),
+    *("name~Chi", "state:Texas", "name!Chicago", "population>=3000000", "population%3E%3D3000000"),
+    *("STATE:Texas", "population<>5", "a=1&name~Chi", "population>5=", "state%3ATexas"),
+    *("limit>5", "max-affected:5", "page:2", "where:{}"),
+)
+"""Conditions whose values stand behind a sign, mostly without `=`."""
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_no_read_ignores_a_condition_without_an_equals_sign(
+    surface: Surface, condition: str
+) -> None:
+    """A list is refused, whose rows would not be those that were asked for."""
+    code, _ = surface.refused("GET", f"Cities?{condition}", reads=1, key="staff")
+
+    assert code == (400, 4002)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("write", ["update by filter", "delete by filter"])
+def test_no_write_ignores_a_condition_without_an_equals_sign(
+    surface: Surface, write: str, condition: str
+) -> None:
+    """A write by filter is refused, which would change more rows."""
+    method, target, body = WRITES[write]
+
+    code, _ = surface.refused(method, f"{target}{condition}", reads=3, key="staff", body=body)
+
+    assert code == (400, 4002)
+
+
+@pytest.mark.parametrize("query", ["lang:en", "a>b", "state", "state:", "name~", "_:1"])
+def test_other_signs_are_ignored(surface: Surface, query: str) -> None:
+    """A sign behind another word, or without a value, is no condition."""
+    answer = surface.send("GET", f"Cities?{query}", key="staff")
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(("count", "status"), [(50, 200), (51, 400)])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_unknown_names_have_a_bound(surface: Surface, method: str, count: int, status: int) -> None:
+    """At most 50 are compared with the fields; repeated names count once."""
+    query = "&".join(f"x{number % count}_gte=1" for number in range(200))
+    body = b"" if method == "GET" else ROW
+
+    answer = surface.send(method, f"Cities?{query}", key="staff", body=body)
+
+    assert answer.status_code == (201 if (method, status) == ("POST", 200) else status)
+    if status == 400:
+        assert answer.json()["code"] == 4002
+        assert "more than 50 unknown parameters" in answer.json()["message"]
+
+
 def test_there_are_words_enough() -> None:
+    """The table has 60 words of other services at least."""
     assert len({word for words in WORDS_OF.values() for word in words}) >= 60
 
 
@@ -189,6 +247,7 @@ def test_every_spelling_of_a_word_is_refused(
     ],
 )
 def test_a_refusal_names_the_right_parameter(surface: Surface, word: str, right: str) -> None:
+    """The message names what to send instead, and no value."""
     _, answer = surface.refused("GET", f"Cities?{word}", reads=1, key="staff")
 
     assert right in answer.json()["message"]
@@ -243,6 +302,7 @@ def test_unknown_words_cost_nothing(cached: Surface, path: str) -> None:
 
 @pytest.mark.parametrize("name", [*sorted(CACHE_BUSTERS), "utm_source"])
 def test_a_cache_buster_is_ignored_even_if_it_is_a_field(surface: Surface, name: str) -> None:
+    """A list and a create are carried out as without it."""
     surface.sheets.add("Busters", [[*sorted(CACHE_BUSTERS), "utm_source"], ["a"]])
 
     listed = surface.send("GET", f"Busters?{name}=1", key="staff")
@@ -279,6 +339,7 @@ def test_a_hidden_field_is_no_field(surface: Surface, method: str, hidden: str) 
 
 
 def test_a_field_that_is_seen_but_not_written_is_a_field(surface: Surface) -> None:
+    """Its name is refused as a parameter."""
     code, answer = surface.refused("GET", "Cities?country=USA", reads=1, key="clerk")
 
     assert code == (400, 4002)
@@ -308,6 +369,7 @@ def test_a_refused_name_does_not_take_an_idempotency_key(surface: Surface, write
 )
 @pytest.mark.parametrize("query", ["page=2", "where={}", "name=x", "limit=x"])
 def test_other_paths_ignore_all_parameters(surface: Surface, target: str, query: str) -> None:
+    """Health, pages and the description are answered as without them."""
     answer = surface.send("GET", f"{target}?{query}", key=None, spreadsheet=None)
 
     assert answer.status_code == 200

@@ -47,6 +47,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 def test_conditions_that_no_write_evaluates(
     surface: Surface, write: str, name: str, value: str
 ) -> None:
+    """They are refused, since they would be ignored."""
     method, target, body = EVERY[write]
 
     found, answer = surface.refused(method, target, key="staff", headers=[(name, value)], body=body)
@@ -58,6 +59,7 @@ def test_conditions_that_no_write_evaluates(
 @pytest.mark.parametrize("value", ["*", '"a"', 'W/"a"', ""])
 @pytest.mark.parametrize("write", CREATES)
 def test_a_create_has_no_row_that_could_match(surface: Surface, write: str, value: str) -> None:
+    """`If-Match` on a create is refused."""
     method, target, body = CREATES[write]
 
     found, answer = surface.refused(
@@ -70,6 +72,7 @@ def test_a_create_has_no_row_that_could_match(surface: Surface, write: str, valu
 
 @pytest.mark.parametrize("value", ["*", '"a"'])
 def test_an_upsert_may_create_rows_that_match_nothing(surface: Surface, value: str) -> None:
+    """`If-Match` on an upsert is refused, `*` too."""
     method, target, body = UPSERT["upsert"]
 
     found, answer = surface.refused(

@@ -35,7 +35,7 @@ OTHERS = "count=true&no-cache=true&keys=a&skip=1"
     ],
 )
 def test_known_parameters_are_kept_as_they_came(text: str, asked: str, credentials: str) -> None:
-    """Those of reads and those of credentials, apart; everything else ends here."""
+    """Parameters of reads and of credentials are kept apart; all others are dropped."""
     sifted = sift(text.encode("latin-1"), LIST)
 
     assert sifted._replace(unknown=()) == Sifted(

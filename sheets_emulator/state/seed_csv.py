@@ -2,12 +2,14 @@
 
 Rules:
 - The bytes show the encoding: a byte order mark, UTF-16 by its NULs, UTF-8, or Windows-1252 if
-  all other bytes are its letters and signs, which a note says. Else the file is refused.
+  its letters and signs are likelier than those of other encodings, which a note says. Else the file
+  is refused.
 - A first line `sep=;` names the separator. Else the first records show it: the one of `,`, `;`,
   TAB and `|` that parts most of them into equally many cells. If two fit equally well, a note says
   so.
 - Quotes enclose separators and line breaks. A quote that is not closed is refused with its line,
-  because everything up to the next quote would be one cell.
+  because everything up to the next quote would be one cell. Blanks before a cell in quotes are
+  dropped; all others stay.
 - Cells are parsed as if typed by a person; but texts that start with `+` and are not a supported
   formula stay texts: phone numbers, for example.
 """

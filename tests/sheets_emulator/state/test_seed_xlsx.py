@@ -504,14 +504,14 @@ def test_rows_in_turns_are_not_copied_each_time() -> None:
     """The time grows with the size of the file, also if its rows change with each cell."""
     wide = f'<row r="1"><c r="ZZZ1">{NUMBER}</c></row><row r="2"><c r="ZZZ2">{NUMBER}</c></row>'
     turns = "".join(
-        f'<row r="{row}"><c r="A{row}">{NUMBER}</c></row>' for _ in range(30_000) for row in (1, 2)
+        f'<row r="{row}"><c r="A{row}">{NUMBER}</c></row>' for _ in range(60_000) for row in (1, 2)
     )
     content = with_rows(wide + turns)
     started = process_time()
     (sheet,) = read_xlsx(content).sheets
 
     assert (sheet.content(0, 0), sheet.content(1, 18_277)) == (1.0, 1.0)
-    assert process_time() - started < 2
+    assert process_time() - started < 3
 
 
 @pytest.mark.parametrize(

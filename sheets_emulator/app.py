@@ -58,7 +58,7 @@ class Emulator:
     app: Starlette
     service: Service
     notes: Sequence[str]
-    """Of its seed."""
+    """Guesses in its seed, and differences from the files."""
 
     def serve_at(self, base_url: str) -> str:
         """Set the emulator's own address, which is its token URI."""

@@ -1,4 +1,4 @@
-"""Outages of Google: which errors are some, when a read is repeated, and the circuit breaker."""
+"""Outages of Google: their errors, repeated reads and the circuit breaker."""
 
 import asyncio
 import math

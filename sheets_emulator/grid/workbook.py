@@ -10,6 +10,7 @@ from sheets_emulator.refusal import WORKBOOK_FULL, Refusal, invalid
 from sheets_emulator.reply import Json
 
 MAX_CELLS = 10_000_000
+MAX_COLUMNS = 18_278
 NEW_ROWS = 1000
 NEW_COLUMNS = 26
 LARGEST_ID = 0x7FFFFFFF

@@ -13,10 +13,11 @@ UNKNOWN = "a file of an unknown kind"
 
 _ZIP = b"PK\x03\x04"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""Of Microsoft's old formats, and of new ones with a password."""
+"""Start of files in Microsoft's old formats, and of new ones with a password."""
 _STARTS: Mapping[bytes, str] = {
-    b"%PDF": "a PDF document",
-    b"{\\rtf": "an RTF document",
+    b"%PDF-1.": "a PDF document",
+    b"%PDF-2.": "a PDF document",
+    b"{\\rtf1": "an RTF document",
     b"\x1f\x8b": "a gzip archive",
     b"7z\xbc\xaf": "a 7z archive",
     b"\x89PNG": "an image",
@@ -25,6 +26,8 @@ _STARTS: Mapping[bytes, str] = {
     b"SQLite format 3\0": "an SQLite database",
     b"PAR1": "a Parquet file",
 }
+_LETTERS = (b"GIF8", b"PAR1")
+"""Starts that a header in a text may have, too; only other files have control bytes."""
 _MEMBERS: Mapping[str, str] = {
     "xl/workbook.bin": "an .xlsb file",
     "word/document.xml": "a Word document",
@@ -32,7 +35,7 @@ _MEMBERS: Mapping[str, str] = {
     "content.xml": "an OpenDocument file (.ods)",
     "Index/Document.iwa": "a Numbers file",
 }
-_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(!doctype html|html|head|meta|table|\?xml)", re.I)
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(!doctype html|html|head|meta|table|\?xml)\b", re.I)
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -48,8 +51,13 @@ def kind_of_file(content: bytes) -> str:
     markup = _MARKUP.match(content)
     if markup is not None:
         return "an XML document" if markup[1] == b"?xml" else "an HTML page"
-    starts = (kind for start, kind in _STARTS.items() if content.startswith(start))
-    return next(starts, UNKNOWN if _CONTROL.search(content) else TEXT)
+    has_control = _CONTROL.search(content) is not None
+    starts = (
+        kind
+        for start, kind in _STARTS.items()
+        if content.startswith(start) and (has_control or start not in _LETTERS)
+    )
+    return next(starts, UNKNOWN if has_control else TEXT)
 
 
 def _kind_of_archive(content: bytes) -> str:

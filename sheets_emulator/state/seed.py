@@ -36,10 +36,12 @@ UNSHARED = ".unshared"
 XLSX = ".xlsx"
 CSV = ".csv"
 MAX_FILE_BYTES = 100 * 2**20
-TOO_LARGE = f"the files of a spreadsheet hold {MAX_FILE_BYTES} bytes at most."
-TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most."
+TOO_LARGE = (
+    f"the files of a spreadsheet hold {MAX_FILE_BYTES} bytes at most: split the spreadsheet."
+)
+TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
-"""Of the kinds that are read."""
+"""Suffixes of the kinds that are read."""
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
     XLSX: "a spreadsheet in this format is a file.",

@@ -2,12 +2,14 @@
 
 Rules:
 - The bytes show the encoding: a byte order mark, UTF-16 by its NULs, UTF-8, or Windows-1252 if
-  all other bytes are its letters and signs, which a note says. Else the file is refused.
+  its letters and signs are likelier than those of other encodings, which a note says. Else the file
+  is refused.
 - A first line `sep=;` names the separator. Else the first records show it: the one of `,`, `;`,
   TAB and `|` that parts most of them into equally many cells. If two fit equally well, a note says
   so.
 - Quotes enclose separators and line breaks. A quote that is not closed is refused with its line,
-  because everything up to the next quote would be one cell.
+  because everything up to the next quote would be one cell. Blanks before a cell in quotes are
+  dropped; all others stay.
 - Cells are parsed as if typed by a person; but texts that start with `+` and are not a supported
   formula stay texts: phone numbers, for example.
 """
@@ -26,14 +28,14 @@ from sheets_emulator.formulas.result import CellError
 from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Content, bare
 from sheets_emulator.grid.entered import stored, typed
 from sheets_emulator.grid.sheet import Row
-from sheets_emulator.grid.workbook import MAX_CELLS
+from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 
 SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
 """In order: of two that fit equally, the comma is rather in texts and numbers."""
 LOOKED_AT = 100
 """Records that show how a file separates cells."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
-TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
+TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it."
 PAST_READER = "field larger than field limit"
 """The error of the module csv for an even longer text."""
 BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # that of UTF-32 starts like that of UTF-16
@@ -46,10 +48,16 @@ BYTE_ORDER_MARKS: Mapping[bytes, str] = {  # that of UTF-32 starts like that of 
 NOT_WESTERN = re.compile(
     rb"(?<=[A-Za-z])[\x80\x82\x84\x85\x91\x93-\x95\x99](?=[A-Za-z])"  # signs within words
     rb"|[\x81\x83\x86-\x8b\x8d-\x90\x98\x9a\x9b\x9d-\x9f]"  # rare letters; letters in other codes
-    rb"|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}"  # UTF-8, damaged elsewhere
-    rb"|[\xc0-\xff]{3}|[\0-\x08\x0e-\x1f]"
+    rb"|[\0-\x08\x0e-\x1f]"
 )
-"""Bytes that show another encoding than Windows-1252: Cyrillic, DOS, Macintosh or East Asian."""
+"""Bytes that show another encoding than Windows-1252: DOS, Macintosh or East Asian."""
+HARDLY_WESTERN = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}"  # UTF-8, damaged elsewhere
+    rb"|[\xc0-\xff]{3,}"  # Cyrillic, Greek or East Asian words
+)
+"""Bytes that are frequent in other encodings, and rare in Windows-1252 (`É»`, `ÆØÅ`)."""
+WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff](?![\x80-\xff])|[\xc0-\xff](?=[A-Za-z])")
+"""A letter with an accent beside one of A to Z: rare in other encodings."""
 
 
 class CsvError(Exception):
@@ -75,7 +83,7 @@ def read_csv(content: bytes) -> Csv:
     separator = named[1] if named is not None else _separator(text, notes)
     lines = _lines(text, separator, first_line)
     if any(map(_has_late_quote, lines)):
-        lines = _lines(text, separator, first_line, skips_blanks=True)
+        lines = _lines(_without_late_quotes(text, separator), separator, first_line)
     _note_wide_lines(lines, separator, notes)
     return Csv(rows=[tuple(map(_content, cells)) for cells in lines], notes=notes)
 
@@ -84,9 +92,10 @@ def _decoded(content: bytes, notes: list[str]) -> str:
     try:
         text = content.decode(_unicode(content))
     except UnicodeDecodeError as error:
-        if content.startswith(tuple(BYTE_ORDER_MARKS)) or NOT_WESTERN.search(content):
+        if content.startswith(tuple(BYTE_ORDER_MARKS)) or not _is_western(content):
             raise CsvError(
-                "the text is neither UTF-8 nor Windows-1252: save it as CSV UTF-8."
+                "the text is not valid Unicode, and it is not clear whether it is Windows-1252: "
+                "save it as CSV UTF-8."
             ) from error
         notes.append(
             "the text is not UTF-8 and was read as Windows-1252: check letters with accents, or "
@@ -96,6 +105,14 @@ def _decoded(content: bytes, notes: list[str]) -> str:
     if "\0" in text:
         raise CsvError("it has NUL characters, so it is no text: save it as CSV UTF-8.")
     return text
+
+
+def _is_western(content: bytes) -> bool:
+    """Whether a text that is not Unicode looks like Windows-1252."""
+    if NOT_WESTERN.search(content):
+        return False
+    doubts = len(HARDLY_WESTERN.findall(content))
+    return not doubts or doubts < len(WESTERN.findall(content))
 
 
 def _unicode(content: bytes) -> str:
@@ -115,9 +132,9 @@ class _Fit:
     """How well a separator fits: the best is the largest."""
 
     share: float
-    """Of the records that have the most frequent number of cells."""
+    """Share of the records that have the most frequent number of cells."""
     prose: float
-    """Of the separators that a blank follows."""
+    """Share of the separators that a blank follows."""
     cells: int
 
 
@@ -161,26 +178,30 @@ def _first_records(text: str, separator: str) -> list[list[str]]:
     return records
 
 
-def _lines(
-    text: str, separator: str, first_line: int, *, skips_blanks: bool = False
-) -> list[list[str]]:
-    reader = csv.reader(
-        _stream(text), delimiter=separator, strict=True, skipinitialspace=skips_blanks
-    )
+def _lines(text: str, separator: str, first_line: int) -> list[list[str]]:
+    reader = csv.reader(_stream(text), delimiter=separator, strict=True)
     lines: list[list[str]] = []
-    width = 0
-    line = first_line
+    blank: list[str] = []
+    width = 1  # blank rows take cells, too
+    line = widest = first_line
     try:
         for cells in reader:
             if len(cells) > width:
                 width, widest = len(cells), line
-            lines.append(cells)
+                if width > MAX_COLUMNS:
+                    raise CsvError(
+                        f"line {line} has {width} cells, and a row holds {MAX_COLUMNS} cells at "
+                        "most: shorten that line."
+                    )
+            lines.append(cells or blank)
             if len(lines) * width > MAX_CELLS:
+                if width == 1:
+                    raise CsvError(f"it has more than {MAX_CELLS} lines: delete some.")
                 raise CsvError(
                     f"line {widest} has {width} cells and there are {len(lines)} rows or more, and "
                     f"a spreadsheet holds {MAX_CELLS} cells at most: shorten that line."
                 )
-            if max(map(len, cells), default=0) > MAX_TEXT_LENGTH:
+            if cells and max(map(len, cells)) > MAX_TEXT_LENGTH:
                 raise CsvError(f"line {line}: {TOO_LONG}")
             line = first_line + reader.line_num
     except csv.Error as error:
@@ -212,6 +233,19 @@ def _line_of_open_quote(text: str, separator: str) -> int | None:
             return len(re.findall(r"\r\n?|\n", text[:at]))
         at = found.end()
     return None
+
+
+def _without_late_quotes(text: str, separator: str) -> str:
+    """The text without blanks before cells in quotes; all other blanks stay.
+
+    A quote before a separator or a line break is a ditto mark and opens no cell.
+    """
+    apart = re.escape(separator)
+    cell = re.compile(
+        rf' +("(?!["{apart}\r\n])[^"]*(?:""[^"]*)*")(?=[{apart}\r\n]|\Z)'
+        rf'|("[^"]*(?:""[^"]*)*"|[^{apart}\r\n]+)'
+    )
+    return cell.sub(lambda found: found[1] or found[2], text)
 
 
 def _has_late_quote(cells: Sequence[str]) -> bool:

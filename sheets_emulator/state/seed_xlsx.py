@@ -29,18 +29,27 @@ from sheets_emulator.grid.a1 import print_title
 from sheets_emulator.grid.box import column_index, column_name
 from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, CellValue, Content, bare, number_format
 from sheets_emulator.grid.sheet import Row, Sheet
-from sheets_emulator.grid.workbook import MAX_CELLS
+from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 from sheets_emulator.reply import Json
-from sheets_emulator.state.xlsx_package import Attributes, Package, XlsxError, open_package
+from sheets_emulator.state.xlsx_package import (
+    SAVE_AGAIN,
+    Attributes,
+    Package,
+    XlsxError,
+    open_package,
+    part_of,
+    shortened,
+)
 
 TEXT_BYTES, TEXT_RATIO = 2**26, 20
 """Maximum memory for texts: so much, and so much for each byte of the file."""
 MAX_SHEETS = 1000
 MAX_STYLES = 65_536
+MAX_FORMATS = 4096
 MAX_REMEMBERED = 65_536
 NAMED_FORMATS = 3
 DAYS_1904 = 1462
-"""From Excel's first day to that of old Macintoshes."""
+"""Days between Excel's first day and the first day of old Macintoshes."""
 LEAP_DAY_1900 = 60
 """Excel's 29 February 1900; serials before it are one day off."""
 DATES = ("DATE", "DATE_TIME")
@@ -83,6 +92,7 @@ BUILT_IN: Mapping[int, str] = {
 }
 """Formats that files name by their number only (ECMA-376, part 1, 18.8.30)."""
 
+NO_PLACE = f"it cannot be read as .xlsx: a cell has no valid place. {SAVE_AGAIN}"
 BLANKS = " \t\r\n"
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})", re.ASCII)
 TIME_ONLY = re.compile(r"T?\d\d:", re.ASCII)
@@ -122,15 +132,19 @@ AUTOMATIC = Style()
 def read_xlsx(content: bytes) -> Xlsx:
     """The worksheets of a file with this content, in order. Raises XlsxError."""
     with open_package(content) as package:
-        book = package.related("", "officeDocument") or "/xl/workbook.xml"
+        book = part_of(package.relations(""), "officeDocument") or "/xl/workbook.xml"
         tabs, is_1904 = _tabs(package, book)
+        relations = package.relations(book)
+        if tabs and not relations:
+            raise XlsxError(
+                f"it cannot be read as .xlsx: its worksheets have no parts. {SAVE_AGAIN}"
+            )
         contents = Contents(
-            styles=_styles(package, package.related(book, "styles")),
+            styles=_styles(package, part_of(relations, "styles")),
             is_1904=is_1904,
             text_bytes=TEXT_BYTES + TEXT_RATIO * len(content),
         )
-        _read_shared(package, package.related(book, "sharedStrings"), contents)
-        relations = package.relations(book)
+        _read_shared(package, part_of(relations, "sharedStrings"), contents)
         sheets: list[Sheet] = []
         left = MAX_CELLS
         for tab in tabs:
@@ -161,7 +175,7 @@ def _tabs(package: Package, book: str) -> tuple[list[Tab], bool]:
             )
             tabs.append(tab)
             if len(tabs) > MAX_SHEETS:
-                raise XlsxError(f"it has more than {MAX_SHEETS} worksheets.")
+                raise XlsxError(f"it has more than {MAX_SHEETS} worksheets: delete some.")
 
     package.parse(book, start)
     return tabs, is_1904
@@ -188,8 +202,12 @@ def _styles(package: Package, part: str | None) -> list[Style]:
 
     if part is not None:
         package.parse(part, start, end)
-    made = {number: _style(codes.get(number, "")) for number in set(numbers)}
-    return [made[number] for number in numbers]
+    used = [codes.get(number, "") for number in numbers]
+    distinct = set(used)
+    if len(distinct) > MAX_FORMATS:
+        raise XlsxError(f"it has more than {MAX_FORMATS} number formats: delete some.")
+    made = {code: _style(code) for code in distinct}
+    return [made[code] for code in used]
 
 
 def _style(code: str) -> Style:
@@ -252,7 +270,7 @@ class TextReader:
             self._pieces.append(text)
             self._length += len(text)
             if self._length > MAX_TEXT_LENGTH:
-                raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters.")
+                raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it.")
 
     def take(self) -> str:
         """The text since the last call."""
@@ -309,7 +327,7 @@ class Contents:
                 "Open the file in a spreadsheet program and save it, so that it has the results"
             )
         if self._unknown:
-            some = ", ".join(list(self._unknown)[:NAMED_FORMATS])
+            some = ", ".join(repr(shortened(code)) for code in list(self._unknown)[:NAMED_FORMATS])
             more = len(self._unknown) - NAMED_FORMATS
             yield (
                 f"numbers with the format {some}{f' and {more} more' if more > 0 else ''} are "
@@ -345,12 +363,15 @@ class SheetReader:
 
     def __init__(self, title: str, contents: Contents, max_cells: int) -> None:
         self._title = title
+        self._printed_title = print_title(shortened(title))
         self._contents = contents
         self._max_cells = max_cells
         self._rows: list[Row] = []
         self._open_row: list[Content] = []
-        """The cells of the row that is read; they are in `_rows` later."""
+        """The cells of the row that is read; they are in `_rows` or `_reopened` later."""
         self._open_at = 0
+        self._reopened: dict[int, list[Content]] = {}
+        """Rows that were read again; as lists, because hostile files reopen each row often."""
         self._height = self._width = 0
         self._lowest = self._rightmost = ""
         self._row = self._column = -1
@@ -359,9 +380,15 @@ class SheetReader:
         self._cell: Attributes | None = None
         self._text = TextReader()
         self._has_formula = False
+        self._is_inside = self._is_extension = False
+        """Whether an element is in `<sheetData>`, and whether it is in an `<extLst>` there."""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if self._cell is not None:
+        if not self._is_inside:
+            self._is_inside = name == "sheetData"
+        elif self._is_extension or name == "extLst":
+            self._is_extension = True
+        elif self._cell is not None:
             self._has_formula = self._has_formula or name == "f"
             self._text.start(name, attributes)
         elif name == "c":
@@ -378,7 +405,11 @@ class SheetReader:
             self._column, self._reference = -1, None
 
     def end(self, name: str) -> None:
-        if self._cell is None:
+        if name == "sheetData":
+            self._is_inside = False
+        elif name == "extLst":
+            self._is_extension = False
+        if self._cell is None or self._is_extension:
             return
         if name != "c":
             self._text.end(name)
@@ -400,6 +431,8 @@ class SheetReader:
     def sheet(self, sheet_id: int, *, is_hidden: bool) -> Sheet:
         """The worksheet, after its last cell."""
         self._close_row()
+        for row, cells in self._reopened.items():
+            self._rows[row] = tuple(cells)
         return Sheet(
             sheet_id=sheet_id,
             title=self._title,
@@ -414,7 +447,7 @@ class SheetReader:
         if self._reference is not None:
             match = PLACE.fullmatch(self._reference)
             if match is None:
-                raise XlsxError("it cannot be read as .xlsx: a cell has no valid place.")
+                raise XlsxError(NO_PLACE)
             self._row, self._column = int(match[2]) - 1, column_index(match[1])
             self._reference = None
 
@@ -423,7 +456,7 @@ class SheetReader:
         if self._row != self._open_at:
             self._close_row()
             self._open_at = self._row
-            self._open_row = list(self._rows[self._row]) if self._row < len(self._rows) else []
+            self._open_row = self._reopen() if self._row < len(self._rows) else []
         missing = self._column - len(self._open_row)
         if missing >= 0:
             self._open_row.extend(repeat(None, missing))
@@ -433,8 +466,15 @@ class SheetReader:
 
     def _make_room(self) -> None:
         """Make the grid as large as the place of a cell needs. Raises XlsxError."""
-        if self._row < self._height and self._column < self._width:
+        if 0 <= self._row < self._height and self._column < self._width:
             return
+        if self._row < 0:
+            raise XlsxError(NO_PLACE)
+        if self._column >= MAX_COLUMNS:
+            raise XlsxError(
+                f"the worksheet {self._printed_title} has more than {MAX_COLUMNS} columns: delete "
+                "the cells far from the others."
+            )
         place = f"{column_name(self._column)}{self._row + 1}"
         if self._row >= self._height:
             self._height, self._lowest = self._row + 1, place
@@ -443,19 +483,24 @@ class SheetReader:
         if self._height * self._width > self._max_cells:
             places = " and ".join(dict.fromkeys((self._rightmost, self._lowest)))
             raise XlsxError(
-                f"the worksheet {print_title(self._title)} has a cell at {places}, so that it "
+                f"the worksheet {self._printed_title} has a cell at {places}, so that it "
                 f"reaches to row {self._height} and column {self._width}, and a spreadsheet holds "
                 f"{MAX_CELLS} cells at most: delete the cells far from the others."
             )
 
+    def _reopen(self) -> list[Content]:
+        if self._row not in self._reopened:
+            self._reopened[self._row] = list(self._rows[self._row])
+        return self._reopened[self._row]
+
     def _close_row(self) -> None:
-        if self._open_row:
+        if self._open_row and self._open_at >= len(self._rows):
             self._rows.extend(repeat((), self._open_at + 1 - len(self._rows)))
             self._rows[self._open_at] = tuple(self._open_row)
-            self._open_row = []
+        self._open_row = []
 
     def _print_place(self) -> str:
-        return f"{print_title(self._title)}!{column_name(self._column)}{self._row + 1}"
+        return f"{self._printed_title}!{column_name(self._column)}{self._row + 1}"
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -465,7 +510,7 @@ def _unescaped(match: re.Match[str]) -> str:
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise XlsxError(f"a cell holds the number {number}.")
+        raise XlsxError(f"a cell holds the number {number}. {SAVE_AGAIN}")
     return number
 
 

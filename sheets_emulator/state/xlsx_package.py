@@ -24,6 +24,8 @@ MAX_DEPTH = 64
 MAX_RELATIONS = 10_000
 PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 1
+SHOWN_LENGTH = 40
+SAVE_AGAIN = "Open it in a spreadsheet program and save it again."
 
 Attributes = Mapping[str, str]
 Start = Callable[[str, Attributes], None]
@@ -52,7 +54,7 @@ class Package:
             if element != "Relationship" or attributes.get("TargetMode") == "External":
                 return
             if len(found) == MAX_RELATIONS:
-                raise XlsxError(f"a part refers to more than {MAX_RELATIONS} others.")
+                raise XlsxError(f"a part refers to more than {MAX_RELATIONS} others. {SAVE_AGAIN}")
             kind = attributes.get("Type", "").rpartition("/")[2]
             target = posixpath.join("/", folder, attributes.get("Target", "").replace("\\", "/"))
             found[attributes.get("Id", "")] = kind, posixpath.normpath(target)
@@ -61,11 +63,6 @@ class Package:
         if _part_name(relations) in self._parts:
             self.parse(relations, start)
         return found
-
-    def related(self, part: str, kind: str) -> str | None:
-        """The part to which this one has a relation of this kind."""
-        relations = self.relations(part).values()
-        return next((target for found, target in relations if found == kind), None)
 
     def parse(
         self, part: str, start: Start, end: End | None = None, text: Text | None = None
@@ -76,7 +73,10 @@ class Package:
         """
         info = self._parts.get(_part_name(part))
         if info is None:
-            raise XlsxError(f"it cannot be read as .xlsx: its part {part.lstrip('/')} is missing.")
+            raise XlsxError(
+                f"it cannot be read as .xlsx: its part {shortened(part.lstrip('/'))} is missing. "
+                f"{SAVE_AGAIN}"
+            )
         if info.flag_bits & ENCRYPTED:
             raise XlsxError("it is protected with a password: save it without one.")
         if info.compress_type not in PACKING:
@@ -88,7 +88,7 @@ class Package:
             nonlocal depth, unread
             depth, unread = depth + 1, 0
             if depth > MAX_DEPTH:
-                raise XlsxError(f"it has elements in more than {MAX_DEPTH} others.")
+                raise XlsxError(f"it has elements in more than {MAX_DEPTH} others. {SAVE_AGAIN}")
             start(name.rpartition(":")[2], attributes)
 
         def close_element(name: str) -> None:
@@ -111,7 +111,9 @@ class Package:
                         "it is unpacked too large: delete cells that only have formats."
                     )
                 if unread > MAX_TAG_BYTES:
-                    raise XlsxError(f"it has a tag or a text of more than {MAX_TAG_BYTES} bytes.")
+                    raise XlsxError(
+                        f"it has a tag or a text of more than {MAX_TAG_BYTES} bytes. {SAVE_AGAIN}"
+                    )
                 parser.Parse(block, False)
         parser.Parse(b"", True)
 
@@ -123,11 +125,23 @@ def open_package(content: bytes) -> Iterator[Package]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             yield Package(archive, len(content))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise XlsxError(f"it cannot be read as .xlsx: {error}.") from error
+        raise XlsxError(f"it cannot be read as .xlsx: {error}. {SAVE_AGAIN}") from error
     except expat.ExpatError as error:
-        raise XlsxError(f"it cannot be read as .xlsx: its XML is damaged: {error}.") from error
+        raise XlsxError(
+            f"it cannot be read as .xlsx: its XML is damaged: {error}. {SAVE_AGAIN}"
+        ) from error
     except (LookupError, ValueError) as error:  # their texts may quote cells
-        raise XlsxError("it cannot be read as .xlsx: it is damaged.") from error
+        raise XlsxError(f"it cannot be read as .xlsx: it is damaged. {SAVE_AGAIN}") from error
+
+
+def part_of(relations: Mapping[str, tuple[str, str]], kind: str) -> str | None:
+    """The part of the first relation of this kind."""
+    return next((part for found, part in relations.values() if found == kind), None)
+
+
+def shortened(text: str) -> str:
+    """The text for a message: a file's texts may be a megabyte long."""
+    return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 1]}…"
 
 
 def _part_name(name: str) -> str:
@@ -135,4 +149,4 @@ def _part_name(name: str) -> str:
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise XlsxError("it cannot be read as .xlsx: its XML has a DOCTYPE.")
+    raise XlsxError(f"it cannot be read as .xlsx: its XML has a DOCTYPE. {SAVE_AGAIN}")

@@ -183,6 +183,9 @@ def archive(*names: str) -> bytes:
         pytest.param("A.xlsx", archive("xl/workbook.bin"), "an .xlsb file, not an", id="xlsb"),
         pytest.param("A.xlsx", archive("a.txt"), "a ZIP archive, not an .xlsx file", id="zip"),
         pytest.param("A.xlsx", b"%PDF-1.7\n", "a PDF document, not an .xlsx file", id="PDF"),
+        pytest.param("A.xlsx", b"GIF89a\0\1", "an image, not an .xlsx file", id="GIF"),
+        pytest.param("A.xlsx", b"PAR1\x15\0", "a Parquet file, not an .xlsx", id="Parquet"),
+        pytest.param("A.xlsx", b"{\\rtf1\\ansi", "an RTF document, not an .xlsx", id="RTF"),
         pytest.param("A.xlsx", b"\0\1\2", "a file of an unknown kind, not an", id="unknown"),
         pytest.param("A.xlsx", XLSX_FILE[:-80], "it cannot be read as .xlsx", id="cut"),
         pytest.param("A.csv", XLSX_FILE, "an .xlsx file, not a .csv file: rename it", id="xlsx"),
@@ -205,6 +208,14 @@ def test_a_file_of_another_kind_says_so(
 
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("header", ["PAR1", "GIF8", "%PDF", "{\\rtf", "<header>", "<metadata>"])
+def test_a_header_that_starts_like_another_file_is_read(tmp_path: Path, header: str) -> None:
+    """A text has no control bytes, which those files have."""
+    seed = read_spreadsheet(write_seed(tmp_path, {"A.csv": f"{header},x\n"}) / "A.csv", "book")
+
+    assert seed.workbooks["book"].sheets[0].content(0, 0) == header
 
 
 def test_notes_name_the_file(tmp_path: Path) -> None:

@@ -50,7 +50,26 @@ SEPARATORS = [
     pytest.param("a;b\n1,5;2\n", [["a", "b"], ["1,5", 2]], id="decimal comma"),
     pytest.param("Notes; more\nPlain text\n", [["Notes; more"], ["Plain text"]], id="text"),
     pytest.param("Text\nSo; then\nOr; else\n", [["Text"], ["So; then"], ["Or; else"]], id="prose"),
-    pytest.param('a, b\nx, "y, z"\n', [["a", "b"], ["x", "y, z"]], id="blank before a quote"),
+    pytest.param('a, b\nx, "y, z"\n', [["a", " b"], ["x", "y, z"]], id="blank before a quote"),
+    pytest.param(
+        'name,nick\nA, "Bob" Smith\nB,x\n',
+        [["name", "nick"], ["A", ' "Bob" Smith'], ["B", "x"]],
+        id="blank before a quote that ends within the cell",
+    ),
+    pytest.param(
+        'a,b\nx, y\nz, "1, 2"\n', [["a", "b"], ["x", " y"], ["z", "1, 2"]], id="blank before text"
+    ),
+    pytest.param(
+        'a,b\n"x, "", y", "z"\n',
+        [["a", "b"], ['x, ", y', "z"]],
+        id="blank before a quote in quotes",
+    ),
+    pytest.param('a,b\n1, "x\ny"\n', [["a", "b"], [1, "x\ny"]], id="blank before lines in quotes"),
+    pytest.param(
+        'a,b\n1, x\n2, "\n3, "\n',
+        [["a", "b"], [1, " x"], [2, ' "'], [3, ' "']],
+        id="ditto marks",
+    ),
     pytest.param('a,b\n3" pipe,1\n', [["a", "b"], ['3" pipe', 1]], id="quote within a cell"),
     pytest.param('a,b\n"3"" pipe",1\n', [["a", "b"], ['3" pipe', 1]], id="doubled quote"),
     pytest.param("a,b\r1,2\r", [["a", "b"], [1, 2]], id="line breaks of old Macintoshes"),
@@ -84,6 +103,14 @@ def test_windows_1252_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["Ångström ÄÖÜ", "Ångström «CAFÉ»", "søk ÆØÅ blåbær", "Pärnu jäääär", "garçon «ÉTÉ»"]
+)
+def test_rare_letters_of_windows_1252_are_read(text: str) -> None:
+    """Three accents in a row, or a capital before a quotation mark, occur in other encodings."""
+    assert cells_of(f"{text}\n".encode("cp1252")) == [[text]]
+
+
+@pytest.mark.parametrize(
     ("text", "encoding"),
     [
         ("имя;город\n", "cp1251"),
@@ -92,17 +119,22 @@ def test_windows_1252_is_noted() -> None:
         ("Grüße;Öl\n", "cp850"),
         ("Grüße;Öl\n", "mac-roman"),
         ("όνομα;πόλη\n", "cp1253"),
+        ("имя;город\nПавел;COVIDом\n", "cp1251"),
+        ("今天的天氣很好;我們一起去公園散步\n使用者名稱與密碼;台北市信義區\n", "big5"),
+        ("이름;오늘은 날씨가 좋아서\n", "euc-kr"),
     ],
 )
 def test_other_encodings_are_refused(text: str, encoding: str) -> None:
     """Their letters would become others without a word."""
-    with pytest.raises(CsvError, match="neither UTF-8 nor Windows-1252: save it as CSV UTF-8"):
+    with pytest.raises(
+        CsvError, match="not clear whether it is Windows-1252: save it as CSV UTF-8"
+    ):
         read_csv(text.encode(encoding))
 
 
 def test_damaged_utf_8_is_refused() -> None:
     """One wrong byte does not make all letters those of Windows-1252."""
-    with pytest.raises(CsvError, match="neither UTF-8 nor Windows-1252"):
+    with pytest.raises(CsvError, match="not clear whether it is Windows-1252"):
         read_csv("Größe;Höhe\n".encode() + b"\xff\n")
 
 
@@ -167,3 +199,15 @@ def test_one_long_line_is_refused_with_its_number() -> None:
 
     with pytest.raises(CsvError, match=re.escape("line 2001 has 5001 cells and there are 2001")):
         read_csv(text.encode())
+
+
+def test_a_line_with_more_cells_than_a_row_holds_is_refused() -> None:
+    """Google's last column is ZZZ."""
+    with pytest.raises(CsvError, match="line 2 has 18279 cells, and a row holds 18278 cells"):
+        read_csv(b"a,b\n" + b"," * 18_278 + b"\n")
+
+
+def test_blank_lines_are_rows() -> None:
+    """Each takes a row of the grid, and the grid has a maximum."""
+    with pytest.raises(CsvError, match="it has more than 10000000 lines: delete some"):
+        read_csv(b"\n" * 10_000_001)

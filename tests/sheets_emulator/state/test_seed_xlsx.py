@@ -4,6 +4,7 @@ import io
 import struct
 import zipfile
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -14,6 +15,7 @@ from sheets_emulator.state.seed import SeedError, read_seed
 from sheets_emulator.state.seed_xlsx import Contents, SheetReader, read_xlsx
 from sheets_emulator.state.xlsx_package import (
     MAX_TAG_BYTES,
+    SAVE_AGAIN,
     XlsxError,
     open_package,
 )
@@ -33,6 +35,31 @@ from tests.sheets_emulator.xlsx import (
     worksheet,
     xlsx,
 )
+
+
+def without(content: bytes, part: str) -> bytes:
+    """The file without a part."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(packed, "w") as new:
+        for name in old.namelist():
+            if name != part:
+                new.writestr(name, old.read(name))
+    return packed.getvalue()
+
+
+def with_formats(count: int, code: str = "0.0") -> bytes:
+    """A file with so many number formats, of which the last is that of cell A1."""
+    formats = "".join(
+        f'<numFmt numFmtId="{at}" formatCode="{code}&quot;{at}&quot;"/>'
+        for at in range(1000, 1000 + count)
+    )
+    cells = "".join(f'<xf numFmtId="{at}"/>' for at in range(1000, 1000 + count))
+    styles = (
+        f'<styleSheet xmlns="{MAIN}"><numFmts>{formats}</numFmts><cellXfs>{cells}</cellXfs>'
+        "</styleSheet>"
+    )
+    content = xlsx(Tab(title="A", cells={"A1": f's="{count - 1}"><v>0.5</v></c>'}))
+    return with_parts(content, {"xl/styles.xml": styles.encode()})
 
 
 def sheets_of(folder: Path, content: bytes) -> list[Sheet]:
@@ -192,6 +219,66 @@ def test_file_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, compl
         sheets_of(tmp_path, content)
 
     assert "\n" not in str(caught.value)
+
+
+CELL = "<row><c><v>1</v></c></row>"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(xlsx(Tab(title="A"))[:-80], id="cut short"),
+        pytest.param(xlsx(Tab(title="A", cells={"A1": 't="s"><v>7</v></c>'})), id="corrupt"),
+        pytest.param(with_rows("<row>"), id="XML"),
+        pytest.param(with_rows(CELL.replace("1", "nan")), id="no number"),
+        pytest.param(with_rows('<row><c r="A0"><v>1</v></c></row>'), id="no place"),
+        pytest.param(with_rows('<row r="0"><c><v>1</v></c></row>'), id="row 0"),
+        pytest.param(with_rows(f"{CELL}<row r='-1'><c><v>1</v></c></row>"), id="row -1"),
+        pytest.param(with_rows("<a>" * 100), id="depth"),
+        pytest.param(with_rows(" " * 2**21), id="long text"),
+        pytest.param(
+            with_parts(xlsx(Tab(title="A")), {"xl/workbook.xml": b"<!DOCTYPE a>"}), id="DOCTYPE"
+        ),
+        pytest.param(without(xlsx(Tab(title="A")), "xl/sheets/0.xml"), id="no worksheet"),
+        pytest.param(without(xlsx(Tab(title="A")), "xl/workbook.xml"), id="no workbook"),
+        pytest.param(
+            without(xlsx(Tab(title="A")), "xl/_rels/workbook.xml.rels"), id="no relations"
+        ),
+    ],
+)
+def test_damage_that_a_spreadsheet_program_repairs_says_so(content: bytes) -> None:
+    """The error ends with what to do."""
+    with pytest.raises(XlsxError) as caught:
+        read_xlsx(content)
+
+    assert str(caught.value).endswith(SAVE_AGAIN)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(
+            xlsx(*(Tab(title=str(at)) for at in range(1001))),
+            "it has more than 1000 worksheets: delete some.",
+            id="worksheets",
+        ),
+        pytest.param(
+            with_rows(f"<row>{'<c/>' * 18_278}<c><v>1</v></c></row>"),
+            "the worksheet A has more than 18278 columns: delete the cells far from the others.",
+            id="columns",
+        ),
+        pytest.param(with_formats(4097), "it has more than 4096 number formats", id="formats"),
+        pytest.param(
+            with_rows(f'<row><c t="str"><v>{"x" * 50_001}</v></c></row>'),
+            "a cell holds more than 50000 characters: shorten it.",
+            id="text",
+        ),
+    ],
+)
+def test_a_file_past_a_maximum_says_what_to_do(content: bytes, words: str) -> None:
+    """Saving it again would not help."""
+    with pytest.raises(XlsxError, match=words):
+        read_xlsx(content)
 
 
 def test_protected_file_says_so(tmp_path: Path) -> None:
@@ -395,7 +482,77 @@ def test_formats_that_the_grid_does_not_know_are_noted() -> None:
     cells = {f"A{row}": f's="{row}"><v>0.5</v></c>' for row in (1, 3)}
     content = with_parts(xlsx(Tab(title="A", cells=cells)), {"xl/styles.xml": styles.encode()})
 
-    assert read_xlsx(content).notes == ["numbers with the format # ?/? are shown without it"]
+    assert read_xlsx(content).notes == ["numbers with the format '# ?/?' are shown without it"]
+
+
+def test_long_formats_are_noted_in_short() -> None:
+    """A file may have formats of a megabyte, with signs that a terminal obeys."""
+    (note,) = read_xlsx(with_formats(1, "# ?/?\u202e" + "0" * 1000)).notes
+
+    assert note == (r"numbers with the format '# ?/?\u202e" + "0" * 33 + "…' are shown without it")
+
+
+def test_long_titles_are_shown_in_short() -> None:
+    """An error is one line."""
+    content = xlsx(Tab(title="x" * 1000, cells={"XFD5000": number("1")}))
+
+    with pytest.raises(XlsxError, match=f"the worksheet {'x' * 39}… has a cell|'{'x' * 39}…' has"):
+        read_xlsx(content)
+
+
+def test_rows_in_turns_are_not_copied_each_time() -> None:
+    """The time grows with the size of the file, also if its rows change with each cell."""
+    wide = f'<row r="1"><c r="ZZZ1">{NUMBER}</c></row><row r="2"><c r="ZZZ2">{NUMBER}</c></row>'
+    turns = "".join(
+        f'<row r="{row}"><c r="A{row}">{NUMBER}</c></row>' for _ in range(60_000) for row in (1, 2)
+    )
+    content = with_rows(wide + turns)
+    started = process_time()
+    (sheet,) = read_xlsx(content).sheets
+
+    assert (sheet.content(0, 0), sheet.content(1, 18_277)) == (1.0, 1.0)
+    assert process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(
+            f"<sheetData>{CELL}</sheetData><extLst><row r='9'><c>{NUMBER}</c></row></extLst>",
+            id="after the data",
+        ),
+        pytest.param(
+            f"<x><row><c>{NUMBER}</c></row></x><sheetData>{CELL}</sheetData>", id="before the data"
+        ),
+        pytest.param(
+            f"<sheetData><row><c>{NUMBER}<extLst><ext><f>1</f><v>2</v><t>3</t><c r='B9'/></ext>"
+            "</extLst></c></row></sheetData>",
+            id="within a cell",
+        ),
+        pytest.param(
+            f"<sheetData><row><c>{NUMBER}</c><extLst><c>{NUMBER}</c></extLst></row></sheetData>",
+            id="within a row",
+        ),
+    ],
+)
+def test_only_the_data_of_a_worksheet_are_cells(part: str) -> None:
+    """Elements of extensions may have the same names."""
+    worksheet = f'<worksheet xmlns="{MAIN}">{part}</worksheet>'.encode()
+    (sheet,) = read_xlsx(with_parts(xlsx(Tab(title="A")), {"xl/sheets/0.xml": worksheet})).sheets
+
+    assert sheet.rows == [(1.0,)]
+
+
+def test_the_relations_of_a_workbook_are_unpacked_once() -> None:
+    """The maximum for unpacked bytes counts them once."""
+    links = f'<Relationship TargetMode="External" Target="{"x" * 900_000}"/>' * 13
+    name = "xl/_rels/workbook.xml.rels"
+    content = xlsx(Tab(title="A", cells={"A1": number("1")}))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        part = archive.read(name).replace(b"</Relationships>", links.encode() + b"</Relationships>")
+    (sheet,) = read_xlsx(with_parts(content, {name: part})).sheets
+
+    assert sheet.rows == [(1.0,)]
 
 
 def test_a_damaged_worksheet_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Spreadsheets with the quirks of many programs, and a process that reads a folder of them."""
 
 import json
-import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from sheets_emulator.grid.cell import whole
 from sheets_emulator.state.seed import SeedError, read_spreadsheet
+from tests.peak_memory import peak_kib
 from tests.sheets_emulator.xlsx import (
     FORMATS,
     Tab,
@@ -168,7 +168,7 @@ def main(folder: Path) -> None:
         except SeedError as error:
             found["error"] = str(error)
         print(json.dumps(found))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(peak_kib())
 
 
 if __name__ == "__main__":

@@ -209,12 +209,17 @@ def _is_blank_row(case: AnyCase) -> bool:
 
 
 def _is_mixed(case: AnyCase) -> bool:
-    """True if a body may not go with the parameters of a write to several rows."""
+    """True if a body may not go with the parameters or preferences of a write to several rows.
+
+    A list takes none of them, and a create none of those of an upsert.
+    """
     if case.path.endswith("/{rowIndex}"):
         return False
+    has_preference = bool(case.headers) and "Prefer" in case.headers
     if case.method == "PATCH":
-        return isinstance(case.body, list) is ("where" in case.query)
-    return case.method == "POST" and "on_conflict" in case.query
+        is_list = isinstance(case.body, list)
+        return is_list is ("where" in case.query) or (is_list and has_preference)
+    return case.method == "POST" and (has_preference or "on_conflict" in case.query)
 
 
 def _has_empty_filter(case: AnyCase) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from gateway.server.sockets import base_url, bind
 from tests.journeys.process import Process, run, running
+from tests.journeys.unreachable_google import google_section
 from tests.journeys.waiting import PATIENCE_SECONDS, until
 
 CLIENTS = 8
@@ -23,7 +24,8 @@ RESTARTS = 2
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     """A configuration with a key store of its own."""
-    (tmp_path / "config.toml").write_text("[server]\nshutdown_seconds = 3\n")
+    text = f"[server]\nshutdown_seconds = 3\n{google_section(tmp_path)}"
+    (tmp_path / "config.toml").write_text(text)
     return str(tmp_path / "config.toml")
 
 
@@ -210,7 +212,8 @@ def ask(url: str, stop: threading.Event) -> int:
 
 def test_a_body_without_end_does_not_keep_the_process(tmp_path: Path) -> None:
     """A client that was answered and never ends its body is let go of when the gateway stops."""
-    (tmp_path / "config.toml").write_text("[server]\nbody_timeout_seconds = 60\n")
+    text = f"[server]\nbody_timeout_seconds = 60\n{google_section(tmp_path)}"
+    (tmp_path / "config.toml").write_text(text)
     options = ("--port", "0", "--config", str(tmp_path / "config.toml"))
     with (
         running(tmp_path / "log", "serve", *options) as gateway,

@@ -7,6 +7,7 @@ import pytest
 
 from tests.journeys.conftest import Api
 from tests.journeys.process import running
+from tests.journeys.unreachable_google import google_section
 from tests.journeys.waiting import until
 from tests.server.wire import WireAnswer, connected, exchange
 
@@ -93,17 +94,19 @@ def test_a_write_that_breaks_off_is_not_made(shared_api: Api) -> None:
 
 def test_each_refusal_has_one_line_in_the_log(tmp_path: Path) -> None:
     """It names method and path as far as they were read, and nothing else of the request."""
-    (tmp_path / "config.toml").write_text("[server]\nhead_timeout_seconds = 0.2\n")
+    settings = f"[server]\nhead_timeout_seconds = 0.2\n{google_section(tmp_path)}"
+    (tmp_path / "config.toml").write_text(settings)
     options = ("--port", "0", "--config", str(tmp_path / "config.toml"))
     with running(tmp_path / "log", "serve", *options) as gateway:
         for sent in (*REFUSED.values(), START):
             exchange(gateway.url, sent)
         with connected(gateway.url):
             text = gateway.log.read_text
-            is_told = until(lambda: len(text().splitlines()) == len(REFUSED) + 1)
-            lines = [json.loads(line) for line in text().splitlines()]
+            is_told = until(lambda: len(text().splitlines()) == 1 + len(REFUSED) + 1)
+            start, *lines = [json.loads(line) for line in text().splitlines()]
 
     assert is_told
+    assert start["event"] == "serving"
     assert {line["event"] for line in lines} == {"request"}
     assert [line["code"] for line in lines] == [*CODES.values(), 4080]
     assert [(line["method"], line["path"][:22]) for line in lines] == [

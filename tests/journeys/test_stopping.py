@@ -11,6 +11,7 @@ import pytest
 
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import running
+from tests.journeys.unreachable_google import google_section
 from tests.journeys.waiting import PATIENCE_SECONDS, until
 from tests.server.wire import answers_of, connected
 
@@ -84,7 +85,7 @@ def test_a_body_that_is_still_on_its_way_is_refused_when_the_time_is_over(
 @pytest.mark.parametrize("command", ["serve", "emulator", "demo"])
 def test_a_stop_right_after_the_start_ends_well(command: str, tmp_path: Path) -> None:
     """A signal that comes as soon as a command has said where it listens is not lost."""
-    (tmp_path / "config.toml").write_text("")
+    (tmp_path / "config.toml").write_text(google_section(tmp_path))
     options = ("--config", str(tmp_path / "config.toml")) if command == "serve" else ()
 
     with running(tmp_path / "log", command, "--port", "0", *options) as process:

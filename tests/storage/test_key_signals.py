@@ -71,20 +71,18 @@ async def test_gateways_with_a_database_are_counted(
 ) -> None:
     """Each session gets the number within a second or so; those of other databases do not count."""
     counts: list[int] = []
-    is_two = asyncio.Event()
+    is_one, is_two = asyncio.Event(), asyncio.Event()
 
     def note(count: int) -> None:
         counts.append(count)
-        if count == 2:
-            is_two.set()
+        (is_one if count == 1 else is_two).set()
 
     async with (
         key_signals(postgres.new_database(), changed, hung),
         key_signals(database, changed, hung, note),
         asyncio.timeout(PATIENCE_SECONDS),
     ):
-        while not counts:
-            await changed.next()
+        await is_one.wait()
         async with key_signals(database, changed, hung):
             await is_two.wait()
 

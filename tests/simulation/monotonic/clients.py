@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from gateway.errors import RowsMoved
 from tests.simulation.edits import Edit
 from tests.simulation.monotonic.history import Answer, Cell, Span
 from tests.simulation.reads.marks import read_mark
@@ -128,7 +129,10 @@ class Client:
         self.answers.append(noted)
         for cell, counter in noted.cells.items():
             self.counters[cell] = max(counter, self.counters.get(cell, 0))
-        if not answer.is_success and answer.status_code != httpx2.codes.PRECONDITION_FAILED:
+        # A person may change the row within the trip of a conditional update.
+        is_met = kind == "if-match" and answer.json().get("code") == RowsMoved.code
+        is_refused = answer.status_code == httpx2.codes.PRECONDITION_FAILED
+        if not (answer.is_success or is_refused or is_met):
             self.complaints.append(f"{noted.kind}: {answer.text}")
         return answer
 

@@ -31,6 +31,7 @@ def test_the_operators_of_a_search_are_shown(shared_page: Page, demo: Demo) -> N
     expect(message(shared_page)).to_contain_text("Cities")
     unfold(listing(shared_page))
     table = listing(shared_page).locator(".parameters .renderedMarkdown table")
+    expect(table).to_be_visible()
     shown = [row.inner_text().split("\t") for row in table.locator("tbody tr").all()]
 
     assert {operator: meaning for operator, meaning in shown if operator in OPERATORS} == {

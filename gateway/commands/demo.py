@@ -62,7 +62,7 @@ class Demo:
     """By the path of their worksheet."""
     example: Example
     warnings: Sequence[str]
-    """What was guessed or dropped of the seed, and what `check` finds."""
+    """Guesses and losses while the seed was read, and the findings of `check`."""
 
     def curl_lines(self) -> Iterator[tuple[str, str]]:
         return curl_lines(

@@ -47,7 +47,7 @@ from gateway.telemetry.metrics import create_metrics
 TAKEOVER_SECONDS = 5.0
 """How long a predecessor may exceed its `shutdown_seconds`."""
 CREDENTIALS_SECONDS = 2.0
-"""How long to look for Application Default Credentials before the start."""
+"""Longest search for Application Default Credentials before the start."""
 _NO_CREDENTIALS = (
     "google.credentials is not set, and no Application Default Credentials were found within "
     f"{CREDENTIALS_SECONDS:.0f} s. Set google.credentials to a key file: {DOWNLOAD}"

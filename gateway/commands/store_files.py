@@ -37,7 +37,7 @@ _REPLACE = "--replace gives it another name first"
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What was done, and what the operator must know."""
+    """The result, and warnings for the operator."""
 
     lines: Sequence[str]
     warnings: Sequence[str] = ()
@@ -143,7 +143,7 @@ def _file_of(access: AccessSettings) -> Path:
 
 
 def _place(access: AccessSettings) -> str:
-    """Where the pepper is."""
+    """The path of the pepper."""
     return str(pepper_path(access) or "the setting access.pepper")
 
 

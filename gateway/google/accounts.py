@@ -271,7 +271,7 @@ def _wait(*, is_write: bool) -> Callable[[Account], float]:
 
 @dataclass(kw_only=True)
 class _Known:
-    """What is known of a spreadsheet, by account: whether it is reached, and since when."""
+    """Access to a spreadsheet by account: True if it is reached, and since when."""
 
     reads: dict[str, tuple[bool, float]] = field(default_factory=dict)
     writes: dict[str, tuple[bool, float]] = field(default_factory=dict)
@@ -279,7 +279,7 @@ class _Known:
 
 
 class Reach:
-    """Which accounts reach which spreadsheets, as Google's answers showed.
+    """Access of accounts to spreadsheets, as Google's answers showed.
 
     Rules
     - That an account reaches a spreadsheet holds until Google refuses it. That it does not holds
@@ -296,7 +296,7 @@ class Reach:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
-        """Whether an account reaches a spreadsheet; None if that is not known."""
+        """True if an account reaches a spreadsheet; None if that is not known."""
         known = self._known.get(spreadsheet)
         if known is None:
             return None

@@ -36,7 +36,7 @@ SIGN_IN_EVERY_SECONDS = 10.0
 
 
 class Acceptance:
-    """Whether Google accepted an account since the start: by a call, or else by a token.
+    """Acceptance of an account by Google since the start: by a call, or else by a token.
 
     Tokens are requested while none was accepted and someone asks, as all accounts, once in
     `SIGN_IN_EVERY_SECONDS`. `opened` without an account of Google's are accepted.
@@ -91,7 +91,7 @@ class Google:
 
 
 OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
-"""What an earlier process spent of the quota of an account or project of this name."""
+"""The quota of an account or project of this name that an earlier process spent."""
 
 
 @asynccontextmanager
@@ -169,7 +169,7 @@ def _project(name: str, sheets: Sheets) -> str:
 def _shared(
     share: ShareByName | None, name: str, project: str | None
 ) -> Callable[[bool], Share] | None:
-    """What shares an account's rates of each kind, and its project's if others use it, too."""
+    """The sharing of an account's rates, and of its project's if other accounts use it."""
     if share is None:
         return None
     names = [f"account:{name}"] if project is None else [f"account:{name}", f"project:{project}"]

@@ -1,6 +1,7 @@
 """A `Sheets` that forwards every call, base of those that add behaviour to calls or choose among
 several."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ Call = Callable[[Sheets], Awaitable[T]]
 """Makes one call of a `Sheets`."""
 
 
-class ForwardingSheets:
+class ForwardingSheets(ABC):
     """A `Sheets`; subclasses say what becomes of a call."""
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
@@ -104,6 +105,6 @@ class ForwardingSheets:
             spreadsheet, lambda sheets: sheets.find_fences(spreadsheet, key), is_write=False
         )
 
+    @abstractmethod
     async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
         """Make the call on a `Sheets` behind this one, when it is its turn."""
-        raise NotImplementedError

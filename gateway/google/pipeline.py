@@ -11,7 +11,6 @@ Rules
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import count
 from typing import TypeVar
 
 from gateway.errors import CircuitOpen, GatewayError, QuotaSpent
@@ -52,7 +51,9 @@ class Pipeline(ForwardingSheets):
 
     async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
         self._retries.called()
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             is_verification = current_call_context().is_verification
             entry = self._breaker.enter(is_write=is_write, is_verification=is_verification)
             try:
@@ -64,7 +65,6 @@ class Pipeline(ForwardingSheets):
             else:
                 self._breaker.answered()
                 return answer
-        raise AssertionError("unreachable")
 
     async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
         """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""

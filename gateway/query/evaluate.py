@@ -197,15 +197,15 @@ class Ordering(msgspec.Struct, frozen=True):
         return lambda place: groups if ranks[place] == groups else -ranks[place]
 
 
-def columns_of(query: Query, view: View) -> Mapping[str, int]:
-    """The column of each field of `where` and `order`, but for `rowIndex`.
+def columns_of(query: Query, order: Sequence[SortTerm], view: View) -> Mapping[str, int]:
+    """The column of each field of `where` and of these terms, but for `rowIndex`.
 
     Raises UnknownField for a field that the view lacks.
     """
     where = () if query.where is None else condition_fields(query.where)
-    order = [term.field for term in sort_terms(query, view)]
+    sorted_by = [term.field for term in order]
     columns: dict[str, int] = {}
-    for parameter, names in (("where", where), ("order", order)):
+    for parameter, names in (("where", where), ("order", sorted_by)):
         for name in names:
             if name != ROW_INDEX:
                 column = view.find(name)
@@ -247,7 +247,8 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 
     The table must have its typed rendering.
     """
-    columns = columns_of(query, view)
+    order = sort_terms(query, view)
+    columns = columns_of(query, order, view)
     request = PageRequest(query.skip, query.skip + query.limit, query.wants_total)
     rows, row_set = table.rows, None
     if query.where is not None:
@@ -260,7 +261,6 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
         row_set = yield from _matching(query.where, field, rows)
         if row_set.least == rows.groups:
             row_set = None
-    order = sort_terms(query, view)
     terms = (yield from _terms(table, order, columns)) if order else (Term(rows),)
     found = yield from find_page(row_set, Ordering(terms, table.gaps), request)
     return Page(table.rows_at(found.places), found.has_next, found.total)

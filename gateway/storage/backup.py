@@ -20,7 +20,7 @@ from gateway.settings.private_file import give_name, give_owner, own_target
 from gateway.storage.database import BUSY_TIMEOUT_MS
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite has beside a file that is open, or was when its process died."""
+"""Files of SQLite beside one that is open, or was when its process died."""
 
 _KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
 _RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
@@ -32,7 +32,7 @@ _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 @dataclass(frozen=True, kw_only=True)
 class StoreContent:
-    """What a store contains: the IDs of `keys` that are not revoked, and how many records.
+    """Content of a store: the IDs of `keys` that are not revoked, and the number of records.
 
     `pepper_mark` is None if the store has none.
     """

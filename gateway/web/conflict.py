@@ -131,6 +131,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
 def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
     """Finds the name of a field: exactly, without blanks around it, or the only one in NFC."""
     trimmed: dict[str, str] = {}
+    by_form: dict[str, str | None] = {}
 
     def find(key: str) -> str | None:
         if key in fields:
@@ -141,8 +142,10 @@ def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
         plain = key.strip()
         if plain in trimmed:
             return trimmed[plain]
-        form = composed(plain)
-        alike = [name for name in fields if composed(name.strip()) == form]
-        return alike[0] if len(alike) == 1 else None
+        if not by_form:
+            for name in fields:
+                form = composed(name.strip())
+                by_form[form] = None if form in by_form else name
+        return by_form.get(composed(plain))
 
     return find

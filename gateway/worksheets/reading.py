@@ -33,7 +33,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.google.call_context import current_call_context, in_call_context
-from gateway.query.evaluate import columns_of
+from gateway.query.evaluate import columns_of, sort_terms
 from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
 from gateway.table.view import ColumnGrant
@@ -268,7 +268,8 @@ class Reader:
 
 def _check_fields(rows: Rows, query: Query, columns: ColumnGrant) -> None:
     if isinstance(rows, Snapshot):
-        columns_of(query, rows.table.header.seen_with(columns))
+        view = rows.table.header.seen_with(columns)
+        columns_of(query, sort_terms(query, view), view)
 
 
 def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> bool:
@@ -277,7 +278,8 @@ def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> b
     if extent is None:
         return False
     try:
-        columns_of(query, extent.header.seen_with(columns))
+        view = extent.header.seen_with(columns)
+        columns_of(query, sort_terms(query, view), view)
     except UnknownField:
         return False
     return True

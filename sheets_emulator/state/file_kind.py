@@ -40,7 +40,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def kind_of_file(content: bytes) -> str:
-    """What the file is, as the end of a sentence."""
+    """Description of the file, as the end of a sentence."""
     if not content:
         return EMPTY
     if content.startswith(_ZIP):

@@ -59,7 +59,7 @@ class Seed:
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
     notes: Sequence[str] = ()
-    """What was guessed, and what differs from the files."""
+    """Guesses, and differences from the files."""
 
 
 def read_seed(directory: Path) -> Seed:

@@ -108,7 +108,7 @@ def _decoded(content: bytes, notes: list[str]) -> str:
 
 
 def _is_western(content: bytes) -> bool:
-    """Whether a text that is not Unicode looks like Windows-1252."""
+    """True if a text that is not Unicode looks like Windows-1252."""
     if NOT_WESTERN.search(content):
         return False
     doubts = len(HARDLY_WESTERN.findall(content))
@@ -129,7 +129,7 @@ def _unicode(content: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Fit:
-    """How well a separator fits: the best is the largest."""
+    """Fitness of a separator: the best is the largest."""
 
     share: float
     """Share of the records that have the most frequent number of cells."""
@@ -154,7 +154,7 @@ def _separator(text: str, notes: list[str]) -> str:
 
 
 def _fit(text: str, separator: str) -> _Fit | None:
-    """How well the separator fits; None if it parts no most records."""
+    """Fitness of the separator; None unless it parts most records."""
     records = [record for record in _first_records(text, separator) if any(record)]
     counts = Counter(map(len, records))
     parted = [record for record in records if len(record) > 1]
@@ -249,7 +249,7 @@ def _without_late_quotes(text: str, separator: str) -> str:
 
 
 def _has_late_quote(cells: Sequence[str]) -> bool:
-    """Whether a blank before a quote made the quote a part of the cell."""
+    """True if a blank before a quote made the quote a part of the cell."""
     return any(cell.startswith(" ") and cell.lstrip(" ").startswith('"') for cell in cells)
 
 

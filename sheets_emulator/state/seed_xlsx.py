@@ -318,7 +318,7 @@ class Contents:
         self._first_blank_formula = self._first_blank_formula or place
 
     def notes(self) -> Iterator[str]:
-        """What differs from the file."""
+        """Differences from the file."""
         if self._blank_formulas:
             is_one = self._blank_formulas == 1
             yield (
@@ -381,7 +381,7 @@ class SheetReader:
         self._text = TextReader()
         self._has_formula = False
         self._is_inside = self._is_extension = False
-        """Whether an element is in `<sheetData>`, and whether it is in an `<extLst>` there."""
+        """True within `<sheetData>`, and within an `<extLst>` there, whose cells do not count."""
 
     def start(self, name: str, attributes: Attributes) -> None:
         if not self._is_inside:

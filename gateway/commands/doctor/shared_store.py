@@ -37,7 +37,7 @@ _WORDS: Mapping[StoreFault, str] = {
         "it has no database of this number. Correct the number behind the last /, or raise its "
         "setting databases"
     ),
-    StoreFault.READ_ONLY: "it is a replica, which nobody may write to. Name its primary server",
+    StoreFault.READ_ONLY: "it is a replica, which takes no writes. Name its primary server",
     StoreFault.FULL: "its memory is full. Raise its setting maxmemory",
     StoreFault.CANNOT_SAVE: (
         "it takes no writes, because it cannot save them to its disk. Switch its persistence off: "

@@ -171,7 +171,8 @@ class Admission:
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
-        check_parameters(parameters)
+        if parameters.refusal:
+            raise InvalidQuery(parameters.refusal)
         return Recognised(caller, credentials.spreadsheet, lease)
 
     def _lease(self, scope: Scope, caller: Caller) -> RateLease:
@@ -182,12 +183,6 @@ class Admission:
         lease: RateLease = self._rates.lease(caller)
         scope[RATE_LEASE] = lease
         return lease
-
-
-def check_parameters(parameters: Sifted) -> None:
-    """Raise InvalidQuery for a parameter that must not be ignored."""
-    if parameters.refusal:
-        raise InvalidQuery(parameters.refusal)
 
 
 def _enter(lease: RateLease, method: str, head: Head, asked: bytes) -> None:

@@ -65,7 +65,7 @@ JOURNEYS = {
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=49, files=18
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=204, files=48),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=203, files=48),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
@@ -73,23 +73,23 @@ JOURNEYS = {
         functions=79,
         files=22,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=297, files=63),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=296, files=63),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=312, files=67
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=311, files=67
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=343, files=67
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=342, files=67
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=312, files=63),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=311, files=63),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=390, files=74
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=388, files=74
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=476, files=82
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=475, files=82
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=277, files=60),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=276, files=60),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=461, files=79
+        method="DELETE", target=chosen("New York", "New York"), functions=460, files=79
     ),
 }
 

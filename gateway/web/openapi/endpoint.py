@@ -5,8 +5,9 @@ from functools import partial
 from starlette.requests import Request
 
 from gateway.access.caller import Operation, granted_spreadsheet
+from gateway.errors import InvalidQuery
 from gateway.telemetry.events import current_event
-from gateway.web.admission import check_parameters, find_credentials
+from gateway.web.admission import find_credentials
 from gateway.web.answers import CachedResponse, encoded_answer, read_answer
 from gateway.web.head import head_of
 from gateway.web.openapi.assembly import document_of, general_document
@@ -21,7 +22,8 @@ async def describe(request: Request[State]) -> CachedResponse:
     scope, state = request.scope, request.state
     head, parameters = head_of(scope), sift(scope["query_string"], DESCRIPTION)
     if find_credentials(head, parameters.credentials, is_write=False).key is None:
-        check_parameters(parameters)
+        if parameters.refusal:
+            raise InvalidQuery(parameters.refusal)
         return encoded_answer(head, general_document(reach_of_all(state["api"])), ())
     caller, named, _ = await state["admission"].recognise(scope, head, parameters, Operation.READ)
     spreadsheet = granted_spreadsheet(caller.grants, named)

@@ -47,7 +47,7 @@ from gateway.google.credentials import (
 from gateway.google.sheets import Sheets
 from gateway.settings.model import ConfigError, GoogleSettings, Settings
 from gateway.settings.private_file import is_open_to_others, open_regular
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
@@ -285,18 +285,18 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
         for record in await store.list(lambda damaged: say(f"Warning: {damaged}", err=True)):
-            is_valid = record.revoked_at is None and (record.expires_at or now) >= now
-            is_for_it = spreadsheet in (record.spreadsheets or ()) and (
-                record.worksheets is None or worksheet in record.worksheets
+            grants = record.grants
+            is_for_it = spreadsheet in (grants.spreadsheets or ()) and (
+                grants.worksheets is None or worksheet in grants.worksheets
             )
-            if is_valid and is_for_it:
+            if is_for_it and record.is_active(now):
                 say(
                     f"The key {record.id} may use the spreadsheet already; "
                     "sheets-gateway keys create creates another."
                 )
                 return None
         _, key = await create_key(
-            KeyRequest(name=name, spreadsheets=frozenset({spreadsheet})),
+            KeyRequest(name=name, grants=Grants(spreadsheets=frozenset({spreadsheet}))),
             store=store,
             pepper=await pepper_of(store, settings.access),
             plans=settings.plans,

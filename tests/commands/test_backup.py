@@ -24,7 +24,7 @@ from gateway.server.lock import exclusive_lock
 from gateway.settings.model import AccessSettings, ConfigError
 from gateway.storage.backup import SIDE_FILES
 from gateway.storage.backup import replace as replace_store
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.writes import WriteIdentity
 from tests.clock import ManualClock
@@ -36,16 +36,18 @@ from tests.storage.test_key_store_migration import FIRST_SCHEMA
 from tests.storage.test_migrations import EARLIER
 
 _REVOKE = "UPDATE api_keys SET revoked_at = $1 WHERE id = $2"
-A_KEY = KeyRequest(name="n", spreadsheets=None)
+A_KEY = KeyRequest(name="n", grants=Grants(spreadsheets=None))
 NEW_KEY = KeyRecord(
     id="key",
     name="n",
     last4="wxyz",
     plan="paid",
-    spreadsheets=None,
-    worksheets=None,
-    read_only=True,
-    origins=frozenset(),
+    grants=Grants(
+        spreadsheets=None,
+        worksheets=None,
+        read_only=True,
+        origins=frozenset(),
+    ),
     created_at=NOW,
 )
 

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from gateway.settings.database import Database
-from gateway.storage.key_store import KeyRecord, KeyStore, record_of
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore, record_of
+from gateway.table.view import ColumnGrant
 from tests.storage.by_hand import execute, spoil
 from tests.storage.conftest import NOW
 
@@ -20,27 +20,24 @@ RECORD = KeyRecord(
     name="Büro",
     last4="wxyz",
     plan="paid",
-    spreadsheets=frozenset({"one", "two"}),
-    worksheets=frozenset({"Städte", "a'!B1:Z9,'x"}),
-    read_only=True,
-    origins=frozenset({"https://a.org"}),
+    grants=Grants(
+        spreadsheets=frozenset({"one", "two"}),
+        worksheets=frozenset({"Städte", "a'!B1:Z9,'x"}),
+        read_only=True,
+        origins=frozenset({"https://a.org"}),
+        columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
+    ),
     created_at=NOW,
     expires_at=NOW + timedelta(days=1, microseconds=1),
-    columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
     last_used_at=NOW,
 )
 WIDE = replace(
     RECORD,
     id="key_00000000",
-    spreadsheets=None,
-    worksheets=None,
-    read_only=False,
-    origins=frozenset(),
+    grants=Grants(spreadsheets=None, may_delete=True),
     created_at=NOW + timedelta(seconds=1),
     expires_at=None,
-    columns=ALL_COLUMNS,
     last_used_at=None,
-    may_delete=True,
 )
 
 

@@ -10,7 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from gateway.settings.model import ConfigError
-from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, record_of
+from gateway.storage.key_store import Grants, KeyChange, KeyRecord, KeyStore, record_of
 from gateway.table.view import ColumnGrant
 from tests.storage.by_hand import execute
 from tests.storage.conftest import NOW
@@ -32,17 +32,20 @@ OLD = KeyRecord(
     name="old",
     last4="wxyz",
     plan="paid",
-    spreadsheets=frozenset({"one"}),
-    worksheets=None,
-    read_only=True,
-    origins=frozenset(),
+    grants=Grants(
+        spreadsheets=frozenset({"one"}),
+        worksheets=None,
+        read_only=True,
+        origins=frozenset(),
+    ),
     created_at=NOW,
 )
 NEW = replace(
     OLD,
     id="key_new",
-    columns=ColumnGrant(frozenset({"a"}), frozenset({"a"})),
-    may_delete=True,
+    grants=replace(
+        OLD.grants, columns=ColumnGrant(frozenset({"a"}), frozenset({"a"})), may_delete=True
+    ),
 )
 
 
@@ -97,7 +100,7 @@ async def test_changes_of_new_columns_by_hand_are_logged(old_database: Path) -> 
 
     assert change == KeyChange(7, b"\x01")
     assert found is not None
-    assert [record_of(key).may_delete for _, key in found if key is not None] == [True]
+    assert [record_of(key).grants.may_delete for _, key in found if key is not None] == [True]
 
 
 async def test_many_may_open_an_earlier_store_at_once(old_database: Path) -> None:

@@ -71,7 +71,6 @@ keys = Table(
     Column("revoked_at", String),
     Column("readable", String),
     Column("writable", String),
-    Column("formulas", AsStoredFlag, nullable=False, server_default=false()),  # not read any more
     Column("last_used_at", String),
     Column("may_delete", AsStoredFlag, nullable=False, server_default=false()),
     Column("may_refresh", AsStoredFlag, nullable=False, server_default=false()),
@@ -91,7 +90,7 @@ _key_changes = Table(
 
 _PUT_MARK = upsert(pepper_marks)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_RECORD_COLUMNS = [each for each in keys.columns if each.name not in {"digest", "formulas"}]
+_RECORD_COLUMNS = [each for each in keys.columns if each is not keys.c.digest]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))

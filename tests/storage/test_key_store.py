@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from gateway.settings.database import Database
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore, record_of
 from gateway.table.view import ColumnGrant
-from tests.storage.by_hand import execute, spoil
+from tests.storage.by_hand import spoil
 from tests.storage.conftest import NOW
 
 INDIA = timezone(timedelta(hours=5, minutes=30))
@@ -46,17 +46,6 @@ async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
     changes = await store.changes(None, NOW)
     assert changes is not None
     return {change.digest: record_of(key) for change, key in changes if key is not None}
-
-
-async def test_a_key_that_might_write_formulas_stays_valid(
-    store: KeyStore, database: Database
-) -> None:
-    """A key that an earlier version made with this right is one without it."""
-    await store.add(RECORD, b"1")
-    execute(database, "UPDATE api_keys SET formulas = TRUE")
-
-    assert await store.list() == [RECORD]
-    assert await active(store) == {b"1": RECORD}
 
 
 @pytest.mark.parametrize("record", [RECORD, WIDE], ids=["narrow", "wide"])

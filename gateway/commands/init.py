@@ -11,7 +11,6 @@ import os
 import secrets
 import shlex
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,12 +23,15 @@ import typer
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import pepper_of
-from gateway.commands.doctor.account import NoClient, check_sign_in, context_of, opened_accounts
-from gateway.commands.doctor.context import CheckContext
+from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.finding import Finding
-from gateway.commands.doctor.refusal import refusal_words
-from gateway.commands.doctor.spreadsheet import FIRST_ROWS, check_header, id_words
-from gateway.commands.doctor.writing import check_writing
+from gateway.commands.doctor.reasons import CheckContext, refusal_words
+from gateway.commands.doctor.spreadsheet import (
+    FIRST_ROWS,
+    check_header,
+    check_writing,
+    id_words,
+)
 from gateway.commands.options import fail, run, say, settings_of
 from gateway.errors import (
     GatewayError,
@@ -188,13 +190,9 @@ def _write_config(config: Path, key_file: Path) -> None:
 
 async def _sign_in(account: GoogleSettings) -> CheckContext:
     check_credentials(account, os.environ)
-    try:
-        async with opened_accounts({"": account}, time.time) as opened:
-            sheets = opened[""]
-            findings = [each async for each in check_sign_in(account, sheets)]
-            context = context_of(account, sheets.tokens)
-    except NoClient as error:
-        raise ConfigError([f"network: {error}"]) from error
+    async with opened_accounts({"": account}) as opened:
+        findings = [each async for each in check_sign_in(account, opened[""])]
+        context = context_of(account, opened[""])
     problems = [redacted(each.text) for each in findings if each.level == "problem"]
     if problems:
         raise ConfigError(problems)
@@ -220,9 +218,9 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
 
     Raises ConfigError and UnknownSpreadsheet.
     """
-    async with opened_accounts({"": account}, time.time) as opened:
+    async with opened_accounts({"": account}) as opened:
         sheets = opened[""]
-        context = context_of(account, sheets.tokens)
+        context = context_of(account, sheets)
         try:
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
             looked_at = [

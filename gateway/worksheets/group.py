@@ -14,22 +14,12 @@ Rules
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import (
-    Create,
-    Results,
-    RowWrite,
-    TableWrite,
-    Update,
-    UpdateRows,
-    Upsert,
-    Write,
-    rows_of,
-)
+from gateway.worksheets.writes import Results, Write
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
@@ -56,14 +46,7 @@ W = TypeVar("W", bound=Waiting)
 
 def row_count(write: Write | ExclusiveTask) -> int:
     """How many rows a write is about."""
-    return len(write.rows) if isinstance(write, Create | UpdateRows | Upsert) else 1
-
-
-def _kind(write: Write | ExclusiveTask) -> object:
-    """Writes of one kind may go together."""
-    if isinstance(write, UpdateRows):
-        return Update
-    return TableWrite if isinstance(write, TableWrite) else type(write)
+    return 1 if isinstance(write, ExclusiveTask) else write.row_count
 
 
 def take_group(line: deque[W], turns: Iterable[str] = ()) -> list[W]:
@@ -100,7 +83,7 @@ def _chosen(line: Iterator[W]) -> Iterator[W]:
     held_keys: set[str] = set()
     for waiting in chain([first], line):
         write = waiting.write
-        if isinstance(write, ExclusiveTask) or _kind(write) != _kind(first.write):
+        if isinstance(write, ExclusiveTask) or write.kind != first.write.kind:
             continue
         is_turn = waiting.key_id not in held_keys
         if is_turn and room.takes(write):
@@ -116,21 +99,18 @@ class _Room:
     rows: int = MAX_ROWS
     bytes_: int = MAX_BYTES
     is_empty: bool = True
-
-    def __post_init__(self) -> None:
-        self.named: set[int] = set()
+    named: set[int] = field(default_factory=set)
 
     def takes(self, write: Write) -> bool:
         fits = self.is_empty or self._fits(write)
         if fits:
             self.is_empty = False
-            self.rows -= row_count(write)
+            self.rows -= write.row_count
             self.bytes_ -= write.byte_count
-            if isinstance(write, RowWrite):
-                self.named.update(rows_of(write))
+            self.named.update(write.numbers)
         return fits
 
     def _fits(self, write: Write) -> bool:
-        if write.byte_count > self.bytes_ or row_count(write) > self.rows:
+        if write.byte_count > self.bytes_ or write.row_count > self.rows:
             return False
-        return not isinstance(write, RowWrite) or self.named.isdisjoint(rows_of(write))
+        return self.named.isdisjoint(write.numbers)

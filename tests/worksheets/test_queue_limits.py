@@ -8,7 +8,7 @@ from gateway.errors import QueueFull
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import MAX_ROWS, ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import SHARE, BoundedQueue, memory_room
-from gateway.worksheets.writes import Create, Results, Update
+from gateway.worksheets.writes import Results, Write
 from tests.worksheets.conftest import WORKSHEET
 
 CLIENTS = 96
@@ -24,11 +24,11 @@ async def nothing() -> Results:
 
 
 def create(key: str, *, rows: int = 1, text: str = "x") -> Waiting:
-    return Waiting(worksheet=WORKSHEET, key_id=key, write=Create(rows=({"n": text},) * rows))
+    return Waiting(worksheet=WORKSHEET, key_id=key, write=Write.create(rows=({"n": text},) * rows))
 
 
 def update(key: str, *, row: int) -> Waiting:
-    return Waiting(worksheet=WORKSHEET, key_id=key, write=Update(row=row, fields={"n": "x"}))
+    return Waiting(worksheet=WORKSHEET, key_id=key, write=Write.update(row=row, fields={"n": "x"}))
 
 
 def made(*waiting: Waiting, **settings: int) -> BoundedQueue[Waiting]:

@@ -43,16 +43,13 @@ from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import own_area, own_sheet
 from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
+    Append,
+    ByFilter,
+    ByKey,
+    ByNumber,
     Fields,
     Outcome,
     Results,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
     Write,
     Written,
     number_only,
@@ -223,23 +220,20 @@ class AppliedReader:
         """The results of an applied write by its record. 0 to 4 reads."""
         if entry.is_moved:
             raise number_unknown()
-        match write:
-            case Delete():
+        match write.selector:
+            case ByNumber() if write.rows is None:
                 return ()
-            case UpdateWhere() | DeleteWhere():
+            case ByFilter():
                 return tuple(map(number_only, entry.numbers))
-            case Create():
+            case Append():
                 return await self._recorded_create(worksheet, write, entry)
-            case Update():
-                return await self._recorded_updates(
-                    worksheet, [(write.row, write.fields)], write.access, entry
-                )
-            case UpdateRows():
-                return await self._recorded_updates(worksheet, write.rows, write.access, entry)
-            case Upsert():
+            case ByNumber():
+                rows = [*zip(write.numbers, write.rows or (), strict=True)]
+                return await self._recorded_updates(worksheet, rows, write.access, entry)
+            case ByKey():
                 return await self._recorded_upsert(worksheet, write, entry)
 
-    async def _recorded_create(self, worksheet: Worksheet, create: Create, entry: Entry) -> Results:
+    async def _recorded_create(self, worksheet: Worksheet, create: Write, entry: Entry) -> Results:
         """The rows of an applied create. 1 to 3 reads."""
         below = max(0, -max(entry.numbers, default=-1) - 1)
         header, (at,) = await self._located(
@@ -255,7 +249,7 @@ class AppliedReader:
         if _cells(new.rows) != _cells(entry.rows):
             raise _header_gone(at.first_row)
         return await self.scheduler.build(
-            create_results(new, at.first_row, at.texts, has_tag=not create.is_array)
+            create_results(new, at.first_row, at.texts, has_tag=create.has_tag)
         )
 
     async def _recorded_updates(
@@ -294,9 +288,10 @@ class AppliedReader:
             results.append(written_row(row, placement, view, texts[row], has_tag=has_tag))
         return tuple(results)
 
-    async def _recorded_upsert(self, worksheet: Worksheet, upsert: Upsert, entry: Entry) -> Results:
+    async def _recorded_upsert(self, worksheet: Worksheet, upsert: Write, entry: Entry) -> Results:
         """The rows of an applied upsert: those that it found, and those that it added."""
-        numbers = [row if row > 0 else None for row in entry.numbers or [0] * len(upsert.rows)]
+        numbers = [row if row > 0 else None for row in entry.numbers or [0] * upsert.row_count]
+        sent = upsert.rows or ()
         new = [at for at, row in enumerate(numbers) if row is None]
         old = [at for at, row in enumerate(numbers) if row is not None]
         created: list[Written] = []
@@ -307,7 +302,7 @@ class AppliedReader:
                 numbers=[entry.numbers[at] for at in new] if entry.numbers else (),
                 rows=[entry.rows[at] for at in new],
             )
-            create = Create(rows=tuple(upsert.rows[at] for at in new), access=upsert.access)
+            create = replace(upsert, rows=tuple(sent[at] for at in new))
             created = [*await self._recorded_create(worksheet, create, part)]
         if old:
             part = replace(
@@ -315,7 +310,7 @@ class AppliedReader:
                 numbers=[entry.numbers[at] for at in old],
                 rows=[entry.rows[at] for at in old],
             )
-            rows = [(entry.numbers[at], upsert.rows[at]) for at in old]
+            rows = [(entry.numbers[at], sent[at]) for at in old]
             updated = [*await self._recorded_updates(worksheet, rows, upsert.access, part)]
         found = dict(zip([*new, *old], [*created, *updated], strict=True))
         return tuple(told_if_new(found[at], is_new=row is None) for at, row in enumerate(numbers))
@@ -404,8 +399,8 @@ def _results(
         if is_lost and change.columns and not _holds(change, spans):
             raise number_unknown()
         check_header(change, before, after, change.row)
-        if not isinstance(planned.write, UpdateWhere | DeleteWhere):
-            has_tag = isinstance(planned.write, Update) and spans[0].is_row
+        if not isinstance(planned.write.selector, ByFilter):
+            has_tag = planned.write.has_tag and spans[0].is_row
             displayed = shown_row(change.displayed, spans)
             changed[change] = written_row(
                 change.row, change.placement, change.view, displayed, has_tag=has_tag
@@ -415,9 +410,8 @@ def _results(
         if at is None:
             raise number_unknown()
         check_header(planned.created, before, after, at.first_row)
-        has_tag = isinstance(planned.write, Create) and not planned.write.is_array
         created = yield from create_results(
-            planned.created, at.first_row, at.texts, has_tag=has_tag
+            planned.created, at.first_row, at.texts, has_tag=planned.write.has_tag
         )
     return planned.results(changed, created)
 

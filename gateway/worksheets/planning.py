@@ -29,7 +29,6 @@ from gateway.table.record import (
     check_has_value,
     new_row,
     place,
-    pointer,
     row_record,
     text_at,
 )
@@ -44,20 +43,11 @@ from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
 from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
+    ByKey,
     Fields,
     Outcome,
     Results,
-    RowsSent,
-    RowWrite,
-    TableWrite,
-    Update,
-    UpdateRows,
-    Upsert,
     Write,
-    WriteIdentity,
     Written,
     written_row,
 )
@@ -151,10 +141,6 @@ class Planned:
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
 
     @property
-    def identity(self) -> WriteIdentity | None:
-        return self.write.identity
-
-    @property
     def columns(self) -> frozenset[int]:
         """The columns that it writes to."""
         created = self.created.columns if self.created else frozenset()
@@ -168,20 +154,20 @@ class Planned:
     @property
     def has_condition(self) -> bool:
         """True if its row has to have the tag of an `If-Match`."""
-        condition = self.write.condition if isinstance(self.write, Update | Delete) else None
+        condition = self.write.condition
         return condition is not None and not condition.is_any
 
     @property
     def is_conditional(self) -> bool:
         """True if it is only meant for the records that it was planned for."""
-        if isinstance(self.write, TableWrite):
+        if self.write.kind == "search":
             return bool(self.compared)  # a filter of row numbers compares none
         return self.has_condition
 
     @property
     def is_exclusive(self) -> bool:
         """True if nothing may be written to the worksheet while its outcome is open."""
-        return bool(self.removed) or (isinstance(self.write, Upsert) and self.created is not None)
+        return bool(self.removed) or (self.write.kind == "search" and self.created is not None)
 
     def results(self, changed: Mapping[RowChange, Written], created: Results) -> Results:
         return tuple(self._result(slot, changed, created) for slot in self.slots)
@@ -196,7 +182,9 @@ class Planned:
             return slot
         is_new = isinstance(slot, int)
         result = created[slot] if isinstance(slot, int) else changed[slot]
-        return told_if_new(result, is_new=is_new) if isinstance(self.write, Upsert) else result
+        return (
+            told_if_new(result, is_new=is_new) if isinstance(self.write.selector, ByKey) else result
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,50 +212,49 @@ class Planner:
     ignore_unknown: bool
     clears: bool = False
 
-    def create(self, index: int, create: Create, header: Header) -> Work[Planned]:
+    def create(self, index: int, create: Write, header: Header) -> Work[Planned]:
         rows = yield from self.new_rows(create, header)
         slots = range(len(rows.rows))
         return Planned(index=index, write=create, slots=slots, created=rows)
 
-    def lacks_fields(self, header: Header, creates: Iterable[Create]) -> bool:
+    def lacks_fields(self, header: Header, creates: Iterable[Write]) -> bool:
         """True if creates name fields that the header does not have."""
         return not self.ignore_unknown and any(
             view.find(name) is None
             for create in creates
             for view in [header.seen_with(create.access.columns)]
-            for fields in create.rows
+            for fields in create.rows or ()
             for name in fields
         )
 
-    def by_number(self, index: int, write: RowWrite, look: RowLook) -> Work[Planned]:
+    def by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         """A write to rows by their numbers; it changes nothing if all rows have its values."""
         view = write.view(look.header)
-        if isinstance(write, UpdateRows):
-            for row, _ in write.rows:
-                _check_row(row, None, view, look)
-            listed = enumerate(write.rows)
-            rows = [(row, fields, pointer(str(at))) for at, (row, fields) in listed]
-        else:
-            _check_row(write.row, write.condition, view, look)
-            if isinstance(write, Delete):
-                removed = {write.row: look.rows[write.row]}
-                return (yield from self.removal(index, write, (), removed, look.header))
-            rows = [(write.row, write.fields, pointer())]
+        for row in write.numbers:
+            _check_row(row, write.condition, view, look)
+        if write.rows is None:
+            removed = {row: look.rows[row] for row in write.numbers}
+            return (yield from self.removal(index, write, (), removed, look.header))
 
-        def slot(each: tuple[int, Fields, str]) -> Written | RowChange:
-            row, fields, path = each
+        def slot(each: tuple[int, tuple[int, Fields]]) -> Written | RowChange:
+            number, (row, fields) = each
+            path = write.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            has_tag = isinstance(write, Update)
-            return row_change(row, placement, view, look.rows[row], has_tag=has_tag)
+            return row_change(row, placement, view, look.rows[row], has_tag=write.has_tag)
 
-        slots = yield from mapped(slot, rows, lambda each: UPDATE_STEPS * len(each[1]), MOST_STEPS)
+        slots = yield from mapped(
+            slot,
+            enumerate(zip(write.numbers, write.rows, strict=True)),
+            lambda each: UPDATE_STEPS * len(each[1][1]),
+            MOST_STEPS,
+        )
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
     def removal(
         self,
         index: int,
-        write: Delete | DeleteWhere,
+        write: Write,
         slots: Sequence[Written],
         rows: Mapping[int, Sequence[str]],
         header: Header,
@@ -288,7 +275,7 @@ class Planner:
         changes = yield from mapped(emptied, rows, lambda row: len(header.cells), MOST_STEPS)
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
-    def new_rows(self, create: RowsSent, header: Header) -> Work[NewRows]:
+    def new_rows(self, create: Write, header: Header) -> Work[NewRows]:
         view = create.view(header)
 
         def placed(each: tuple[int, Fields]) -> Placement:
@@ -299,7 +286,10 @@ class Planner:
             return placement
 
         placements = yield from mapped(
-            placed, enumerate(create.rows), lambda each: UPDATE_STEPS * len(each[1]), MOST_STEPS
+            placed,
+            enumerate(create.rows or ()),
+            lambda each: UPDATE_STEPS * len(each[1]),
+            MOST_STEPS,
         )
         rows = yield from mapped(
             lambda each: new_row(each.cells), placements, lambda each: len(each.cells), MOST_STEPS

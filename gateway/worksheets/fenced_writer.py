@@ -188,7 +188,7 @@ class FencedWriter:
         scheduler: Scheduler,
         search: Search,
         open_writes: Iterable[OpenWrite] = (),
-        lock: WriteLock,
+        lock: WriteLock | None = None,
     ) -> None:
         self._lock = lock
         self._sheets = sheets
@@ -433,7 +433,8 @@ class FencedWriter:
     async def _sent(self, worksheet: Worksheet, plan: Plan) -> Mapping[int, Outcome]:
         """Send what was planned; the outcomes of the writes that are settled."""
         fence = self._fences.new()
-        await self._lock.opening(worksheet.id, fence)
+        if self._lock is not None:
+            await self._lock.opening(worksheet.id, fence)
         writes, unnoted = await self._noted(worksheet.id, plan, fence)
         if not writes:
             return unnoted
@@ -548,7 +549,8 @@ class FencedWriter:
     ) -> None:
         """Take in that nobody knows whether a batch is applied, or still will be."""
         self._open_writes.note(worksheet.id, plan.sheet_id, writes, fence)
-        self._lock.left_open(worksheet.id, fence)
+        if self._lock is not None:
+            self._lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
         worksheet.may_be_written()
 
@@ -568,7 +570,7 @@ class FencedWriter:
             for each, sending in zip(plan.writes, all_sendings, strict=True)
             if each.index in indexes
         ]
-        if self._lock.is_shared:  # of other changes it has the fence
+        if self._lock is not None:  # of other changes it has the fence
             sendings = [
                 each if each.removed else each._replace(updated=(), is_exclusive=False)
                 for each in sendings
@@ -583,10 +585,10 @@ class FencedWriter:
         return [each for each in plan.writes if each.index not in refused], refused
 
     def _has_note(self, planned: Planned) -> bool:
-        """True if a write changes rows. A lock that is shared has the fences of all but removals,
-        which replays need."""
+        """True if a write changes rows. The lock of several processes has the fences of all but
+        removals, which replays need."""
         is_change = bool(planned.changes) or planned.is_exclusive
-        return bool(removed_rows(planned)) or (is_change and not self._lock.is_shared)
+        return bool(removed_rows(planned)) or (is_change and self._lock is None)
 
     async def _settled(
         self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence, *, is_applied: bool

@@ -46,7 +46,7 @@ from gateway.worksheets.reading import Read, ReadBudget, Reader
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
-from gateway.worksheets.sharing import NoLock, Sharing, WriteLock
+from gateway.worksheets.sharing import Peers
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet import Resources, Rows, Worksheet
@@ -73,11 +73,9 @@ class RowService:
         read_budget: ReadBudget = lambda _spreadsheet: {"": float("inf")},
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
-        lock: WriteLock | None = None,
-        sharing: Sharing | None = None,
+        peers: Peers | None = None,
     ) -> None:
-        lock = lock or NoLock()
-        self._sharing = sharing
+        self._peers = peers
         self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
         """The scopes of writes of which other processes know."""
         self._clock = clock
@@ -96,8 +94,7 @@ class RowService:
             clock=clock,
             perform=lambda worksheet, group: self._writer.write(worksheet, group),
             weigh=lambda worksheet: self._pool.weigh(worksheet),
-            lock=lock,
-            sharing=sharing,
+            peers=peers,
         )
         self._pool = Pool(
             lambda worksheet_id: Worksheet(worksheet_id, resources),
@@ -127,7 +124,7 @@ class RowService:
             clock=wall_clock,
             write_turn=write_turn,
             open_writes=open_writes,
-            lock=lock,
+            lock=None if peers is None else peers.lock,
         )
         self._idempotency = Idempotency(ledger, lambda worksheet: self._pool[worksheet].queue)
 
@@ -148,12 +145,13 @@ class RowService:
         worksheet = self._pool[target.worksheet]
         needs_types = query.needs_types
         part = TYPED if needs_types else DISPLAYED
-        is_current = self._sharing is None or await self._sharing.is_current(worksheet)
+        shared = worksheet.shared
+        is_current = shared is None or await shared.peers.rows.is_current(shared)
         read = None if no_cache else self._reader.fresh(worksheet, part)
         if read is None:
             read = await self._read(worksheet, target, query, part, no_cache=no_cache)
-        if self._sharing is not None:
-            is_known = is_current and await worksheet.shared.may_be_shown()
+        if shared is not None:
+            is_known = is_current and await shared.may_be_shown()
             read = read if is_known else _alone(read)
         rows, freshness = read
         if unknown:
@@ -191,13 +189,14 @@ class RowService:
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
         worksheet = self._pool[target.worksheet]
-        is_current = self._sharing is None or await self._sharing.is_current(worksheet)
+        shared = worksheet.shared
+        is_current = shared is None or await shared.peers.rows.is_current(shared)
         read = None if no_cache else self._reader.fresh(worksheet, DISPLAYED)
         if read is None:
             with in_call_context(CallContext(target.access.key_id)):
                 read = await self._reader.some(worksheet, RowSpan(row, 1), no_cache=no_cache)
-        if self._sharing is not None:
-            is_known = is_current and await worksheet.shared.may_be_shown()
+        if shared is not None:
+            is_known = is_current and await shared.may_be_shown()
             read = read if is_known else _alone(read)
         rows, freshness = read
         if unknown:
@@ -249,7 +248,7 @@ class RowService:
             titles.append(name)
         for title in {plain.title, *(each for each in titles if composed(each) == form)}:
             worksheet = replace(plain, title=title)
-            if self._sharing is not None or self._pool.find(worksheet) is not None:
+            if self._peers is not None or self._pool.find(worksheet) is not None:
                 self._pool[worksheet].reports.add()
 
     async def aclose(self) -> None:
@@ -270,7 +269,7 @@ class RowService:
 
     def _of_window(self, freshness: Freshness) -> Freshness:
         """Processes do not share windows: another one may have answered newer rows."""
-        return freshness if self._sharing is None else freshness._replace(is_alone=True)
+        return freshness if self._peers is None else freshness._replace(is_alone=True)
 
     async def _settle(self, target: Target, write: Write) -> Settled:
         """Carry out a write, or answer as before to a repeated one."""
@@ -294,12 +293,14 @@ class RowService:
 
     async def _is_alone(self, write: Write, target: Target, is_replayed: bool) -> bool:
         """Whether other processes may not know yet of a write that is answered now."""
-        if self._sharing is None:
+        if self._peers is None:
             return False
-        worksheet, identity = self._pool[target.worksheet], write.identity
+        shared, identity = self._pool[target.worksheet].shared, write.identity
+        if shared is None:
+            return False
         if is_replayed and identity is not None and identity.scope not in self._told:
-            await self._sharing.announce(worksheet)  # whoever wrote it may have told nobody
-        return worksheet.shared.is_alone
+            await self._peers.rows.announce(shared)  # whoever wrote it may have told nobody
+        return shared.is_alone
 
 
 def _alone(read: Read) -> Read:

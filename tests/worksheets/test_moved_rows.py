@@ -200,7 +200,7 @@ async def test_blank_rows_beside_a_cleared_one(
     condition = await tag_of(bench, 4)
     bench.sheets.before("apply", lambda: edit(bench.cities))
 
-    (end,) = await bench.together(Delete(row=4, condition=condition))
+    (end,) = await bench.together(Write.delete(row=4, condition=condition))
 
     assert isinstance(end, RowsMoved) is is_told
 

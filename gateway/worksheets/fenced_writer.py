@@ -195,7 +195,9 @@ class FencedWriter:
         self._fences = fences
         self._ledger = ledger
         self._planner = planner
-        self._applied = AppliedReader(sheets=sheets, planner=planner, scheduler=scheduler)
+        self._applied = AppliedReader(
+            sheets=sheets, scheduler=scheduler, ignore_unknown=planner.ignore_unknown
+        )
         self._header_ttl_seconds = header_ttl_seconds
         self._clock = clock
         self._write_turn = write_turn

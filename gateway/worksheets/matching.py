@@ -35,7 +35,6 @@ from gateway.worksheets.planning import (
     Planner,
     RowChange,
     row_change,
-    told_if_new,
 )
 from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Snapshot
@@ -49,6 +48,7 @@ from gateway.worksheets.writes import (
     Written,
     byte_count,
     number_only,
+    told_if_new,
     written_row,
 )
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 
 from gateway.errors import (
-    HeaderChanged,
     LookOutdated,
     PreconditionFailed,
     RowNotFound,
@@ -49,6 +48,7 @@ from gateway.worksheets.writes import (
     Results,
     Write,
     Written,
+    told_if_new,
     written_row,
 )
 
@@ -170,21 +170,17 @@ class Planned:
         return bool(self.removed) or (self.write.kind == "search" and self.created is not None)
 
     def results(self, changed: Mapping[RowChange, Written], created: Results) -> Results:
-        return tuple(self._result(slot, changed, created) for slot in self.slots)
-
-    def _result(
-        self,
-        slot: Written | RowChange | int,
-        changed: Mapping[RowChange, Written],
-        created: Results,
-    ) -> Written:
-        if isinstance(slot, Written):
-            return slot
-        is_new = isinstance(slot, int)
-        result = created[slot] if isinstance(slot, int) else changed[slot]
-        return (
-            told_if_new(result, is_new=is_new) if isinstance(self.write.selector, ByKey) else result
-        )
+        results: list[Written] = []
+        is_by_key = isinstance(self.write.selector, ByKey)
+        for slot in self.slots:
+            if isinstance(slot, Written):
+                results.append(slot)
+                continue
+            result = created[slot] if isinstance(slot, int) else changed[slot]
+            if is_by_key:
+                result = told_if_new(result, is_new=isinstance(slot, int))
+            results.append(result)
+        return tuple(results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,13 +323,6 @@ def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
-def told_if_new(written: Written, *, is_new: bool) -> Written:
-    """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
-    number, *fields = written.record.items()
-    others = {name: value for name, value in fields if name != "created"}
-    return replace(written, record=dict([number]) | {"created": is_new} | others)
-
-
 async def look_at_rows(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int = 0
 ) -> RowLook:
@@ -385,7 +374,7 @@ async def _look(
             return _nothing_found(worksheet, rows)
     else:
         raise LookOutdated
-    header = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    header = header_of(view)
     sent_at = sent.at_seconds or began
     worksheet.header.compare(header, as_of=moment)
     worksheet.header.seen_sheet(view, sent_at)
@@ -435,7 +424,7 @@ async def look_again(
         if isinstance(error, RowNotFound):
             return None
         raise error from refusal
-    now = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    now = header_of(view)
     worksheet.header.compare(now, as_of=moment)
     shown = rows_in(view, spans)
     worksheet.saw(now, shown)
@@ -486,22 +475,6 @@ def note_unchanged(
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 
-def create_results(
-    part: NewRows, first_row: int, displayed: Sequence[Sequence[str]], *, has_tag: bool
-) -> Work[Results]:
-    """The answer of a create; `displayed` are the texts of its rows from column A."""
-
-    def written(at: int) -> Written:
-        placement = part.placements[at]
-        return written_row(first_row + at, placement, part.view, displayed[at], has_tag=has_tag)
-
-    numbers = range(len(part.placements))
-    rows = yield from mapped(
-        written, numbers, lambda at: UPDATE_STEPS * len(part.placements[at].cells), MOST_STEPS
-    )
-    return tuple(rows)
-
-
 def _too_many_cells() -> WriteTooLarge:
     return WriteTooLarge(
         f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much text. "
@@ -518,17 +491,9 @@ def _too_much_text() -> WriteTooLarge:
     )
 
 
-def check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
-    """Raise HeaderChanged if a written column has another name than at the look."""
-    if before.cells != after.cells and any(
-        text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns
-    ):
-        raise HeaderChanged(
-            f"The values were written to row {row}, but somebody changed the worksheet's header at "
-            "the same time: they may be under other names now. Look at the row, and do not send it "
-            "again.",
-            row=row,
-        )
+def header_of(view: SheetView) -> Header:
+    """The header, which is the first block of a view."""
+    return parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
 
 
 def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypedDict, Unpack
 
@@ -241,6 +241,13 @@ def written_row(
         record[names[column]] = (displayed[column] or None) if column < width else None
     tag = view.tag(row, displayed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
+
+
+def told_if_new(written: Written, *, is_new: bool) -> Written:
+    """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
+    number, *fields = written.record.items()
+    others = {name: value for name, value in fields if name != "created"}
+    return replace(written, record=dict([number]) | {"created": is_new} | others)
 
 
 def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:

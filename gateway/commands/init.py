@@ -40,6 +40,7 @@ from gateway.errors import (
     UnsupportedDocument,
     UpstreamAuth,
 )
+from gateway.google.adapter import GoogleSheets
 from gateway.google.credentials import (
     ACCOUNTS_PAGE,
     MAX_FILE_BYTES,
@@ -219,8 +220,7 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
     Raises ConfigError and UnknownSpreadsheet.
     """
     async with opened_accounts({"": account}) as opened:
-        sheets = opened[""]
-        context = context_of(account, sheets)
+        context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
             looked_at = [

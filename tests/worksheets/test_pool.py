@@ -14,7 +14,6 @@ from gateway.table.table import Table, make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import NoLock
 from gateway.worksheets.snapshot import TYPED, Origin, Snapshot
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -78,7 +77,6 @@ class Stage:
             clock=ManualClock(),
             perform=nothing,
             weigh=lambda worksheet: self.pool.weigh(worksheet),
-            lock=NoLock(),
         )
 
     def make(self, worksheet: WorksheetId) -> Worksheet:
@@ -165,7 +163,7 @@ async def test_a_busy_worksheet_stays() -> None:
     pool = Stage().pool
     first, *others = worksheets("a", "b", "c", "d", "e")
     busy, gate = pool[first], asyncio.Event()
-    task = asyncio.create_task(busy.queue.alone(gate.wait))
+    task = asyncio.create_task(busy.queue.exclusively(gate.wait))
     await wait_all_tasks_blocked()
     for each in others:
         pool[each].keep(make_snapshot(), began=0)

@@ -19,7 +19,8 @@ from gateway.commands.doctor.reasons import (
 )
 from gateway.commands.doctor.spreadsheet import check_metadata, check_spreadsheet, check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
-from gateway.google.adapter import GoogleSheets, open_accounts
+from gateway.google.adapter import GoogleSheets
+from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.translation import GoogleRefusal
 from gateway.settings.address import is_allowed_endpoint
@@ -66,7 +67,7 @@ async def check_accounts(
 @asynccontextmanager
 async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now = time.time
-) -> AsyncIterator[Mapping[str, GoogleSheets]]:
+) -> AsyncIterator[Mapping[str, Client]]:
     """Open the accounts as `open_accounts` does. Raises ConfigError if the environment forbids."""
     async with AsyncExitStack() as stack:
         try:
@@ -79,7 +80,7 @@ async def opened_accounts(
 
 async def _check_opened(
     settings: Mapping[str, GoogleSettings],
-    opened: Mapping[str, GoogleSheets],
+    opened: Mapping[str, Client],
     spreadsheet: str | None,
     *,
     writes: bool,
@@ -90,20 +91,21 @@ async def _check_opened(
         return replace(finding, text=f"account {name}: {finding.text}")
 
     contexts: dict[str, CheckContext] = {}
-    for name, sheets in opened.items():
-        findings = [finding async for finding in check_sign_in(settings[name], sheets)]
+    accounts = {name: GoogleSheets(client.make) for name, client in opened.items()}
+    for name, client in opened.items():
+        findings = [finding async for finding in check_sign_in(settings[name], client)]
         for finding in findings:
             yield of_account(name, finding)
         if all(finding.level != "problem" for finding in findings):
-            contexts[name] = context_of(settings[name], sheets)
+            contexts[name] = context_of(settings[name], client)
     if spreadsheet is None:
         for name, context in contexts.items():
-            async for finding in _check_sheets(settings[name], opened[name], context):
+            async for finding in _check_sheets(settings[name], accounts[name], context):
                 yield of_account(name, finding)
         return
     reaching = [*contexts]
     if len(opened) > 1:
-        reaching = [name for name in contexts if await _reaches(opened[name], spreadsheet)]
+        reaching = [name for name in contexts if await _reaches(accounts[name], spreadsheet)]
         for name, context in contexts.items() if reaching else ():
             if name in reaching:
                 found = ok(f"spreadsheet {spreadsheet}: {context.who} reaches it")
@@ -114,7 +116,7 @@ async def _check_opened(
                 )
             yield of_account(name, found)
     for name in (reaching or [*contexts])[:1]:
-        sheets, context, can_be_read = opened[name], contexts[name], True
+        sheets, context, can_be_read = accounts[name], contexts[name], True
         async for finding in check_spreadsheet(sheets, spreadsheet, context):
             can_be_read = can_be_read and finding.level != "problem"
             yield finding
@@ -123,15 +125,15 @@ async def _check_opened(
                 yield finding
 
 
-async def check_sign_in(settings: GoogleSettings, sheets: GoogleSheets) -> AsyncIterator[Finding]:
+async def check_sign_in(settings: GoogleSettings, client: Client) -> AsyncIterator[Finding]:
     """Check that Google issues a token for an account, and the clock that this takes."""
     try:
-        await sheets.sign_in()
+        await client.sign_in()
     except GatewayError as error:
-        yield problem(f"credentials: {refusal_words(error, context_of(settings, sheets))}")
+        yield problem(f"credentials: {refusal_words(error, context_of(settings, client))}")
         return
-    yield ok(f"credentials: Google accepts {context_of(settings, sheets).who}")
-    offset_seconds = sheets.tokens.clock_offset_seconds or 0.0
+    yield ok(f"credentials: Google accepts {context_of(settings, client).who}")
+    offset_seconds = client.tokens.clock_offset_seconds or 0.0
     if abs(offset_seconds) > TOLERATED_SECONDS:
         yield warning(
             f"clock: this machine's clock is {clock_words(offset_seconds)} Google's; from about 5 "
@@ -148,11 +150,11 @@ async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool:
     return True
 
 
-def context_of(settings: GoogleSettings, sheets: GoogleSheets) -> CheckContext:
-    """Account, endpoint and files of opened Sheets; the account is known after the sign-in."""
+def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
+    """Account, endpoint and files of a client; the account is known after its sign-in."""
     return CheckContext(
-        account=sheets.tokens.account,
-        project=sheets.tokens.project,
+        account=client.tokens.account,
+        project=client.tokens.project,
         key_file=settings.credentials,
         endpoint=settings.endpoint,
     )

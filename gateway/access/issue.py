@@ -1,7 +1,7 @@
 """Creation of keys: validate the operator's request, create a key, store its record."""
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -61,57 +61,44 @@ async def create_key(
 def _problems(
     request: KeyRequest, plans: Mapping[str, PlanSettings], now: datetime
 ) -> Iterator[str]:
-    yield from _name_problems(request.name)
-    yield from _plan_problems(request.plan, plans)
-    yield from _spreadsheet_problems(request.grants.spreadsheets)
-    yield from _worksheet_problems(request.grants.worksheets)
-    yield from _column_problems(request.grants)
-    if request.grants.may_delete and request.grants.read_only:
-        yield "--delete: a key that is --read-only deletes nothing"
-    yield from _origin_problems(request.grants.origins)
-    yield from _expiry_problems(request.expires_at, now)
-
-
-def _name_problems(name: str) -> Iterator[str]:
+    name, grants, columns = request.name, request.grants, request.grants.columns
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         yield f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"
-
-
-def _plan_problems(plan: str, plans: Collection[str]) -> Iterator[str]:
-    if plan not in plans:
-        yield f"--plan: {plan!r} is not configured; there are {', '.join(sorted(plans))}"
-
-
-def _spreadsheet_problems(spreadsheets: frozenset[str] | None) -> Iterator[str]:
-    if spreadsheets is not None and not spreadsheets:
+    if request.plan not in plans:
+        yield f"--plan: {request.plan!r} is not configured; there are {', '.join(sorted(plans))}"
+    if grants.spreadsheets is not None and not grants.spreadsheets:
         yield "--spreadsheet: name at least one, or ask for any explicitly"
-    for spreadsheet in sorted(spreadsheets or ()):
+    for spreadsheet in sorted(grants.spreadsheets or ()):
         if not is_spreadsheet_id(spreadsheet):
             yield (
                 f"--spreadsheet: {spreadsheet!r} is not an id; take the part of the spreadsheet's "
                 "URL between /d/ and /edit"
             )
-
-
-def _worksheet_problems(worksheets: frozenset[str] | None) -> Iterator[str]:
-    if worksheets is not None and not worksheets:
-        yield "--worksheet: name at least one, or leave them out for all"
-    for title in sorted(worksheets or ()):
-        if not title or not _is_encodable(title):
-            yield f"--worksheet: {title!r} cannot be the name of a worksheet"
-
-
-def _column_problems(grants: Grants) -> Iterator[str]:
-    columns = grants.columns
-    for option, names in (
-        ("--column", columns.readable),
-        ("--writable-column", columns.writable),
+    for option, names, noun in (
+        ("--worksheet", grants.worksheets, "worksheet"),
+        ("--column", columns.readable, "field"),
+        ("--writable-column", columns.writable, "field"),
     ):
         if names is not None and not names:
             yield f"{option}: name at least one, or leave them out for all"
-        for name in sorted(names or ()):
-            if not name.strip() or not _is_encodable(name):
-                yield f"{option}: {name!r} cannot be the name of a field"
+        for each in sorted(names or ()):
+            is_blank = not each or (noun == "field" and each.isspace())
+            if is_blank or not _is_encodable(each):
+                yield f"{option}: {each!r} cannot be the name of a {noun}"
+    yield from _right_problems(grants)
+    for origin in sorted(grants.origins):
+        if normal_origin(origin) is None:
+            yield f"--origin: {origin!r} is not scheme://host[:port], as in https://example.org"
+    expires_at = request.expires_at
+    if expires_at is not None and expires_at.tzinfo is None:
+        yield "--expires: has no time zone"
+    elif expires_at is not None and expires_at <= now:
+        yield "--expires: lies in the past"
+
+
+def _right_problems(grants: Grants) -> Iterator[str]:
+    """Problems of rights that exclude or need each other."""
+    columns = grants.columns
     if columns.writable and grants.read_only:
         yield "--writable-column: a key that is --read-only writes none"
     if columns.readable is not None:
@@ -119,21 +106,8 @@ def _column_problems(grants: Grants) -> Iterator[str]:
         for name in sorted(columns.writable or ()):
             if composed(name) not in seen:
                 yield f"--writable-column: {name!r} is not among --column; what is written is seen"
-
-
-def _origin_problems(origins: frozenset[str]) -> Iterator[str]:
-    for origin in sorted(origins):
-        if normal_origin(origin) is None:
-            yield f"--origin: {origin!r} is not scheme://host[:port], as in https://example.org"
-
-
-def _expiry_problems(expires_at: datetime | None, now: datetime) -> Iterator[str]:
-    if expires_at is None:
-        return
-    if expires_at.tzinfo is None:
-        yield "--expires: has no time zone"
-    elif expires_at <= now:
-        yield "--expires: lies in the past"
+    if grants.may_delete and grants.read_only:
+        yield "--delete: a key that is --read-only deletes nothing"
 
 
 def _is_encodable(text: str) -> bool:

@@ -17,19 +17,15 @@ _CANNOT_LISTEN = {
 """Explanation and advice by the error of `bind`."""
 
 
-def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.socket:
-    """Open a listening socket. Raises ConfigError with an explanation.
+def listening_at(
+    host: str, port: int, *, port_by: str = "--port", is_shared: bool = False
+) -> socket.socket:
+    """Open a listening socket, by `bind` or `bind_shared`. Raises ConfigError with an explanation.
 
     `port_by` is the option or setting that chooses the port.
     """
     with _explained(host, port, port_by):
-        return bind(host, port)
-
-
-def shared_at(host: str, port: int) -> socket.socket:
-    """As `bind_shared`. Raises ConfigError with an explanation."""
-    with _explained(host, port, "--port"):
-        return bind_shared(host, port)
+        return bind_shared(host, port) if is_shared else bind(host, port)
 
 
 def free_port_at(host: str, port: int) -> int:

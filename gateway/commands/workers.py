@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from gateway.commands.listening import free_port_at, inherited_at, shared_at
+from gateway.commands.listening import free_port_at, inherited_at, listening_at
 from gateway.commands.options import say
 from gateway.server.sockets import base_url
 from gateway.settings.model import ConfigError, Settings
@@ -63,7 +63,7 @@ def serve_workers(
     _check(settings, count)
     configure_logging()
     job = {"config": config and str(config), "overrides": overrides, "is_inherited": fd is not None}
-    sockets = _Sockets(settings, count) if fd is None else _Inherited(fd)
+    sockets = _Sockets(settings, count, fd)
     sys.exit(asyncio.run(_Parent(settings, count, job, sockets).run()))
 
 
@@ -95,30 +95,19 @@ def _check(settings: Settings, count: int) -> None:
         )
 
 
-class _Inherited:
-    """One socket for all workers, which another process keeps open."""
-
-    def __init__(self, fd: int) -> None:
-        self._listening = inherited_at(fd)
-        self.url = base_url(self._listening)
-
-    def of(self, _number: int) -> socket.socket:
-        return self._listening
-
-    def drop(self, _number: int) -> None:
-        """Nothing: the others accept what waits."""
-
-    def close(self) -> None:
-        self._listening.close()
-
-
 class _Sockets:
-    """A socket for each worker. Raises ConfigError if the address cannot be used."""
+    """A socket for each worker, or one for all that is inherited and stays open elsewhere.
 
-    def __init__(self, settings: Settings, count: int) -> None:
-        self._host = settings.server.host
-        self._port = free_port_at(self._host, settings.server.port)
-        self._sockets = {number: self._open() for number in range(count)}
+    Raises ConfigError if the address cannot be used.
+    """
+
+    def __init__(self, settings: Settings, count: int, fd: int | None) -> None:
+        self._host, self._is_inherited = settings.server.host, fd is not None
+        if fd is not None:
+            self._sockets = dict.fromkeys(range(count), inherited_at(fd))
+        else:
+            self._port = free_port_at(self._host, settings.server.port)
+            self._sockets = {number: self._open() for number in range(count)}
         self.url = base_url(self._sockets[0])
 
     def of(self, number: int) -> socket.socket:
@@ -127,16 +116,16 @@ class _Sockets:
         return self._sockets[number]
 
     def drop(self, number: int) -> None:
-        listening = self._sockets.pop(number, None)
-        if listening is not None:
-            listening.close()
+        """Close the socket of a worker; of an inherited one the others accept what waits."""
+        if not self._is_inherited and number in self._sockets:
+            self._sockets.pop(number).close()
 
     def close(self) -> None:
         for each in self._sockets.values():
             each.close()
 
     def _open(self) -> socket.socket:
-        return shared_at(self._host, self._port)
+        return listening_at(self._host, self._port, is_shared=True)
 
 
 class _StartError(Exception):
@@ -155,7 +144,7 @@ class _Parent:
         settings: Settings,
         count: int,
         job: Mapping[str, object],
-        sockets: _Inherited | _Sockets,
+        sockets: _Sockets,
     ) -> None:
         self._job = job
         self._sockets = sockets

@@ -115,8 +115,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
                 ),
                 # Those of processes that run are theirs; the lock tells what is left open.
                 open_writes=() if cluster else ledger.open_writes,
-                lock=cluster.lock if cluster else None,
-                sharing=cluster.rows if cluster else None,
+                peers=cluster.peers if cluster else None,
                 write_turn=google.pipeline.write_turn,
                 read_budget=google.pipeline.accounts.reads_per_second,
             )

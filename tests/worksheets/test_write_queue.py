@@ -21,7 +21,7 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import MAX_ROWS
-from gateway.worksheets.writes import Outcome, Update, Write
+from gateway.worksheets.writes import Outcome, Write
 from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.desk import Desk, Writer, caller, held, start
 
@@ -60,7 +60,7 @@ async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
 async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
     """Creates are a group and updates are one; the kind of the first in line goes first."""
     first = await held(writer, desk)
-    update = Update(row=2, fields={"n": 2}, access=Access(key_id="b"))
+    update = Write.update(row=2, fields={"n": 2}, access=Access(key_id="b"))
     tasks = [
         start(writer, 1, key_id="a"),
         asyncio.create_task(writer[WORKSHEET].write(update)),

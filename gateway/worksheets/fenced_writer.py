@@ -38,7 +38,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
     WriteTooLarge,
 )
-from gateway.google.batch_requests import encoded_changes
+from gateway.google.calls import encoded_changes
 from gateway.google.sheets import (
     AppendedRows,
     Batch,

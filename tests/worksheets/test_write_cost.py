@@ -14,8 +14,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from gateway.google.batch_requests import encoded_changes
-from gateway.google.calls import Apply, Limits
+from gateway.google.calls import Apply, Limits, encoded_changes
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands

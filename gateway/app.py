@@ -23,7 +23,7 @@ from gateway.errors import GatewayError
 from gateway.google.assembly import assemble, open_budgets
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
-from gateway.google.spent import SpentQuota, open_spent_quota
+from gateway.google.quota import SpentQuota, open_spent_quota
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.storage.key_signals import key_signals

@@ -17,15 +17,7 @@ from gateway.worksheets.planning import Planned
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    UpdateWhere,
-    Upsert,
-    Write,
-    rows_of,
-)
+from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
 """Open batches that one turn settles. Its writes wait if there are more."""
@@ -210,6 +202,6 @@ class OpenWrites:
 
 def _collides(write: Write, earlier: OpenWrite) -> bool:
     """True if a late effect of an open write would change or move what this one is about."""
-    if earlier.is_exclusive or isinstance(write, Delete | DeleteWhere | UpdateWhere | Upsert):
+    if earlier.is_exclusive or write.kind == "search" or write.rows is None:
         return True
-    return not isinstance(write, Create) and not earlier.updated_rows.isdisjoint(rows_of(write))
+    return not earlier.updated_rows.isdisjoint(write.numbers)

@@ -31,7 +31,7 @@ from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
-from gateway.table.record import check_granted, check_has_value, pointer, row_record
+from gateway.table.record import check_granted, check_has_value, row_record
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.view import ColumnGrant, Selection, View
@@ -51,16 +51,7 @@ from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapsho
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet import Resources, Rows, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
-from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    Write,
-)
+from gateway.worksheets.writes import Write
 
 MAX_TOLD = 10_000
 TOLD_SECONDS = 3_600.0
@@ -195,7 +186,8 @@ class RowService:
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         """
-        _check_number(row)
+        if row < FIRST_DATA_ROW:
+            raise row_not_found(row)
         worksheet = self._pool[target.worksheet]
         shared = worksheet.shared
         is_current = shared is None or await shared.peers.rows.is_current(shared)
@@ -226,41 +218,21 @@ class RowService:
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
 
-    async def create_rows(self, target: Target, create: Create) -> Settled:
-        """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
-        for number, fields in enumerate(create.rows):
-            check_granted(fields, target.access.columns, at=create.path(number))
-            check_has_value(fields.values(), at=create.path(number))
-        return await self._settle(target, create)
+    async def write(self, target: Target, write: Write) -> Settled:
+        """Carry out a write.
 
-    async def update_row(self, target: Target, update: Update) -> Settled:
-        """Write the named cells of an existing row; all others stay as they are."""
-        _check_number(update.row)
-        check_granted(update.fields, target.access.columns)
-        return await self._settle(target, update)
-
-    async def write(
-        self, target: Target, write: UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
-    ) -> Settled:
-        """Carry out a write to several rows, or delete one.
-
-        Results: of an `UpdateRows` or `Upsert` one for each row of the body, in its order (of an
-        upsert with `created` in the record); of a write by filter the `rowIndex` of each row that
-        matched, as of before the write; of a `Delete` none.
+        Raises RowNotFound, NotGranted, or InvalidBody if a new row would be blank, before it looks
+        at the worksheet. Results: one for each row of the body, in its order (of an upsert with
+        `created` in the record); of a write by filter the `rowIndex` of each row that matched, as
+        of before the write; of a delete of one row none.
         """
-        columns = target.access.columns
-        match write:
-            case Delete(row=row):
-                _check_number(row)
-            case UpdateRows(rows=rows):
-                for at, (row, fields) in enumerate(rows):
-                    _check_number(row)
-                    check_granted(fields, columns, at=pointer(str(at)))
-            case UpdateWhere(fields=fields):
-                check_granted(fields, columns)
-            case Upsert():
-                for number, fields in enumerate(write.rows):
-                    check_granted(fields, columns, at=write.path(number))
+        for row in write.numbers:
+            if row < FIRST_DATA_ROW:
+                raise row_not_found(row)
+        for number, fields in enumerate(write.rows or ()):
+            check_granted(fields, target.access.columns, at=write.path(number))
+            if write.kind == "create":
+                check_has_value(fields.values(), at=write.path(number))
         return await self._settle(target, write)
 
     def report_change(self, target: Target, name: str) -> None:
@@ -333,11 +305,6 @@ class RowService:
 
 def _alone(read: Read) -> Read:
     return read._replace(freshness=read.freshness._replace(is_alone=True))
-
-
-def _check_number(row: int) -> None:
-    if row < FIRST_DATA_ROW:
-        raise row_not_found(row)
 
 
 def _view(rows: Rows, grant: ColumnGrant) -> View:

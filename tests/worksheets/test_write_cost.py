@@ -283,7 +283,7 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
 async def test_rows_that_come_while_others_are_patched(make_bench: MakeBench) -> None:
     """They are patched in counted steps too, before the write is taken in."""
     bench = await wide_bench(make_bench)
-    worksheet = bench.service._pool[WORKSHEET]
+    worksheet = bench.service._pool.get(WORKSHEET, bench.service._resources)
     rows = range(2, 2 + ROWS)
     effect = Effect(
         header=wide_header(),

@@ -15,10 +15,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
+from gateway.access.any_spreadsheet_keys import warn_of_any_spreadsheet_keys
 from gateway.access.gatekeeper import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
-from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
 from gateway.google.assembly import assemble, open_budgets
 from gateway.google.client import Client, open_accounts
@@ -82,7 +82,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
                 cluster.quota.share if cluster else None,
             ) as budgets,
         ):
-            await warn_of_unbounded_keys(store, datetime.now(UTC))
+            await warn_of_any_spreadsheet_keys(store, datetime.now(UTC))
             outage = OF_FILE
             if isinstance(database, PostgresUrl):
                 outage = server_outage(settings.access.grace_seconds)

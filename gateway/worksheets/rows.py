@@ -113,6 +113,7 @@ class RowService:
         )
         ignore_unknown = api.unknown_fields == "ignore"
         planner = Planner(
+            search=self._search,
             ignore_unknown=ignore_unknown,
             clears=writes.delete == "clear",
         )
@@ -122,7 +123,6 @@ class RowService:
             ledger,
             planner,
             scheduler=self._scheduler,
-            search=self._search,
             header_ttl_seconds=cache.header_ttl_seconds,
             clock=wall_clock,
             write_turn=write_turn,

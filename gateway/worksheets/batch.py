@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.google.batch_requests import encoded_changes
+from gateway.google.calls import encoded_changes
 from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, Value, WrittenCells
 from gateway.table import a1
 from gateway.table.record import Stored

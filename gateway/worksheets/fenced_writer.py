@@ -158,9 +158,9 @@ class FencedWriter:
         write_turn: WriteTurns = no_turn,
         scheduler: Scheduler,
         open_writes: Iterable[OpenWrite] = (),
-        lock: WriteLock,
+        lock: WriteLock | None = None,
     ) -> None:
-        self._lock = lock if lock.is_shared else None
+        self._lock = lock
         self._sheets = sheets
         self._fences = fences
         self._ledger = ledger

@@ -24,7 +24,7 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import SharedState, Sharing
+from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
@@ -53,12 +53,10 @@ class Loader:
         sheets: Sheets,
         scheduler: Scheduler,
         clock: Callable[[], float],
-        shared: SharedState,
-        sharing: Sharing | None,
+        shared: SharedState | None,
     ) -> None:
         self._id = worksheet
         self._shared = shared
-        self._sharing = sharing
         self._header_cache = header_cache
         self._sheets = sheets
         self._scheduler = scheduler
@@ -221,15 +219,16 @@ class Loader:
             )
 
         async with explaining(self._sheets, self._id):
-            if self._sharing is None:
+            shared = self._shared
+            if shared is None:
                 return await from_google(known)
-            extent, newest = self._header_cache.last(), self._shared.newest_seconds
+            extent, newest = self._header_cache.last(), shared.newest_seconds
             if extent is not None:
                 newest = max(newest, extent.header_as_of)
             if sheet_id is not None:  # what others read by the title may be of another tab
                 newest = math.inf
-            return await self._sharing.read(
-                self._shared, render, known=known, newer_than=newest, from_google=from_google
+            return await shared.peers.rows.read(
+                shared, render, known=known, newer_than=newest, from_google=from_google
             )
 
     def _check_header(self, header: Header) -> None:

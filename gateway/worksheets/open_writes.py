@@ -25,7 +25,7 @@ MAX_SETTLED = 5
 class OpenWrites:
     """`earlier` are the open writes of an earlier process, `clock` is that of the fences.
 
-    A `lock` that is shared tells what other processes left open.
+    The `lock` of several processes tells what others left open; None for a single one.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class OpenWrites:
         *,
         clock: Callable[[], float],
         earlier: Iterable[OpenWrite],
-        lock: WriteLock,
+        lock: WriteLock | None = None,
     ) -> None:
         self._lock = lock
         self._fences = fences
@@ -47,9 +47,11 @@ class OpenWrites:
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
         """The errors of writes that have to wait, or that another process carries out."""
+        if self._lock is None and not self._open:
+            return [None] * len(writes)
         must_wait = await self._in_the_way(worksheet, writes)
         keyed = [each.identity for each in writes if each.identity is not None]
-        twins = await self._ledger.twins(keyed) if self._lock.is_shared and keyed else ()
+        twins = await self._ledger.twins(keyed) if self._lock is not None and keyed else ()
         return [
             in_progress() if write.identity in twins else self.refusal() if waits else None
             for write, waits in zip(writes, must_wait, strict=True)
@@ -61,7 +63,7 @@ class OpenWrites:
         At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
         land after 185 s; the outcome of a removal must be known for the answers to earlier writes.
         """
-        if self._lock.is_shared and not await self._settled_earlier(worksheet):
+        if self._lock is not None and not await self._settled_earlier(worksheet, self._lock):
             return [True] * len(writes)
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
         for each in [*self._open]:
@@ -81,10 +83,10 @@ class OpenWrites:
     ) -> bool:
         """Settle what was sent when the tab had another title. True: a look of before is outdated.
 
-        Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. With a
-        lock that is shared, others know what is open under other titles.
+        Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. Of
+        several processes, others know what is open under other titles.
         """
-        if self._lock.is_shared or not self._open:
+        if self._lock is not None or not self._open:
             return False
         here = worksheet.id
         in_the_way = [
@@ -125,7 +127,8 @@ class OpenWrites:
 
     async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
         """Take in the outcome of an open write."""
-        self._lock.settled(worksheet.id, fence)
+        if self._lock is not None:
+            self._lock.settled(worksheet.id, fence)
         settled = [each for each in self._open if each.fence == fence]
         self._open = [each for each in self._open if each.fence != fence]
         await self._ledger.settled(worksheet.id, fence, is_applied=is_applied)
@@ -146,9 +149,9 @@ class OpenWrites:
         worksheet.header.forget()
         return is_applied
 
-    async def _settled_earlier(self, worksheet: Worksheet) -> bool:
-        """Settle what the last holder of the lock left open; False if nobody can say."""
-        earlier = self._lock.earlier(worksheet.id)
+    async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
+        """Settle what the last holder of the lock left open; False if that cannot be known."""
+        earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
         self._open = [  # others were settled by other processes
             each

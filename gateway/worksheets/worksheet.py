@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gateway.errors import (
     Forbidden,
@@ -39,7 +40,7 @@ from gateway.worksheets.loader import Loader, OtherTab
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.reports import Reports
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import Missed, Seen, SharedState, Sharing, WriteLock, Written
+from gateway.worksheets.sharing import Missed, Peers, Seen, SharedState, Written
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import (
     DISPLAYED,
@@ -91,8 +92,7 @@ class Resources:
     perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
     weigh: Callable[["Worksheet"], None]
     """Counts the memory of a worksheet whose rows changed."""
-    lock: WriteLock
-    sharing: Sharing | None = None
+    peers: Peers | None = None
 
 
 class Worksheet:
@@ -103,21 +103,21 @@ class Worksheet:
         """Whether plain reads are done in windows."""
         settings, clock = resources.settings, resources.clock
         self.header = HeaderCache(worksheet, ttl_seconds=settings.header_ttl_seconds, clock=clock)
+        peers = resources.peers
+        self.shared = shared = None if peers is None else SharedState(self, peers)
         self.queue = WriteQueue(
             worksheet,
             lambda group: resources.perform(self, group),
             resources.queues,
-            held=lambda: resources.lock.held(self),
+            held=None if shared is None else partial(shared.peers.lock.held, shared),
         )
-        self.shared = SharedState(self)
         self._loader = Loader(
             worksheet,
             self.header,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
             clock=clock,
-            shared=self.shared,
-            sharing=resources.sharing,
+            shared=shared,
         )
         self._clock = clock
         self._resources = resources
@@ -180,7 +180,7 @@ class Worksheet:
         now, under_way = self._clock(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
             is_recent = now - (under_way.sent_seconds or now) < ABANDONED_SECONDS
-            may_be_old = under_way.max_age_seconds > 0 and self._resources.sharing is not None
+            may_be_old = under_way.max_age_seconds > 0 and self.shared is not None
             if is_recent and (not may_be_old or current_call_context().max_age_seconds > 0):
                 return under_way
         flight = SingleFlight(self._fly(part, base), now)
@@ -231,7 +231,8 @@ class Worksheet:
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
         """Take in rows read for a write, which a client may see in an answer."""
-        self.shared.seen(self._clock(), Seen(header, rows))
+        if self.shared is not None:
+            self.shared.seen(self._clock(), Seen(header, rows))
         if self._effects.are_kept:
             width = max([len(header.cells), *map(len, rows.values())])
             patches = [
@@ -247,7 +248,8 @@ class Worksheet:
 
     def missed(self, row: int) -> None:
         """Take in that a client was answered that this row does not exist."""
-        self.shared.seen(self._clock(), Missed(row))
+        if self.shared is not None:
+            self.shared.seen(self._clock(), Missed(row))
         self._effects.note(None)
         if any(each.table.last_row >= row for each in self.snapshots()):
             self.expire()
@@ -283,8 +285,9 @@ class Worksheet:
                 return changed[snapshot]
             return finish(snapshot.changed(effect))
 
-        self.shared.seen(self._clock(), Written(effect))
-        self.shared.show()
+        if self.shared is not None:
+            self.shared.seen(self._clock(), Written(effect))
+            self.shared.show()
         self._overtake(None if effect.removed else effect)
         if effect.removed:
             for part in [part for part, at in self._landed.items() if at > effect.sent_at]:
@@ -308,13 +311,15 @@ class Worksheet:
 
     def may_be_written(self) -> None:
         """Take in a write with unknown outcome: later reads have to check."""
-        self.shared.seen(self._clock(), None)
+        if self.shared is not None:
+            self.shared.seen(self._clock(), None)
         self._overtake(None)
         self.expire()
 
     def forget(self) -> None:
         """Discard everything read: the worksheet was written to at an unknown place."""
-        self.shared.tell(None)
+        if self.shared is not None:
+            self.shared.tell(None)
         self._overtake(None)
         self.drop_rows()
 
@@ -356,7 +361,7 @@ class Worksheet:
                 if landed is not None:
                     return landed
             try:
-                return await self.queue.alone(lambda: self._read_alone(part))
+                return await self.queue.exclusively(lambda: self._read_alone(part))
             except RecordsUnavailable:  # no process writes
                 return await self._read_alone(part)
             except QueueFull as error:
@@ -459,8 +464,8 @@ class Worksheet:
 
     def _reported(self) -> None:
         self.may_be_written()
-        if sharing := self._resources.sharing:
-            sharing.change(self)
+        if self.shared is not None:
+            self.shared.peers.rows.change(self.id)
 
     def _overtake(self, effect: Effect | None) -> None:
         """Note the end of a write. Later requests join no earlier read: its formulas may be old."""

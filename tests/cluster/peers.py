@@ -27,6 +27,7 @@ from gateway.worksheets.answers import Freshness
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
+from gateway.worksheets.sharing import Peers
 from gateway.worksheets.writes import Fields, Write, WriteIdentity
 from tests.cluster.redis_server import RedisServer
 from tests.counted_sheets import CountedSheets
@@ -253,8 +254,7 @@ class Office:
                     ledger=ledger,
                     wall_clock=time.time,
                     fences=Fences(counted, key="gw", clock=time.time, kept=ledger.kept_fences),
-                    lock=lock,
-                    sharing=rows,
+                    peers=Peers(rows=rows, lock=lock),
                 )
                 try:
                     yield Peer(service=service, sheets=sheets, store=store)

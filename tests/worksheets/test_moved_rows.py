@@ -145,6 +145,8 @@ async def test_conditional_delete_of_another_record(
         pytest.param(lambda sheet: sheet.type(7, "Gary", "IN"), id="row-appended"),
         pytest.param(lambda sheet: sheet.insert_rows(4), id="blank-row-inserted-below"),
         pytest.param(lambda sheet: sheet.delete_rows(4), id="row-deleted-below"),
+        pytest.param(lambda sheet: sheet.insert_rows(5), id="blank-row-inserted-further-below"),
+        pytest.param(lambda sheet: sheet.delete_rows(5), id="row-deleted-further-below"),
     ],
 )
 async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
@@ -155,6 +157,52 @@ async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
     await bench.service.write(TARGET, Write.delete(row=3, condition=condition))
 
     assert "Boston" not in [cell for line in bench.cities.lines() for cell in line]
+
+
+SPARSE: Sequence[Sequence[Held | None]] = [
+    LINES[0],
+    [None],
+    [None],
+    ["Austin"],
+    ["Boston"],
+    [None],
+    [None],
+    [None],
+]
+
+
+def put(sheet: FakeWorksheet, **names: str) -> None:
+    """Type names into rows, such as `r4="Denver"`."""
+    for row, name in names.items():
+        sheet.type(int(row[1:]), name)
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_told"),
+    [
+        pytest.param(lambda sheet: None, False, id="none"),
+        pytest.param(lambda sheet: put(sheet, r2="Akron"), False, id="blank-row-filled"),
+        pytest.param(lambda sheet: put(sheet, r5="Denver"), True, id="the-only-row-beside-changed"),
+        pytest.param(
+            lambda sheet: put(sheet, r4="Boston", r5=""), True, id="the-only-row-beside-moved"
+        ),
+        pytest.param(
+            lambda sheet: put(sheet, r2="Austin", r4=""), True, id="the-record-moved-two-rows-up"
+        ),
+    ],
+)
+async def test_blank_rows_beside_a_cleared_one(
+    make_bench: MakeBench, edit: Edit, *, is_told: bool
+) -> None:
+    """Most rows beside it were blank: a change of the only other one is no sign that it stayed."""
+    writes = WriteSettings.model_validate({"delete": "clear"})
+    bench = make_bench(SPARSE, writes=writes)
+    condition = await tag_of(bench, 4)
+    bench.sheets.before("apply", lambda: edit(bench.cities))
+
+    (end,) = await bench.together(Write.delete(row=4, condition=condition))
+
+    assert isinstance(end, RowsMoved) is is_told
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from gateway.google.batch_requests import requests_of as encoded_requests
-from gateway.google.operations import APPLY
+from gateway.google.calls import Apply, Limits, encoded_changes
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
@@ -132,9 +131,10 @@ def answer(lines: int, columns: int) -> Work[object]:
     body = msgspec.json.encode(
         {"updatedSpreadsheet": {"sheets": [{"properties": properties, "data": data}]}}
     )
-    return in_instructions(
-        APPLY.decode(Answer(status=200, headers={}, body=body, digest=b""), len(body))
-    )
+    fence = Fence(id=1, key="gw", token="t")
+    call = Apply("book", Batch(sheet_id=1, fence=fence, ranges=["A1"] * lines))
+    found = Answer(status=200, headers={}, body=body, digest=b"")
+    return in_instructions(call.decode(found, Limits(len(body), len(body))))
 
 
 def in_instructions(work: Work[object]) -> Work[object]:
@@ -170,7 +170,7 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "requests of alternate columns": lambda: requests_of(
         [finish(PLANNER.planned(0, ALTERNATE, wide_look()))], frozenset()
     ),
-    "encoded requests": lambda: encoded_requests(batch_of(finish(by_number()))),
+    "encoded requests": lambda: encoded_changes(1, batch_of(finish(by_number())).changes),
     "the cells to ask back": lambda: asked_cells([finish(by_number())]),
     "ranges": lambda: answer_ranges(
         ID, 2, finish(asked_cells([finish(by_number())])), has_new_rows=True
@@ -275,7 +275,7 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
 async def test_rows_that_come_while_others_are_patched(make_bench: MakeBench) -> None:
     """They are patched in counted steps too, before the write is taken in."""
     bench = await wide_bench(make_bench)
-    worksheet = bench.service._pool[WORKSHEET]
+    worksheet = bench.service._pool.get(WORKSHEET, bench.service._resources)
     rows = range(2, 2 + ROWS)
     effect = Effect(
         header=wide_header(),

@@ -16,11 +16,11 @@ from gateway.errors import (
     ShuttingDown,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import current_call_context
+from gateway.google.call_context import Beneficiaries, current_call_context
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
-from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import Outcome, Write
 from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.desk import Desk, Writer, caller, held, start
@@ -232,7 +232,7 @@ async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Wri
         return f"{begun} {desk.done}"
 
     before = start(writer, 1, key_id="a")
-    alone = asyncio.create_task(writer[WORKSHEET].alone(work, key_id="b"))
+    alone = asyncio.create_task(writer[WORKSHEET].exclusively(work, key_id="b"))
     after = start(writer, 2, key_id="b")
     await wait_all_tasks_blocked()
     desk.open()
@@ -252,7 +252,7 @@ async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) ->
     async def work() -> None:
         raise InvalidBody("no")
 
-    alone = asyncio.create_task(writer[WORKSHEET].alone(work))
+    alone = asyncio.create_task(writer[WORKSHEET].exclusively(work))
     after = start(writer, 1)
 
     with pytest.raises(InvalidBody):
@@ -270,7 +270,7 @@ async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer
         raise AssertionError
 
     with pytest.raises(QueueFull):
-        await writer[WORKSHEET].alone(work)
+        await writer[WORKSHEET].exclusively(work)
     desk.open()
     await asyncio.gather(first, waiting)
 
@@ -299,7 +299,7 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
     async def perform(ref: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
         beneficiaries = current_call_context().beneficiaries
         if beneficiaries is not None and len(group) > 1:
-            beneficiaries.follow(told.append)
+            told.extend(beneficiaries.key_ids)
         return await desk.perform(ref, group)
 
     writer = Writer(perform, WriteSettings())
@@ -318,13 +318,18 @@ class Turns:
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
-    keys: list[str] = field(default_factory=list)
+    groups: list[Beneficiaries] = field(default_factory=list)
     ended: int = 0
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that wait for a turn, turn by turn."""
+        return [key_id for group in self.groups for key_id in group.key_ids]
 
     async def __call__(self, _spreadsheet: str) -> AbstractContextManager[None]:
         beneficiaries = current_call_context().beneficiaries
         if beneficiaries is not None:
-            beneficiaries.follow(self.keys.append)
+            self.groups.append(beneficiaries)
         await self.gate.wait()
         if self.error is not None:
             raise self.error

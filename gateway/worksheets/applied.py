@@ -443,7 +443,7 @@ def _keep(
 ) -> None:
     """Keep header, sheet id and end of the worksheet as of a write."""
     cache = worksheet.header
-    cache.compare(header, as_of=cache.moment())
+    cache.compare(header, as_of=worksheet.moment())
     last = cache.last()
     if removed and (last is None or max(removed) >= last.last_row):
         cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
@@ -457,7 +457,7 @@ def _keep(
                 last_row=max(ends) if ends else _last_row(last, len(removed)),
                 is_end=bool(ends) or (last is not None and last.is_end),
                 header_as_of=sent_seconds,
-                as_of=cache.moment(),
+                as_of=worksheet.moment(),
             )
         )
 

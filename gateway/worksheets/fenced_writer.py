@@ -458,7 +458,7 @@ class FencedWriter:
         except BaseException:
             await self._settled(worksheet.id, writes, fence, is_applied=False)
             raise
-        sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
+        sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
         batch = Batch(
             sheet_id=plan.sheet_id,
@@ -518,7 +518,7 @@ class FencedWriter:
         """
         looked_at, around = plan.looked_at, AROUND if plan.around else 0
         for _ in range(MAX_SMALL_LOOKS):
-            if worksheet.header.now() - looked_at <= plan.fresh_seconds:
+            if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
             look = await look_again(
                 self._sheets,
@@ -538,10 +538,10 @@ class FencedWriter:
                     _shown(worksheet.id, plan, writes, request.asked)
                 )
                 request = request._replace(edges=shown[0], ranges=shown[1])
-        if worksheet.header.now() - looked_at > plan.fresh_seconds:
+        if worksheet.now() - looked_at > plan.fresh_seconds:
             if any(each.is_conditional or removed_rows(each) for each in writes):
                 raise _SlowLooks
-            looked_at = worksheet.header.now()
+            looked_at = worksheet.now()
         return request, looked_at
 
     async def _completed(

@@ -372,7 +372,7 @@ async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
 ) -> RowLook:
     """The header and the rows in the grid, blank ones too."""
-    moment, began = worksheet.header.moment(), worksheet.header.now()
+    moment, began = worksheet.moment(), worksheet.now()
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
@@ -434,7 +434,7 @@ async def look_again(
     """
     rows = sorted({row for each in writes for row in each.rows})
     spans = row_spans(rows, around=around)
-    moment, began = worksheet.header.moment(), worksheet.header.now()
+    moment, began = worksheet.moment(), worksheet.now()
     try:
         with recording_sent_at() as sent:
             view = await _read_rows(sheets, worksheet.id, spans)
@@ -594,7 +594,7 @@ def _nothing_found(worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
         header=parse_header(()),
         rows={},
         missing=frozenset(rows),
-        sent_at=worksheet.header.now(),
+        sent_at=worksheet.now(),
     )
 
 

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.demand import Demand
-from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet import Demand, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 
 
@@ -50,7 +49,10 @@ class Pool:
 
     def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
         """The other worksheets of the spreadsheet that have rows."""
-        return (each for each in self.loaded(worksheet.id.spreadsheet) if each.id != worksheet.id)
+        spreadsheet = worksheet.id.spreadsheet
+        for each in self._weights:
+            if each.spreadsheet == spreadsheet and each != worksheet.id:
+                yield self._worksheets[each]
 
     def weigh(self, worksheet: Worksheet) -> None:
         """Count the memory of a worksheet whose rows changed, and evict others."""

@@ -47,9 +47,8 @@ from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import NoLock, Sharing, WriteLock
-from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
-from gateway.worksheets.window import Window
-from gateway.worksheets.worksheet import Resources, Rows, Worksheet
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, Rows, RowSpan, Snapshot, Window
+from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import (
     Create,

@@ -15,7 +15,7 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import NoLock
-from gateway.worksheets.snapshot import TYPED, Origin, Snapshot
+from gateway.worksheets.snapshot import TYPED, Origin, Rows, Snapshot
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteQueues
@@ -85,6 +85,11 @@ class Stage:
         return Worksheet(worksheet, self.resources)
 
 
+def kept(worksheet: Worksheet) -> Rows | None:
+    block = worksheet.blocks.get(TYPED)
+    return None if block is None else block.rows
+
+
 async def nothing(_: Worksheet, __: Sequence[Write]) -> Sequence[Outcome]:
     return ()
 
@@ -99,8 +104,8 @@ def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
 
     pool.weigh(pool[WORKSHEET])
 
-    assert pool[WORKSHEET].cached(TYPED) is snapshot
-    assert pool[OTHER].cached(TYPED) is None
+    assert kept(pool[WORKSHEET]) is snapshot
+    assert kept(pool[OTHER]) is None
 
 
 def test_indexes_that_leave_no_room_are_dropped() -> None:
@@ -112,7 +117,7 @@ def test_indexes_that_leave_no_room_are_dropped() -> None:
 
     pool.weigh(pool[WORKSHEET])
 
-    assert pool[WORKSHEET].cached(TYPED) is snapshot
+    assert kept(pool[WORKSHEET]) is snapshot
     assert snapshot.table.index_bytes == 0
 
 
@@ -138,7 +143,7 @@ def test_made_up_names_push_out_no_worksheet() -> None:
         each.keep(make_snapshot(), began=0)
 
     for name in made_up:
-        pool[name].cached(TYPED)
+        kept(pool[name])
 
     assert [pool[first], pool[second]] == known
 
@@ -151,12 +156,12 @@ def test_the_worksheet_used_longest_ago_goes() -> None:
     for each in (first, second, third):
         known[each] = pool[each]
         pool[each].keep(make_snapshot(), began=0)
-    pool[first].cached(TYPED)
+    kept(pool[first])
 
-    pool[fourth].cached(TYPED)
+    kept(pool[fourth])
 
     assert pool[first] is known[first]
-    assert known[second].cached(TYPED) is None
+    assert kept(known[second]) is None
     assert len([*pool.demands()]) == 2
 
 

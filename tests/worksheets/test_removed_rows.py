@@ -13,8 +13,7 @@ from gateway.table.patch import RowPatch
 from gateway.table.steps import finish
 from gateway.table.table import make_table
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.snapshot import MOST_GAPS, Effect, Origin, RowSpan, Snapshot
-from gateway.worksheets.window import Window
+from gateway.worksheets.snapshot import MOST_GAPS, Effect, Origin, RowSpan, Snapshot, Window
 from gateway.worksheets.writes import Delete, Results
 from tests.query.sheet import evaluate
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench

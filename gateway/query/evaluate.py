@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,7 +31,6 @@ from gateway.query.query import (
 )
 from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
 from gateway.query.suggestions import field_like
-from gateway.table.gaps import NO_GAPS, Gaps
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Work
 from gateway.table.table import FIRST_DATA_ROW, Table
@@ -75,30 +75,14 @@ class Term(msgspec.Struct, frozen=True):
     ranked: Ranked
     empties: Sequence[int] = ()
     descending: bool = False
-    find: Callable[[Gaps], Work[Sequence[int]]] | None = None
-    """Finds the positions of gaps among the ranked places; None: these are all rows."""
 
 
-class Segment(msgspec.Struct, frozen=True):
-    """A slice of indexed places from `start` to `end`, without those of removed rows."""
+class Segment(NamedTuple):
+    """A slice of indexed places from `start` to `end`."""
 
     places: Sequence[int]
     start: int
     end: int
-    gaps: Gaps = NO_GAPS
-    """The positions of removed rows in `places`."""
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start - (self.gaps.before(self.end) - self.gaps.before(self.start))
-
-    def cut(self, start: int, end: int) -> Sequence[int]:
-        """The places from `start` up to `end`, which is above `start`."""
-        if not self.gaps:
-            return self.places[self.start + start : self.start + end]
-        first = self.start - self.gaps.before(self.start)
-        low, high = self.gaps.nth(first + start), self.gaps.nth(first + end - 1) + 1
-        return self.gaps.cut(self.places, low, high)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -108,18 +92,17 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def length(self) -> int:
-        return sum(segment.length for segment in self.segments)
+        return sum([end - start for _, start, end in self.segments])
 
     def cut(self, start: int, end: int) -> Sequence[int]:
         """The places from `start` up to `end`, counted over all segments."""
         found: list[Sequence[int]] = []
         before = 0
-        for segment in self.segments:
-            length = segment.length
-            first, last = max(0, start - before), min(length, end - before)
+        for places, low, high in self.segments:
+            first, last = max(low, low + start - before), min(high, low + end - before)
             if first < last:
-                found.append(segment.cut(first, last))
-            before += length
+                found.append(places[first:last])
+            before += high - low
         return found[0] if len(found) == 1 else [*chain.from_iterable(found)]
 
     def blocks(self, expected: float) -> Iterator[Sequence[int]]:
@@ -132,10 +115,9 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Ordering(msgspec.Struct, frozen=True):
-    """One or more terms, the most important first; `gaps` are the places of removed rows."""
+    """One or more terms, the most important first."""
 
     terms: tuple[Term, ...]
-    gaps: Gaps = NO_GAPS
 
     @property
     def has_ties(self) -> bool:
@@ -145,12 +127,11 @@ class Ordering(msgspec.Struct, frozen=True):
     def source(self, parts: Sequence[RowSet]) -> Work[tuple[Source, Sequence[RowSet]]]:
         """The places of one of the sets in the order of the first term, and the other sets.
 
-        If no set is indexed in that order: all places, and all sets. Removed rows are left out.
+        If no set is indexed in that order: all places, and all sets.
         """
         first = self.terms[0]
         ranked = first.ranked
         places = (yield from ranked.descending()) if first.descending else ranked.places
-        gaps = (yield from _gaps_in(first, self.gaps)) if self.gaps else NO_GAPS
         for at, part in enumerate(parts):
             if not isinstance(part, Groups):
                 continue
@@ -160,11 +141,17 @@ class Ordering(msgspec.Struct, frozen=True):
                 high = low + part.count
                 if first.descending:
                     low, high = len(places) - high, len(places) - low
-                return Source((Segment(places, low, high, gaps),)), others
+                return Source((Segment(places, low, high),)), others
             if isinstance(ranked.places, range) and len(part.numbers) == 1:  # ascending
-                return (yield from _group(part, first, self.gaps)), others
-        empties = yield from _ascending(first.empties, 0, len(first.empties), self.gaps)
-        return Source((Segment(places, 0, len(places), gaps), empties)), parts
+                (number,) = part.numbers
+                low = part.ranked.starts[number]
+                group = Segment(part.ranked.places, low, low + part.count)
+                if first.descending:
+                    yield part.count
+                    group = Segment(group.places[low : group.end][::-1], 0, part.count)
+                return Source((group,)), others
+        empties = Segment(first.empties, 0, len(first.empties))
+        return Source((Segment(places, 0, len(places)), empties)), parts
 
     def sort(self, places: Sequence[int]) -> Work[Sequence[int]]:
         """Sort places by all terms; ties stay in worksheet order."""
@@ -262,8 +249,8 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
         if row_set.least == rows.groups:
             row_set = None
     terms = (yield from _terms(table, order, columns)) if order else (Term(rows),)
-    found = yield from find_page(row_set, Ordering(terms, table.gaps), request)
-    return Page(table.rows_at(found.places), found.has_next, found.total)
+    found = yield from find_page(row_set, Ordering(terms), request)
+    return Page([place + 1 for place in found.places], found.has_next, found.total)
 
 
 def plain_page(table: Table, query: Query) -> Page:
@@ -311,7 +298,7 @@ def _terms(
             terms.append(Term(table.rows, descending=term.descending))
             break
         column = yield from table.index(columns[term.field]).order()
-        terms.append(Term(column.ranked, column.empties, term.descending, column.find))
+        terms.append(Term(column.ranked, column.empties, term.descending))
     return tuple(terms)
 
 
@@ -392,46 +379,9 @@ def _walk(
 
 def _gather(parts: Sequence[RowSet], ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
     places = yield from sifted((yield from parts[0].places()), parts[1:])
-    if ordering.gaps:
-        places = yield from ordering.gaps.left_of(places)
     total = len(places) if request.wants_total else None
     page = (yield from ordering.sort(places))[request.skip : request.end]
     return PagePlaces(page, request.end < len(places), total)
-
-
-def _group(part: Groups, term: Term, gaps: Gaps) -> Work[Source]:
-    (number,) = part.numbers
-    low = part.ranked.starts[number]
-    segment = yield from _ascending(part.ranked.places, low, low + part.count, gaps)
-    if not term.descending:
-        return Source((segment,))
-    yield part.count
-    places = segment.cut(0, segment.length)[::-1] if segment.length else ()
-    return Source((Segment(places, 0, len(places)),))
-
-
-def _ascending(places: Sequence[int], start: int, end: int, gaps: Gaps) -> Work[Segment]:
-    """A segment of ascending places without those at gaps."""
-    if not gaps:
-        return Segment(places, start, end)
-    return Segment(places, start, end, Gaps((yield from gaps.found_in(places, start, end))))
-
-
-def _gaps_in(term: Term, gaps: Gaps) -> Work[Gaps]:
-    """The positions of gaps among the ranked places of a term, in its direction."""
-    ranked, known = term.ranked, gaps.positions
-    if ranked not in known:
-        if term.find is not None:
-            known[ranked] = Gaps((yield from term.find(gaps)))
-        else:
-            known[ranked] = Gaps(place - ranked.places[0] for place in gaps.numbers)
-    positions = known[ranked]
-    if not term.descending:
-        return positions
-    if positions not in known:
-        yield 8 * len(positions)
-        known[positions] = Gaps(sorted(map(ranked.position_descending, positions.numbers)))
-    return known[positions]
 
 
 def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:

@@ -60,11 +60,6 @@ class Ranked:
             yield from _reverse_groups(backwards, self.starts)
         return backwards
 
-    def position_descending(self, position: int) -> int:
-        """The position in `descending` of the place at a position."""
-        group = bisect_right(self.starts, position) - 1
-        return len(self.places) - self.starts[group + 1] + position - self.starts[group]
-
     @shared
     def ranks(self) -> Work[Sequence[int]]:
         """The group of each place; `groups` for a place in no group."""
@@ -94,11 +89,6 @@ class Run:
         """The number of the group with this key, if there is one."""
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None
-
-
-def rows_ranked(places: range) -> Ranked:
-    """Rows by their number: each is a group of its own."""
-    return Ranked(places, range(len(places) + 1), places.stop)
 
 
 class KeysByPlace(Protocol):

@@ -35,9 +35,6 @@ Part = Whole | RowSpan
 MOST_COMPARED = 1000
 """Maximum number of cells of a column that `lags` compares; after an inserted row all differ."""
 
-MOST_GAPS = 2_000
-"""Maximum number of removed rows whose cells a table keeps; then the rows are read again."""
-
 CELL_BYTES = 65
 """Approximate memory of a cell besides its characters."""
 
@@ -178,59 +175,82 @@ class Snapshot:
 
         The read behind it may have seen the first ones already.
         """
-        for count_ in range(len(effects) + 1):
-            if (yield from self._may_have_seen(effects, count_)):
+        for seen in range(len(effects) + 1):
+            if (yield from self._fits(effects, seen)):
                 return (yield from self._patched(effects))
         return None
 
     def changed(self, effect: Effect) -> "Work[Snapshot | None]":
-        """The snapshot after a write.
-
-        None if its header or rows do not match the write, or if too many rows were removed.
-        """
-        if not (yield from self._may_have_seen([effect], 0)):
+        """The snapshot after a write; None if its header or rows do not match the write."""
+        if not (yield from self._fits([effect], 0)):
             return None
-        if effect.removed:
-            return self._without(effect.removed)
         return (yield from self._patched([effect]))
 
-    def _may_have_seen(self, effects: Sequence[Effect], count: int) -> Work[bool]:
-        """True if the rows are consistent with exactly the first `count` writes."""
-        if any(effect.header.cells != self.table.header.cells for effect in effects):
+    def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
+        """True if the rows are as they were after exactly the first `seen` writes.
+
+        They may have what a later write wrote, but not what it removed.
+        """
+        table = self.table
+        if any(effect.header.cells != table.header.cells for effect in effects):
             return False
-        yield sum(effect.cell_count for effect in effects[:count])
-        if not self.shows(self.table.header, texts_of(effects[:count])):
-            return False
-        state = _State(self.table)
-        for effect in effects[count:]:
-            yield effect.cell_count
-            if not state.takes(effect):
+        if seen:
+            yield sum(effect.cell_count for effect in effects[:seen])
+            if not self.shows(table.header, texts_of(effects[:seen])):
                 return False
+        last_row = table.last_row
+        written: dict[int, dict[int, str]] = {}
+        """The texts of the writes so far."""
+        for effect in effects[seen:]:
+            yield effect.cell_count
+            if effect.removed:
+                texts = table.texts(effect.removed)
+                if effect.removed[-1] > last_row or not all(
+                    is_same(
+                        _with_texts(cells, written[row]) if row in written else cells,
+                        effect.before[row],
+                    )
+                    for row, cells in zip(effect.removed, texts, strict=True)
+                ):
+                    return False
+                continue
+            new = [patch.row for patch in effect.rows if patch.row > last_row]
+            if new and (min(new) != last_row + 1 or any(row in effect.before for row in new)):
+                return False  # rows of others, which the table lacks, lie in between
+            known = [patch for patch in effect.rows if patch.row <= last_row]
+            texts = table.texts([patch.row for patch in known])
+            for patch, cells in zip(known, texts, strict=True):
+                row, before = patch.row, effect.before.get(patch.row)
+                shown = _with_texts(cells, written[row]) if row in written else cells
+                if before is None:  # a new row, which the read saw already
+                    wrote = patch.texts.items()
+                    is_known = all(text_at(shown, column) == text for column, text in wrote)
+                else:
+                    after = _with_texts(before, patch.texts)
+                    is_known = is_same(shown, before) or is_same(shown, after)
+                if not is_known:
+                    return False
+            for patch in effect.rows:
+                written.setdefault(patch.row, {}).update(patch.texts)
+            last_row = max(last_row, *new) if new else last_row
         return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot]":
+        """The snapshot after writes that fit: one that removed rows, or any others."""
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
-        if not rows:
+        removed = effects[0].removed if effects else ()
+        if removed:
+            table = yield from self.table.without_rows(removed)
+            grid_rows = self.grid_rows - len(removed)
+        elif rows:
+            table = yield from self.table.patched(rows)
+            grid_rows = max(self.grid_rows, *(patch.row for patch in rows))
+        else:
             return self  # only reads for writes, with the same rows
-        table = yield from self.table.patched(rows)
         return replace(
             self,
             table=table,
-            grid_rows=max(self.grid_rows, *(patch.row for patch in rows)),
-            displayed=replace(self.displayed, digest=None),
-            typed=self.typed and replace(self.typed, digest=None),
-            encodings=Encodings(self.displayed.byte_count),
-        )
-
-    def _without(self, rows: Sequence[int]) -> "Snapshot | None":
-        """The snapshot after rows were removed; None if too many were."""
-        table = self.table.without_rows(rows)
-        if len(table.gaps) > MOST_GAPS:
-            return None
-        return replace(
-            self,
-            table=table,
-            grid_rows=self.grid_rows - len(rows),
+            grid_rows=grid_rows,
             displayed=replace(self.displayed, digest=None),
             typed=self.typed and replace(self.typed, digest=None),
             encodings=Encodings(self.displayed.byte_count),
@@ -423,60 +443,6 @@ class Window:
 
 
 Rows = Snapshot | Window
-
-
-class _State:
-    """The displayed rows of a table while writes are applied to them."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._last_row = table.last_row
-        self._written: dict[int, dict[int, str]] = {}
-
-    def takes(self, effect: Effect) -> bool:
-        """Apply a write, if the rows are as they were before it or after it.
-
-        Removed rows must be as they were before it.
-        """
-        if effect.removed:
-            return effect.removed[-1] <= self._last_row and all(
-                is_same(shown, effect.before[row])
-                for row, shown in self._texts(effect.removed).items()
-            )
-        new = [patch.row for patch in effect.rows if patch.row > self._last_row]
-        if new and min(new) != self._last_row + 1:
-            return False  # rows of others, which the table lacks, lie in between
-        rows = [patch.row for patch in effect.rows if patch.row in effect.before]
-        texts = self._texts(rows)
-        for patch in effect.rows:
-            if not self._fits(patch, effect.before.get(patch.row), texts.get(patch.row, ())):
-                return False
-        for patch in effect.rows:
-            self._written.setdefault(patch.row, {}).update(patch.texts)
-            self._last_row = max(self._last_row, patch.row)
-        return True
-
-    def _fits(self, patch: RowPatch, before: Sequence[str] | None, shown: Sequence[str]) -> bool:
-        """True if a row is as it was before a write, or after it; `shown` is its whole row."""
-        if before is None:  # a new row
-            return patch.row > self._last_row or all(
-                self._text(patch.row, at) == text for at, text in patch.texts.items()
-            )
-        if patch.row > self._last_row:
-            return False
-        return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))
-
-    def _texts(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """The rows with what was written to them."""
-        texts = zip(rows, self._table.texts(rows), strict=True)
-        return {
-            row: _with_texts(shown, self._written[row]) if row in self._written else shown
-            for row, shown in texts
-        }
-
-    def _text(self, row: int, column: int) -> str:
-        written = self._written.get(row, {})
-        return written[column] if column in written else self._table.text(row, column)
 
 
 def is_same(row: Sequence[str], other: Sequence[str]) -> bool:

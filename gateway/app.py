@@ -20,10 +20,9 @@ from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
-from gateway.google.adapter import open_accounts
 from gateway.google.assembly import assemble, open_budgets
+from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
-from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota, open_spent_quota
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
@@ -42,11 +41,11 @@ from gateway.worksheets.rows import RowService
 if TYPE_CHECKING:
     from gateway.cluster.assembly import Cluster
 
-OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
+OpenClients = Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]
 
 
-def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Starlette:
-    """The gateway as an application; `open_sheets` replaces Google in tests.
+def create_app(settings: Settings, open_clients: OpenClients | None = None) -> Starlette:
+    """The gateway as an application; `open_clients` replaces Google's accounts in tests.
 
     Raises ConfigError for unusable files before serving.
     """
@@ -57,7 +56,12 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         from gateway.cluster.store import check_url  # noqa: PLC0415 - as in `_cluster`
 
         check_url(settings.cluster.redis.get_secret_value())
-    if open_sheets is None:
+    if open_clients is None:
+        open_clients = partial(
+            open_accounts,
+            settings.google.by_account(),
+            max_rendering_bytes=settings.cache.max_worksheet_bytes,
+        )
         # Read again when the app starts; reported here as a configuration problem.
         for account in settings.google.by_account().values():
             check_credentials(account, os.environ)
@@ -69,11 +73,11 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         async with (
             KeyStore.open(database) as store,
             store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
-            _opened(settings, open_sheets) as opened,
+            open_clients() as clients,
             _cluster(settings, clock) as cluster,
             open_budgets(
                 settings,
-                opened,
+                clients,
                 partial(_spent_quota, database, store),
                 cluster.quota.share if cluster else None,
             ) as budgets,
@@ -92,12 +96,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 keys.changed()
 
             await keys.load()
-            google = assemble(
-                settings.google,
-                opened,
-                budgets,
-                turn_seconds=settings.writes.max_waiting_seconds,
-            )
+            google = assemble(clients, budgets, turn_seconds=settings.writes.max_waiting_seconds)
             rows = RowService(
                 google.sheets,
                 cache=settings.cache,
@@ -225,18 +224,3 @@ async def _cluster(
 
     async with open_cluster(settings, database, redis.get_secret_value(), clock) as cluster:
         yield cluster
-
-
-@asynccontextmanager
-async def _opened(
-    settings: Settings, open_sheets: OpenSheets | None
-) -> AsyncIterator[Mapping[str, Sheets]]:
-    """The accounts of the settings, or what replaces Google."""
-    if open_sheets is not None:
-        async with open_sheets() as sheets:
-            yield {MAIN_ACCOUNT: sheets}
-        return
-    async with open_accounts(
-        settings.google.by_account(), max_rendering_bytes=settings.cache.max_worksheet_bytes
-    ) as accounts:
-        yield accounts

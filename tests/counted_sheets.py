@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.google.forwarding import Call, ForwardingSheets
 from gateway.google.pipeline import counted
 from gateway.google.sheets import Sheets
+from tests.forwarding import Call, ForwardingSheets
 
 T = TypeVar("T")
 

@@ -31,10 +31,10 @@ from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.header_cache import digest_of
-from gateway.worksheets.queue_limits import too_busy
 from gateway.worksheets.sharing import OpenFence
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8
 """Worksheets that a process writes to at once; others wait."""

@@ -38,6 +38,7 @@ from gateway.errors import (
     UnsupportedDocument,
     UpstreamAuth,
 )
+from gateway.google.adapter import GoogleSheets
 from gateway.google.credentials import (
     ACCOUNTS_PAGE,
     MAX_FILE_BYTES,
@@ -190,9 +191,9 @@ async def _sign_in(account: GoogleSettings) -> CheckContext:
     check_credentials(account, os.environ)
     try:
         async with opened_accounts({"": account}, time.time) as opened:
-            sheets = opened[""]
-            findings = [each async for each in check_sign_in(account, sheets)]
-            context = context_of(account, sheets.tokens)
+            client = opened[""]
+            findings = [each async for each in check_sign_in(account, client)]
+            context = context_of(account, client.tokens)
     except NoClient as error:
         raise ConfigError([f"network: {error}"]) from error
     problems = [redacted(each.text) for each in findings if each.level == "problem"]
@@ -221,8 +222,8 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
     Raises ConfigError and UnknownSpreadsheet.
     """
     async with opened_accounts({"": account}, time.time) as opened:
-        sheets = opened[""]
-        context = context_of(account, sheets.tokens)
+        client = opened[""]
+        context, sheets = context_of(account, client.tokens), GoogleSheets(client.make)
         try:
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
             looked_at = [

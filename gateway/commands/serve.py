@@ -26,7 +26,7 @@ from gateway.commands.doctor.account import NoClient, context_of, opened_account
 from gateway.commands.listening import inherited_at, listening_at
 from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
-from gateway.google.adapter import GoogleSheets
+from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
 from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.server import GatewayServer
@@ -184,13 +184,13 @@ async def _announce(settings: Settings, config: Path | None, key_count: int) -> 
     accounts, found = google.by_account(), []
     try:
         async with opened_accounts(accounts, time.time) as opened:
-            for name, sheets in opened.items():
-                if accounts[name].credentials is None and not await _has_credentials(sheets):
+            for name, client in opened.items():
+                if accounts[name].credentials is None and not await _has_credentials(client):
                     if _is_google(google.endpoint):
                         words = f"configuration: {configuration_words(config)}"
                         raise ConfigError([_NO_CREDENTIALS, words])
                     credentials_missing(name, google.endpoint)
-                found.append(f"{name}: {context_of(accounts[name], sheets.tokens).who}")
+                found.append(f"{name}: {context_of(accounts[name], client.tokens).who}")
     except NoClient as error:
         raise ConfigError([f"network: {error}"]) from error
     serving(
@@ -207,11 +207,11 @@ def _is_google(endpoint: str) -> bool:
     return is_allowed_endpoint(endpoint, allow_insecure=False) and not is_loopback(host)
 
 
-async def _has_credentials(sheets: GoogleSheets) -> bool:
+async def _has_credentials(client: Client) -> bool:
     """True if there are Application Default Credentials, with which it signs in."""
     with suppress(GatewayError):  # Google may accept them later; `/readyz` and the log say so
-        await sheets.sign_in(CREDENTIALS_SECONDS)
-    return sheets.tokens.has_credentials
+        await client.sign_in(CREDENTIALS_SECONDS)
+    return client.tokens.has_credentials
 
 
 async def _open_once(settings: Settings) -> int:

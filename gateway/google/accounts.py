@@ -13,15 +13,17 @@ Rules
   first is asked.
 - A write that another account refused is sent by one that has quota at once: nothing waits between
   a look and its write.
-- A 429 with another limit than the account's and the project's is taken for one of the spreadsheet,
-  and learnt for its calls.
+- A 429 with another limit than the account's and the project's is taken for one of the spreadsheet:
+  no other account is tried, and none pauses.
+- One account makes all calls, whatever is known of it.
 """
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from gateway.errors import (
     GatewayError,
@@ -30,10 +32,8 @@ from gateway.errors import (
     SpreadsheetNotShared,
     UpstreamAuth,
 )
-from gateway.google.call_context import current_call_context
-from gateway.google.quota import Bucket, Budget, current_write_turn
-from gateway.google.rate import RECOVERY_SECONDS, Rate
-from gateway.google.sheets import Sheets
+from gateway.google.calls import Call
+from gateway.google.quota import Bucket, Budget
 
 REST_SECONDS = 60.0
 LACKING_SECONDS = 3600.0
@@ -43,24 +43,20 @@ OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaS
 """Refusals that another account may not meet. Google did not carry out the call."""
 
 
+Make = Callable[[Call[Any]], Awaitable[Any]]
+"""Sends a call as an account, and reads the answer."""
+
+
 @dataclass(kw_only=True, eq=False)
 class Account:
-    """An account; `sheets` makes its calls."""
-
     name: str
-    sheets: Sheets
+    make: Make
     budget: Budget
     rests_until: float = -math.inf
     is_refused: bool = False
 
     def bucket(self, *, is_write: bool) -> Bucket:
         return self.budget.writes if is_write else self.budget.reads
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Learnt:
-    bucket: Bucket
-    until_seconds: float
 
 
 class Accounts:
@@ -74,17 +70,14 @@ class Accounts:
         accounts: Sequence[Account],
         *,
         clock: Callable[[], float],
-        max_waiting_seconds: float = 0.0,
         rested: Callable[[str, bool], None] = lambda _name, _rests: None,
     ) -> None:
         self._accounts = accounts
         self._clock = clock
-        self._max_waiting_seconds = max_waiting_seconds
         self._rested = rested
         self._reach = Reach(clock=clock)
         self._explored: set[tuple[str, bool]] = set()
         """Spreadsheets for which an account is being tried."""
-        self._learnt: dict[tuple[str, bool], _Learnt] = {}
         self.was_accepted = False
         """True if Google accepted an account since the start."""
 
@@ -105,24 +98,11 @@ class Accounts:
             name: each.bucket(is_write=False).rate_per_second() for name, each in paying.items()
         }
 
-    async def first(self, spreadsheet: str, *, is_write: bool) -> Account:
-        """The account for a call, after a wait if Google limits its spreadsheet.
+    def first(self, spreadsheet: str, *, is_write: bool) -> Account:
+        return self.pick(spreadsheet, {}, is_write=is_write) or self._accounts[0]
 
-        Raises QuotaSpent.
-        """
-        learnt = self._learnt.get((spreadsheet, is_write)) if self._learnt else None
-        if learnt is not None and learnt.until_seconds > self._clock():
-            await learnt.bucket.take(current_call_context())
-        return self.following(spreadsheet, {}, is_write=is_write) or self._accounts[0]
-
-    def reserved(self) -> Account | None:
-        """The account of the write turn, if it is not used yet."""
-        turn = current_write_turn()
-        if turn is None or not turn.is_left:
-            return None
-        return next(
-            (each for each in self._accounts if each.bucket(is_write=True) is turn.bucket), None
-        )
+    def named(self, name: str) -> Account:
+        return next(each for each in self._accounts if each.name == name)
 
     def refusal(self, errors: Mapping[str, GatewayError]) -> GatewayError:
         """The error of a call that all accounts refused: of the first one, whose address it names.
@@ -138,28 +118,32 @@ class Accounts:
     @contextmanager
     def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
         """Learn from Google's answer to the call that the block makes."""
-        kind = (spreadsheet, is_write)
-        is_known = self._reach.reaches(spreadsheet, account.name, is_write=is_write)
+        kind, is_only = (spreadsheet, is_write), len(self._accounts) == 1
+        is_known = is_only or self._reach.reaches(spreadsheet, account.name, is_write=is_write)
         if not is_known:
             self._explored.add(kind)
         try:
             yield
         except UpstreamAuth:
-            self._note_refused(account, is_refused=True)
+            account.rests_until = self._clock() + REST_SECONDS
+            if not account.is_refused:
+                account.is_refused = True
+                self._rested(account.name, True)
             raise
         except (SpreadsheetNotFound, SpreadsheetNotShared):
             self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=False)
             raise
-        except QuotaSpent as error:
-            self._learn(kind, error)
-            raise
         finally:
             if not is_known:
                 self._explored.discard(kind)
-        self._note_refused(account, is_refused=False)
-        self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=True)
+        self.was_accepted = True
+        if account.is_refused:
+            account.is_refused = False
+            self._rested(account.name, False)
+        if not is_only:
+            self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=True)
 
-    def following(
+    def pick(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account | None:
         """The account for a call that those in `tried` refused; None if no other is left."""
@@ -236,33 +220,6 @@ class Accounts:
         if not account.is_refused:
             return True
         return not is_write and self._clock() >= account.rests_until
-
-    def _note_refused(self, account: Account, *, is_refused: bool) -> None:
-        if is_refused:
-            account.rests_until = self._clock() + REST_SECONDS
-        else:
-            self.was_accepted = True
-        if is_refused != account.is_refused:
-            account.is_refused = is_refused
-            self._rested(account.name, is_refused)
-
-    def _learn(self, kind: tuple[str, bool], error: QuotaSpent) -> None:
-        if not error.is_of_spreadsheet:
-            return
-        now, (_, is_write) = self._clock(), kind
-        self._learnt = {each: it for each, it in self._learnt.items() if it.until_seconds > now}
-        learnt = self._learnt.get(kind)
-        bucket = learnt.bucket if learnt else self._spreadsheet_bucket(error, is_write=is_write)
-        bucket.refused(sent_at=now, limit=error.limit)
-        self._learnt[kind] = _Learnt(bucket=bucket, until_seconds=now + RECOVERY_SECONDS)
-
-    def _spreadsheet_bucket(self, error: QuotaSpent, *, is_write: bool) -> Bucket:
-        return Bucket(
-            Rate(error.limit or 1),
-            is_write=is_write,
-            max_waiting_seconds=self._max_waiting_seconds,
-            clock=self._clock,
-        )
 
 
 def _wait(*, is_write: bool) -> Callable[[Account], float]:

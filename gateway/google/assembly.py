@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gateway.errors import GatewayError
 from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
-from gateway.google.merging import MergingSheets
+from gateway.google.client import Client
 from gateway.google.outages import Breaker, Retries
 from gateway.google.pipeline import Pipeline
 from gateway.google.quota import (
@@ -22,9 +22,8 @@ from gateway.google.quota import (
     open_budget,
     open_quota,
 )
-from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota
-from gateway.settings.model import GoogleSettings, Settings
+from gateway.settings.model import Settings
 from gateway.telemetry.events import (
     account_rested,
     breaker_changed,
@@ -39,24 +38,24 @@ class Acceptance:
     """Acceptance of an account by Google since the start: by a call, or else by a token.
 
     Tokens are requested while none was accepted and someone asks, as all accounts, once in
-    `SIGN_IN_EVERY_SECONDS`. `opened` without an account of Google's are accepted.
+    `SIGN_IN_EVERY_SECONDS`.
     """
 
     def __init__(
         self,
-        opened: Sequence[Sheets],
+        clients: Sequence[Client],
         accounts: Accounts,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self._opened = [each for each in opened if isinstance(each, GoogleSheets)]
+        self._clients = clients
         self._accounts = accounts
         self._signing_in: asyncio.Task[None] | None = None
         self._next_at = -math.inf
 
     async def found(self) -> bool:
-        if self._accounts.was_accepted or not self._opened:
+        if self._accounts.was_accepted:
             return True
         if self._signing_in is None or self._clock() >= self._next_at:
             self._next_at = self._clock() + SIGN_IN_EVERY_SECONDS
@@ -70,11 +69,11 @@ class Acceptance:
             await asyncio.wait([self._signing_in])
 
     async def _sign_in(self) -> None:
-        await asyncio.gather(*map(self._sign_in_as, self._opened))
+        await asyncio.gather(*map(self._sign_in_as, self._clients))
 
-    async def _sign_in_as(self, sheets: GoogleSheets) -> None:
+    async def _sign_in_as(self, client: Client) -> None:
         try:
-            await sheets.sign_in(SIGN_IN_SECONDS)
+            await client.sign_in(SIGN_IN_SECONDS)
         except GatewayError as error:
             upstream_failed(error)
         else:
@@ -83,9 +82,9 @@ class Acceptance:
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """`sheets` joins reads before they enter the `pipeline`."""
+    """`sheets` sends its calls through the `pipeline`."""
 
-    sheets: Sheets
+    sheets: GoogleSheets
     pipeline: Pipeline
     acceptance: Acceptance
 
@@ -97,13 +96,14 @@ OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
 @asynccontextmanager
 async def open_budgets(
     settings: Settings,
-    opened: Mapping[str, Sheets],
+    clients: Mapping[str, Client],
     open_spent: OpenSpent,
     share: ShareByName | None = None,
 ) -> AsyncIterator[Mapping[str, Budget]]:
     """The quota of each account, less what an earlier process spent; or shared with others."""
     google = settings.google
-    projects = {name: _project(name, sheets) for name, sheets in opened.items()}
+    # Without a project, an account shares with no other.
+    projects = {name: each.project or f"of-{name}" for name, each in clients.items()}
     shared = {project for project, count in Counter(projects.values()).items() if count > 1}
     by_account = google.by_account()
     async with AsyncExitStack() as stack:
@@ -131,8 +131,7 @@ async def open_budgets(
 
 
 def assemble(
-    settings: GoogleSettings,
-    opened: Mapping[str, Sheets],
+    clients: Mapping[str, Client],
     budgets: Mapping[str, Budget],
     *,
     turn_seconds: float | None,
@@ -140,11 +139,10 @@ def assemble(
     """The accounts of the service; `turn_seconds` is the longest wait for a write's turn."""
     accounts = Accounts(
         [
-            Account(name=name, sheets=sheets, budget=budgets[name])
-            for name, sheets in opened.items()
+            Account(name=name, make=client.make, budget=budgets[name])
+            for name, client in clients.items()
         ],
         clock=time.monotonic,
-        max_waiting_seconds=settings.max_waiting_seconds,
         rested=account_rested,
     )
     pipeline = Pipeline(
@@ -154,16 +152,10 @@ def assemble(
         turn_seconds=turn_seconds,
     )
     return Google(
-        sheets=MergingSheets(pipeline, clock=time.monotonic),
+        sheets=GoogleSheets(pipeline.send),
         pipeline=pipeline,
-        acceptance=Acceptance([*opened.values()], accounts),
+        acceptance=Acceptance([*clients.values()], accounts),
     )
-
-
-def _project(name: str, sheets: Sheets) -> str:
-    """The project whose quota an account uses; without one, it shares with no other."""
-    project = sheets.project if isinstance(sheets, GoogleSheets) else None
-    return project or f"of-{name}"
 
 
 def _shared(

@@ -14,7 +14,7 @@ from gateway.google.sheets import (
     Value,
     WrittenCells,
 )
-from gateway.table.steps import Work
+from gateway.table.steps import Work, finish
 
 CHANGE_STEPS = 40
 CELL_STEPS = 8
@@ -36,13 +36,12 @@ class Cell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
 BLANK = Cell()
 
 
-def requests_of(batch: Batch) -> Work[list[object]]:
-    """The requests of a batch in their order."""
-    encoded = batch.encoded or (yield from encoded_changes(batch.sheet_id, batch.changes))
+def requests_of(batch: Batch) -> list[object]:
+    """The requests of a batch in their order; changes that are not encoded yet are, at once."""
     return [
-        *(deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
+        *[deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten],
         creation(batch.fence),
-        *encoded,
+        *(batch.encoded or finish(encoded_changes(batch.sheet_id, batch.changes))),
     ]
 
 

@@ -1,9 +1,9 @@
-"""Context of a Google call: its API keys, its priority and the time at which it was sent."""
+"""Context of a Google call: its API keys, its priority, its write turn, and when it was sent."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Listener = Callable[[str], None]
 
@@ -21,6 +21,12 @@ class Beneficiaries:
             for listener in tuple(self._listeners):
                 listener(key_id)
 
+    def join_as(self, call_context: "CallContext") -> None:
+        """Add the key of a call, and all keys that wait for it, now or later."""
+        self.join(call_context.key_id)
+        if call_context.beneficiaries is not None:
+            call_context.beneficiaries.follow(self.join)
+
     def follow(self, listener: Listener) -> None:
         """Notify `listener` of each present key, and of each key that joins later."""
         for key_id in tuple(self._key_ids):
@@ -29,38 +35,6 @@ class Beneficiaries:
 
     def leave(self, listener: Listener) -> None:
         self._listeners.remove(listener)
-
-
-@dataclass(frozen=True)
-class CallContext:
-    """API key and priority of a call; the fair queue rotates between keys.
-
-    Verifications of writes go before all other calls. A call shared by several keys
-    (`beneficiaries`) goes at the earliest of their turns. A read may be answered by one of another
-    process that was sent up to `max_age_seconds` ago.
-    """
-
-    key_id: str = ""
-    is_verification: bool = False
-    beneficiaries: Beneficiaries | None = field(default=None, compare=False)
-    max_age_seconds: float = 0.0
-
-
-_current: ContextVar[CallContext] = ContextVar("call_context", default=CallContext())  # noqa: B039 - it is frozen
-
-
-current_call_context = _current.get
-"""Context of calls started here; without one, the call belongs to the gateway itself."""
-
-
-@contextmanager
-def in_call_context(call_context: CallContext) -> Iterator[None]:
-    """Set the context of calls made in the block and in tasks started there."""
-    token = _current.set(call_context)
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 @dataclass
@@ -73,23 +47,78 @@ class SentAt:
     at_seconds: float | None = None
     outer: "SentAt | None" = None
 
+    def record(self, at_seconds: float) -> None:
+        sent_at: SentAt | None = self
+        while sent_at is not None:
+            sent_at.at_seconds = at_seconds
+            sent_at = sent_at.outer
 
-_sent_at: ContextVar[SentAt | None] = ContextVar("sent_at", default=None)
+
+@dataclass
+class WriteTurn:
+    """Reserved quota of one write, of the account with this name."""
+
+    account: str
+    is_left: bool = True
+
+
+@dataclass(frozen=True)
+class CallContext:
+    """API key and priority of a call; the fair queue rotates between keys.
+
+    Verifications of writes go before all other calls. A call shared by several keys
+    (`beneficiaries`) goes at the earliest of their turns. A read may be answered by one of another
+    process that was sent up to `max_age_seconds` ago. The first write uses the `turn`.
+    """
+
+    key_id: str = ""
+    is_verification: bool = False
+    beneficiaries: Beneficiaries | None = field(default=None, compare=False)
+    max_age_seconds: float = 0.0
+    turn: WriteTurn | None = field(default=None, compare=False)
+    sent_at: SentAt | None = field(default=None, compare=False)
+
+
+_current: ContextVar[CallContext] = ContextVar("call_context", default=CallContext())  # noqa: B039 - it is frozen
+
+
+current_call_context = _current.get
+"""Context of calls started here; without one, the call belongs to the gateway itself."""
+
+
+@contextmanager
+def in_call_context(call_context: CallContext) -> Iterator[None]:
+    """Set the context of calls made in the block and in tasks started there.
+
+    A write turn and a record of sending that the block is in stay, unless it brings others.
+    """
+    outer = _current.get()
+    if outer.turn is not call_context.turn or outer.sent_at is not call_context.sent_at:
+        call_context = replace(
+            call_context,
+            turn=call_context.turn or outer.turn,
+            sent_at=call_context.sent_at or outer.sent_at,
+        )
+    token = _current.set(call_context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 @contextmanager
 def recording_sent_at() -> Iterator[SentAt]:
     """Record when calls of the block, and of tasks started there, are sent."""
-    sent_at = SentAt(outer=_sent_at.get())
-    token = _sent_at.set(sent_at)
+    call_context = _current.get()
+    sent_at = SentAt(outer=call_context.sent_at)
+    token = _current.set(replace(call_context, sent_at=sent_at))
     try:
         yield sent_at
     finally:
-        _sent_at.reset(token)
+        _current.reset(token)
 
 
 def record_sent_at(at_seconds: float) -> None:
-    sent_at = _sent_at.get()
-    while sent_at is not None:
-        sent_at.at_seconds = at_seconds
-        sent_at = sent_at.outer
+    sent_at = _current.get().sent_at
+    if sent_at is not None:
+        sent_at.record(at_seconds)

@@ -5,27 +5,35 @@ Rules
   checked once more after the wait, since the breaker may have opened meanwhile.
 - A call that one account refuses is made by the next one that may reach the spreadsheet. A write
   waits for no other account: nothing may come between a look and its write.
+- A write that must follow a read reserves its quota before the read (`write_turn`).
 - The time of sending is recorded at the end of all waits: a look's age runs from there.
 """
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from gateway.errors import CircuitOpen, GatewayError, QuotaSpent
 from gateway.google.accounts import OTHER_ACCOUNT, Account, Accounts
-from gateway.google.call_context import current_call_context, record_sent_at
-from gateway.google.forwarding import Call, ForwardingSheets
+from gateway.google.call_context import (
+    CallContext,
+    WriteTurn,
+    current_call_context,
+    in_call_context,
+    record_sent_at,
+)
+from gateway.google.calls import Call
 from gateway.google.outages import Breaker, Entry, Retries
-from gateway.google.quota import Bucket, WriteTurn, current_write_turn
+from gateway.google.quota import Bucket
 from gateway.telemetry.events import budget_waited, upstream_called
 
 T = TypeVar("T")
 
 
-class Pipeline(ForwardingSheets):
-    """A `Sheets` whose calls are made by one of the accounts, within its quota.
+class Pipeline:
+    """Sends calls as one of the accounts, within its quota.
 
     `turn_seconds` is the longest wait for a write's turn: longer than that of other calls, or a key
     that writes to ten worksheets would have its tenth one always refused. `waited` receives the
@@ -49,15 +57,16 @@ class Pipeline(ForwardingSheets):
         self._clock = clock
         self._waited = waited
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+    async def send(self, call: Call[T]) -> T:
+        """Make a call, and repeat a read after a brief outage. Raises the errors of `Sheets`."""
+        context, is_write = current_call_context(), call.is_write
         self._retries.called()
         attempt = 0
         while True:
             attempt += 1
-            is_verification = current_call_context().is_verification
-            entry = self._breaker.enter(is_write=is_write, is_verification=is_verification)
+            entry = self._breaker.enter(is_write=is_write, is_verification=context.is_verification)
             try:
-                answer = await self._attempted(spreadsheet, call, entry, is_write=is_write)
+                answer = await self._sent(call, context, entry)
             except GatewayError as error:
                 self._breaker.failed(entry, error)
                 if is_write or not await self._retries.may_repeat(attempt, error, self._breaker):
@@ -66,65 +75,75 @@ class Pipeline(ForwardingSheets):
                 self._breaker.answered()
                 return answer
 
-    async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
-        """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
-        account = await self.accounts.first(spreadsheet, is_write=True)
-        bucket = account.bucket(is_write=True)
-        await self._take(bucket, self._turn_seconds)
-        return WriteTurn(bucket)
-
-    async def _attempted(
-        self, spreadsheet: str, call: Call[T], entry: Entry, *, is_write: bool
-    ) -> T:
-        """Make a call as the first account that Google accepts for it."""
-        accounts = self.accounts
-        account = accounts.reserved() if is_write else None
-        if account is None:
-            account = await accounts.first(spreadsheet, is_write=is_write)
+    async def _sent(self, call: Call[T], context: CallContext, entry: Entry) -> T:
+        """Make a call as the first account that Google accepts for it, when its quota allows."""
+        accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
+        turn = context.turn if is_write and context.turn and context.turn.is_left else None
+        account = (
+            accounts.named(turn.account)
+            if turn is not None
+            else accounts.pick(spreadsheet, {}, is_write=is_write)
+        )
         errors: dict[str, GatewayError] = {}
+        sent_at = self._clock()
         while account is not None:
+            bucket = account.budget.writes if is_write else account.budget.reads
             try:
-                if errors and (
-                    is_write or any(isinstance(each, QuotaSpent) for each in errors.values())
-                ):
-                    account.bucket(is_write=is_write).check_free()
+                has_spent = any(isinstance(each, QuotaSpent) for each in errors.values())
+                if has_spent or (errors and is_write):
+                    bucket.check_free()
                 with accounts.asking(account, spreadsheet, is_write=is_write):
-                    return await self._sent(account, call, entry, is_write=is_write)
+                    if turn is not None and turn.is_left:
+                        turn.is_left = False
+                    else:
+                        await self._take(bucket, context, None)
+                    try:
+                        self._breaker.check(entry, is_write=is_write)
+                    except CircuitOpen:
+                        bucket.give_back()
+                        raise
+                    sent_at = self._clock()
+                    with counted(account.name, is_write=is_write, clock=self._clock):
+                        answer: T = await account.make(call)
+                return answer
             except OTHER_ACCOUNT as error:
                 if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
                     raise
+                if isinstance(error, QuotaSpent) and error.is_from_google:
+                    bucket.refused(
+                        sent_at=sent_at, limit=error.limit, is_project=error.is_of_project
+                    )
                 errors[account.name] = error
-                account = accounts.following(spreadsheet, errors, is_write=is_write)
+                account = accounts.pick(spreadsheet, errors, is_write=is_write)
         raise accounts.refusal(errors)
 
-    async def _sent(self, account: Account, call: Call[T], entry: Entry, *, is_write: bool) -> T:
-        """Make a call as an account when its quota allows, and learn from a 429."""
-        bucket = account.bucket(is_write=is_write)
-        turn = current_write_turn() if is_write else None
-        if turn is None or not turn.take():
-            await self._take(bucket, None)
-        try:
-            self._breaker.check(entry, is_write=is_write)
-        except CircuitOpen:
-            bucket.give_back()
-            raise
-        sent_at = self._clock()
-        try:
-            with counted(account.name, is_write=is_write, clock=self._clock):
-                return await call(account.sheets)
-        except QuotaSpent as refusal:
-            if not refusal.is_of_spreadsheet:
-                bucket.refused(
-                    sent_at=sent_at, limit=refusal.limit, is_project=refusal.is_of_project
-                )
-            raise
+    async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
+        """Wait for the quota of one write, and reserve it for the block. Raises `QuotaSpent`."""
+        account = self.accounts.first(spreadsheet, is_write=True)
+        await self._take(account.budget.writes, current_call_context(), self._turn_seconds)
+        return _reserved(account)
 
-    async def _take(self, bucket: Bucket, max_waiting_seconds: float | None) -> None:
+    async def _take(
+        self, bucket: Bucket, context: CallContext, max_waiting_seconds: float | None
+    ) -> None:
         asked_at = self._clock()
         try:
-            await bucket.take(current_call_context(), max_waiting_seconds=max_waiting_seconds)
+            await bucket.take(context, max_waiting_seconds=max_waiting_seconds)
         finally:
             self._waited(self._clock() - asked_at)
+
+
+@contextmanager
+def _reserved(account: Account) -> Iterator[None]:
+    """Have the first write of the block use what was taken of the quota; or give it back."""
+    turn = WriteTurn(account.name)
+    try:
+        with in_call_context(replace(current_call_context(), turn=turn)):
+            yield
+    finally:
+        if turn.is_left:
+            turn.is_left = False
+            account.budget.writes.give_back()
 
 
 @contextmanager

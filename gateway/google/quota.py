@@ -21,10 +21,9 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import Context, ContextVar, Token
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Protocol
 
 from gateway.errors import QuotaSpent
@@ -430,40 +429,3 @@ def open_budget(
         )
 
     return Budget(reads=bucket(is_write=False), writes=bucket(is_write=True))
-
-
-class WriteTurn:
-    """Reserved quota of one write; returned if no write in the block uses it."""
-
-    def __init__(self, bucket: Bucket) -> None:
-        self.bucket = bucket
-        self._is_left = True
-        self._token: Token[WriteTurn | None] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _turn.set(self)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._token is not None:
-            _turn.reset(self._token)
-        if self.take():
-            self.bucket.give_back()
-
-    @property
-    def is_left(self) -> bool:
-        return self._is_left
-
-    def take(self) -> bool:
-        """Use the reservation; False if it is already used."""
-        was_left, self._is_left = self._is_left, False
-        return was_left
-
-
-_turn: ContextVar[WriteTurn | None] = ContextVar("write_turn", default=None)
-
-current_write_turn = _turn.get

@@ -9,7 +9,6 @@ Rules:
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from gateway.errors import UNKNOWN_RETRY_SECONDS, QueueFull
 
@@ -20,24 +19,19 @@ SLACK = 32
 """This fraction more than needed is freed, so that it is not needed each time."""
 
 
-class _Open(NamedTuple):
-    key_id: str
-    size: int
-    sent_at: float
-
-
 class RecordQuota:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._per_key = max_bytes // SHARE
-        self._completed: dict[str, int] = {}
-        self._open: dict[str, _Open] = {}
-        self._open_bytes: dict[str, int] = {}
+        self._used: dict[str, int] = {}
+        """Bytes of the records of each key."""
+        self._open: dict[str, int] = {}
+        """Those of its open records."""
 
     def check(self, key_id: str) -> None:
         """Raise QueueFull if open records alone leave no space for one more of this key."""
-        in_all = sum(self._open_bytes.values())
-        if self._open_bytes.get(key_id, 0) >= self._per_key or in_all >= self._max_bytes:
+        in_all = sum(self._open.values())
+        if self._open.get(key_id, 0) >= self._per_key or in_all >= self._max_bytes:
             raise QueueFull(
                 "Of too many writes with an Idempotency-Key it is not known yet what became of "
                 "them. Repeat those first.",
@@ -45,57 +39,43 @@ class RecordQuota:
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             )
 
-    def opened(self, scope: str, key_id: str, size: int, sent_at: float) -> None:
-        self.closed(scope)
-        self._open[scope] = _Open(key_id, size, sent_at)
-        self._open_bytes[key_id] = self._open_bytes.get(key_id, 0) + size
-
-    def closed(self, scope: str) -> None:
-        record = self._open.pop(scope, None)
-        if record is not None:
-            # Records of an earlier version may have no size.
-            left = self._open_bytes.pop(record.key_id, 0) - record.size
-            if left:
-                self._open_bytes[record.key_id] = left
-
-    def close_older(self, instant: float) -> None:
-        """Stop counting open records that were sent before a time."""
-        for scope in [scope for scope, each in self._open.items() if each.sent_at <= instant]:
-            self.closed(scope)
+    def opened(self, key_id: str, size: int) -> None:
+        """Count an open record; negative if it is one no more."""
+        self._open[key_id] = self._open.get(key_id, 0) + size
+        self._used[key_id] = self._used.get(key_id, 0) + size
+        for counted in (self._open, self._used):
+            if not counted[key_id]:
+                del counted[key_id]
 
     def completed(self, key_id: str, size: int) -> None:
-        self._completed[key_id] = self._completed.get(key_id, 0) + size
+        """Count a completed record."""
+        self._used[key_id] = self._used.get(key_id, 0) + size
 
     def measured(self, sizes: Mapping[str, int]) -> None:
         """Set the measured bytes of each key's completed records."""
-        self._completed = dict(sizes)
+        self._used = self._open.copy()
+        for key_id, size in sizes.items():
+            self.completed(key_id, size)
 
     @property
     def is_over(self) -> bool:
         """True if records must be deleted, according to the counts."""
-        sizes = self._used().values()
+        sizes = self._used.values()
         is_full = sum(sizes) > self._max_bytes or max(sizes, default=0) > self._per_key
         return is_full and bool(self.limits())
 
     def limits(self) -> Mapping[str, int]:
         """Keys over their quota, and how many bytes of completed records each may keep."""
-        used = self._used()
         level = min(
             self._per_key - self._per_key // SLACK,
-            _level(used.values(), self._max_bytes - self._max_bytes // SLACK),
+            _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
         )
-        return {
-            key_id: max(0, level - self._open_bytes.get(key_id, 0))
-            for key_id, size in used.items()
-            if size > level and self._completed.get(key_id)
-        }
-
-    def _used(self) -> dict[str, int]:
-        keys = self._completed.keys() | self._open_bytes.keys()
-        return {
-            key_id: self._completed.get(key_id, 0) + self._open_bytes.get(key_id, 0)
-            for key_id in keys
-        }
+        limits: dict[str, int] = {}
+        for key_id, size in self._used.items():
+            open_bytes = self._open.get(key_id, 0)
+            if size > level and size > open_bytes:
+                limits[key_id] = max(0, level - open_bytes)
+        return limits
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:

@@ -26,7 +26,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -95,6 +95,9 @@ RETRY_SECONDS = 5
 MAX_TOKENS = 500
 """Tokens in one statement: databases limit its parameters."""
 
+NOT_SEEN = ""
+"""The token of a record that this process has neither found nor noted."""
+
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
 _rows = msgspec.json.Decoder(list[list[Any]])
@@ -104,6 +107,35 @@ T = TypeVar("T")
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 """A statement and its parameter sets; None: execute once without parameters."""
+
+
+@dataclass(kw_only=True)
+class _Record:
+    """What this process knows of an open record, or of one that it just answered."""
+
+    key_id: str = ""
+    size: int = 0
+    """Bytes that it counts for in the quota of its key."""
+    expires_from: float = math.inf
+    sent_at: float | None = None
+    """When its write was last sent; None if another process sent it."""
+    fence_id: int | None = None
+    token: str | None = NOT_SEEN
+    """That of the record as this process found or noted it."""
+    is_answered: bool = False
+    """True if its answer is stored, and its request does not know yet."""
+
+
+@dataclass(kw_only=True)
+class _Batch:
+    """What this process knows of a noted batch."""
+
+    fence_id: int | None = None
+    """None if another process noted it."""
+    is_removal: bool = False
+    """True if records need its outcome."""
+    is_applied: bool | None = None
+    """Its outcome, until that is stored; None if it is not known."""
 
 
 class SqlLedger:
@@ -124,17 +156,10 @@ class SqlLedger:
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._quota = RecordQuota(max_bytes)
-        self._answered: set[str] = set()
-        self._sent_at: dict[str, float] = {}
-        """When open writes were last sent, by the scope of the record."""
-        self._fences: dict[str, int] = {}
-        """Fences of open records by their scope, and of noted batches by their token."""
-        self._seen: dict[str, str | None] = {}
-        """The token of each open record that this process found or noted, by its scope."""
-        self._removals: set[str] = set()
-        """Tokens of noted batches whose outcome records need."""
-        self._settled: dict[str, bool] = {}
-        """Outcomes of noted batches by token, True if applied, until they are stored."""
+        self._records: dict[str, _Record] = {}
+        """By their scopes."""
+        self._batches: dict[str, _Batch] = {}
+        """By the tokens of their fences."""
         self.open_writes: list[OpenWrite] = []
         """The open writes of an earlier process that have a fence."""
 
@@ -175,9 +200,9 @@ class SqlLedger:
             damaged_row(error.table, error.row, error.problem)
         if batch is not None:
             self.open_writes.append(batch)
-            self._fences[batch.fence.token] = batch.fence.id
-            if row["removed"] != "[]":
-                self._removals.add(batch.fence.token)
+            self._batches[batch.fence.token] = _Batch(
+                fence_id=batch.fence.id, is_removal=row["removed"] != "[]"
+            )
         return True
 
     def _load(self, row: RowMapping, now: float) -> None:
@@ -192,16 +217,23 @@ class SqlLedger:
             found = open_write(records, row, now, numbers=numbers, is_exclusive=is_damaged)
         if found is not None:
             self.open_writes.append(found)
-            self._fences[scope] = found.fence.id
         elif is_damaged:
             return
-        self._sent_at[scope] = now
-        expires_from = row["sent_at"] if found is None else math.inf
-        self._quota.opened(scope, row["key_id"], size_of(row), expires_from)
+        self._open(
+            scope,
+            _Record(
+                key_id=row["key_id"],
+                size=size_of(row),
+                expires_from=row["sent_at"] if found is None else math.inf,
+                sent_at=now,
+                fence_id=None if found is None else found.fence.id,
+            ),
+        )
 
     def open_fences(self) -> Collection[int]:
         """The ids of the fences of all open writes, by which their retries find them."""
-        return self._fences.values()
+        known: list[_Record | _Batch] = [*self._records.values(), *self._batches.values()]
+        return [each.fence_id for each in known if each.fence_id is not None]
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
         query = select(records).where((records.c.scope == scope) & is_valid(self._clock()))
@@ -209,9 +241,9 @@ class SqlLedger:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
                 if row is None or row["answer"] is not None:
-                    self._closed(scope)
+                    self._close(scope)
                 else:
-                    self._seen[scope] = row["token"]
+                    self._records.setdefault(scope, _Record()).token = row["token"]
                 if row is None:
                     return None
                 entry = self._entry(row, Restorer(texts))
@@ -226,7 +258,11 @@ class SqlLedger:
             ) from error
 
     def check_room(self, identity: WriteIdentity) -> None:
-        self._quota.close_older(self._clock() - KEPT_SECONDS)
+        expired_from = self._clock() - KEPT_SECONDS
+        for record in self._records.values():
+            if record.expires_from <= expired_from:
+                self._quota.opened(record.key_id, -record.size)
+                record.size = 0
         self._quota.check(identity.key_id)
 
     async def sending(
@@ -237,29 +273,34 @@ class SqlLedger:
         sheet_id: int | None = None,
     ) -> Collection[WriteIdentity]:
         now = self._clock()
-        opened: list[Mapping[str, object]] = []
+        opened: list[Mapping[str, Any]] = []
         for sending in sendings:
             identity = sending.identity
             if identity is not None:
                 record = open_record(sending, now, fence)
                 opened.append(record)
-                self._answered.discard(identity.scope)
-                self._fences[identity.scope] = fence.id
-                self._quota.opened(identity.scope, identity.key_id, size_of(record), math.inf)
-                self._sent_at[identity.scope] = now
+                known = _Record(
+                    key_id=identity.key_id,
+                    size=record["size"],
+                    sent_at=now,
+                    fence_id=fence.id,
+                    token=self._seen(identity.scope),
+                )
+                self._open(identity.scope, known)
         has_note = any(map(is_noted, sendings))
         if not opened and not has_note:
             return ()
         if has_note:
-            self._fences[fence.token] = fence.id
+            self._batches[fence.token] = _Batch(fence_id=fence.id)
         try:
             noting = self._note(worksheet, sheet_id, sendings, opened, fence, now)
             taken = await self._finished(noting)
         except STORE_ERRORS as error:
             for record in opened:
-                self._closed(str(record["scope"]))
-            if fence.token not in self._settled:  # nothing was committed
-                self._fences.pop(fence.token, None)
+                self._close(record["scope"])
+            batch = self._batches.get(fence.token)
+            if batch is not None and batch.is_applied is None:  # nothing was committed
+                del self._batches[fence.token]
             raise self._failure(
                 "The write could not be noted, and was not sent.", "not_applied"
             ) from error
@@ -274,39 +315,48 @@ class SqlLedger:
         worksheet: WorksheetId,
         sheet_id: int | None,
         sendings: Sequence[Sending],
-        opened: Sequence[Mapping[str, object]],
+        opened: Sequence[Mapping[str, Any]],
         fence: Fence,
         now: float,
     ) -> Collection[str]:
         """Note a batch, without the writes that another process has noted; their scopes."""
+        batch = self._batches.get(fence.token)
+        scopes = [each["scope"] for each in opened]
         taken: Collection[str] = ()
-        scopes = [str(each["scope"]) for each in opened]
+        note = None
         async with self._transaction() as connection:
-            if opened and self._is_server:
-                taken = await self._put_unless_taken(connection, opened, fence, now)
+            if opened and self._is_server:  # another process may have noted some of them meanwhile
+                wanted = [
+                    {**each, "seen": self._seen(each["scope"]), "valid_from": now - KEPT_SECONDS}
+                    for each in opened
+                ]
+                await connection.execute(PUT_UNLESS_TAKEN, wanted)
+                is_others = records.c.token.is_distinct_from(fence.token)
+                query = select(records.c.scope).where(records.c.scope.in_(scopes) & is_others)
+                taken = set(await connection.scalars(query))
             elif opened:
                 await connection.execute(PUT, opened)
             if opened:
                 await connection.execute(purge(now, len(opened)))
-            sent = [
-                each
-                for each in sendings
-                if each.identity is None or each.identity.scope not in taken
-            ]
-            note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
-            if note is not None:
+            if batch is not None:
+                sent = [
+                    each
+                    for each in sendings
+                    if each.identity is None or each.identity.scope not in taken
+                ]
+                note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
+            if note is not None and batch is not None:
                 await connection.execute(ADD, note)
-                self._settled[fence.token] = False  # a commit that fails may be one all the same
-        self._settled.pop(fence.token, None)
+                batch.is_applied = False  # a commit that fails may be one all the same
         if note is None:
-            self._fences.pop(fence.token, None)
-        elif note["removed"] != "[]":
-            self._removals.add(fence.token)
+            self._batches.pop(fence.token, None)
+        elif batch is not None:
+            batch.is_applied, batch.is_removal = None, note["removed"] != "[]"
         for scope in scopes:
             if scope in taken:
-                self._closed(scope)
+                self._close(scope)
             else:
-                self._seen[scope] = fence.token
+                self._records[scope].token = fence.token
         return taken
 
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
@@ -320,43 +370,51 @@ class SqlLedger:
         return [
             each
             for each in identities
-            if each.scope in noted and noted[each.scope] != self._seen.get(each.scope, "")
+            if each.scope in noted and noted[each.scope] != self._seen(each.scope)
         ]
 
     async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        is_others = fence.token not in self._fences
-        if is_others and not self._is_server:  # it has no note
-            return
-        self._settled[fence.token] = is_applied
-        if is_others or fence.token in self._removals:
-            await self._try_commit([(purge_removals(place_of(worksheet)), None)])
+        batch = self._batches.get(fence.token)
+        is_others = batch is None
+        if batch is None:
+            if not self._is_server:  # it has no note
+                return
+            batch = self._batches[fence.token] = _Batch()
+        batch.is_applied = is_applied
+        if is_others or batch.is_removal:
+            await self._stored([(purge_removals(place_of(worksheet)), None)])
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):
-            self._answered |= {identity.scope for identity, _ in results}
+            for identity, _ in results:
+                self._records[identity.scope] = _Record(is_answered=True)
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        if identity.scope in self._answered:
-            self._answered.discard(identity.scope)
+        record = self._records.get(identity.scope)
+        if record is not None and record.is_answered:
+            del self._records[identity.scope]
         else:
             await self._store_answers([(identity, answer)])
 
     async def renew(self, identity: WriteIdentity) -> None:
-        self._sent_at[identity.scope] = self._clock()
+        record = self._records.get(identity.scope)
+        if record is not None:
+            record.sent_at = self._clock()
 
     async def drop(self, identity: WriteIdentity) -> None:
-        if identity.scope not in self._seen:  # there is no record
+        token = self._seen(identity.scope)
+        if token == NOT_SEEN:  # there is no record
             return
-        is_it, token = records.c.scope == identity.scope, self._seen[identity.scope]
-        self._closed(identity.scope)
+        self._close(identity.scope)
+        is_it = records.c.scope == identity.scope
         if self._is_server:  # another process may have noted one under this scope
             is_it &= records.c.token.is_not_distinct_from(token)
-        await self._try_commit([(delete(records).where(is_it), None)])
+        await self._stored([(delete(records).where(is_it), None)])
 
     async def aclose(self) -> None:
         """Store what is settled, and wait for running transactions."""
-        if self._settled:
-            await self._try_commit(())
+        if any(each.is_applied is not None for each in self._batches.values()):
+            await self._stored(())
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -373,28 +431,22 @@ class SqlLedger:
             request_failed(current_event(), error)
             return fence_ids
 
-    def _closed(self, scope: str) -> None:
-        """Keep no more of an open record that is none any more, or another process's."""
-        for kept in (self._sent_at, self._fences, self._seen):
-            kept.pop(scope, None)
-        self._quota.closed(scope)
+    def _seen(self, scope: str) -> str | None:
+        """The token of an open record as this process found or noted it."""
+        record = self._records.get(scope)
+        return NOT_SEEN if record is None else record.token
 
-    async def _put_unless_taken(
-        self,
-        connection: AsyncConnection,
-        opened: Sequence[Mapping[str, object]],
-        fence: Fence,
-        now: float,
-    ) -> Collection[str]:
-        """Note writes, except those that another process has noted meanwhile; their scopes."""
-        scopes = [str(each["scope"]) for each in opened]
-        seen = {"valid_from": now - KEPT_SECONDS}
-        wanted = [
-            {**each, **seen, "seen": self._seen.get(str(each["scope"]), "")} for each in opened
-        ]
-        of_others = records.c.scope.in_(scopes) & records.c.token.is_distinct_from(fence.token)
-        await connection.execute(PUT_UNLESS_TAKEN, wanted)
-        return set(await connection.scalars(select(records.c.scope).where(of_others)))
+    def _open(self, scope: str, record: _Record) -> None:
+        """Know a record as open, in place of an earlier one."""
+        self._close(scope)
+        self._records[scope] = record
+        self._quota.opened(record.key_id, record.size)
+
+    def _close(self, scope: str) -> None:
+        """Forget an open record that is none any more, or another process's."""
+        record = self._records.pop(scope, None)
+        if record is not None:
+            self._quota.opened(record.key_id, -record.size)
 
     def _failure(self, message: str, outcome: Outcome) -> GatewayError:
         """The error of a request whose record cannot be read or noted, so that it sent nothing.
@@ -416,7 +468,9 @@ class SqlLedger:
         """An entry that knows whether later removals moved its rows. Raises DamagedRow."""
         for later in (await connection.execute(later_removals(row))).mappings():
             is_later = rows_of(later).moves(entry)
-            outcome = self._settled.get(later["token"], later["is_applied"] or None)
+            batch, outcome = self._batches.get(later["token"]), later["is_applied"] or None
+            if batch is not None and batch.is_applied is not None:
+                outcome = batch.is_applied
             if outcome is False or not is_later:
                 continue
             if outcome is not None:
@@ -429,11 +483,13 @@ class SqlLedger:
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
         stored, fence = checked(records, row, StoredRecord), fence_of(records, row)
+        known = self._records.get(stored.scope)
+        sent_at = stored.sent_at if known is None or known.sent_at is None else known.sent_at
         try:
             rows, answer = _rows.decode(stored.rows), stored.answer
             return Entry(
                 fingerprint=stored.fingerprint,
-                sent_at=self._sent_at.get(stored.scope, stored.sent_at),
+                sent_at=sent_at,
                 first_row=stored.first_row,
                 numbers=_numbers.decode(stored.numbers),
                 rows=[[restored(value) for value in cells] for cells in rows],
@@ -444,53 +500,45 @@ class SqlLedger:
             raise DamagedRow(records, row, "its JSON has another shape") from error
 
     async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
-        """Store results of finished writes."""
+        """Store answers of finished writes, and delete the oldest if they exceed the quota."""
         if not answers:
             return True
         now = self._clock()
         answered = [answered_record(identity, now, answer) for identity, answer in answers]
-        if not await self._try_commit([(PUT, answered), (purge(now, len(answered)), None)]):
+        if not await self._stored([(PUT, answered), (purge(now, len(answered)), None)]):
             return False
-        for (identity, _), record in zip(answers, answered, strict=True):
-            self._closed(identity.scope)
-            self._quota.completed(identity.key_id, size_of(record))
-        await self._enforce_quota()
+        for record in answered:
+            self._close(record["scope"])
+            self._quota.completed(record["key_id"], record["size"])
+        if self._quota.is_over:
+            try:
+                async with self._lock, self._engine.begin() as connection:
+                    await self._measure(connection)
+                    for key_id, kept_bytes in self._quota.limits().items():
+                        await connection.execute(forget_oldest(key_id, kept_bytes, self._row))
+                    await self._measure(connection)
+            except STORE_ERRORS as error:
+                request_failed(current_event(), error)
         return True
-
-    async def _enforce_quota(self) -> None:
-        """Delete the oldest completed records if they exceed the quota."""
-        if not self._quota.is_over:
-            return
-        try:
-            async with self._lock, self._engine.begin() as connection:
-                await self._measure(connection)
-                for key_id, kept_bytes in self._quota.limits().items():
-                    await connection.execute(forget_oldest(key_id, kept_bytes, self._row))
-                await self._measure(connection)
-        except STORE_ERRORS as error:
-            request_failed(current_event(), error)
 
     async def _measure(self, connection: AsyncConnection) -> None:
         found = (await connection.execute(SIZES)).all()
         self._quota.measured({row.key_id: row.size for row in found})
 
-    async def _try_commit(self, steps: Sequence[Step]) -> bool:
-        """Commit; failures are only logged, because the write has already happened."""
+    async def _stored(self, steps: Sequence[Step]) -> bool:
+        """Execute steps in one transaction; False if it fails, for the write has happened."""
+
+        async def execute() -> None:
+            async with self._transaction() as connection:
+                for statement, values in steps:
+                    await connection.execute(statement, values)
+
         try:
-            await self._commit(steps)
+            await self._finished(execute())
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
             return False
         return True
-
-    async def _commit(self, steps: Sequence[Step]) -> None:
-        """Execute steps in one transaction."""
-        await self._finished(self._executed(steps))
-
-    async def _executed(self, steps: Sequence[Step]) -> None:
-        async with self._transaction() as connection:
-            for statement, values in steps:
-                await connection.execute(statement, values)
 
     async def _finished(self, work: Coroutine[Any, Any, T]) -> T:
         """Finish a transaction even if the caller is cancelled."""
@@ -506,24 +554,21 @@ class SqlLedger:
         So no two removals of a worksheet are open: records know only the older one.
         """
         async with self._lock:
-            outcomes = dict(self._settled)
+            outcomes = {
+                token: each.is_applied
+                for token, each in self._batches.items()
+                if each.is_applied is not None
+            }
             async with self._engine.begin() as connection:
-                forgotten = [token for token, is_applied in outcomes.items() if not is_applied]
-                for tokens in _pieces(forgotten):
-                    await connection.execute(FORGET, {"tokens": tokens})
-                for tokens in _pieces([*outcomes.keys() - forgotten]):
-                    for statement in APPLIED:
-                        await connection.execute(statement, {"tokens": tokens})
+                for outcome, statements in ((False, (FORGET,)), (True, APPLIED)):
+                    tokens = [token for token, each in outcomes.items() if each is outcome]
+                    for at in range(0, len(tokens), MAX_TOKENS):
+                        for statement in statements:
+                            piece = {"tokens": tokens[at : at + MAX_TOKENS]}
+                            await connection.execute(statement, piece)
                 yield connection
             for token in outcomes:
-                self._removals.discard(token)
-                self._settled.pop(token, None)
-                self._fences.pop(token, None)
-
-
-def _pieces(tokens: Sequence[str]) -> Sequence[Sequence[str]]:
-    """Tokens in pieces that one statement takes."""
-    return [tokens[at : at + MAX_TOKENS] for at in range(0, len(tokens), MAX_TOKENS)]
+                self._batches.pop(token, None)
 
 
 def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:

@@ -186,7 +186,7 @@ def open_write(
     )
 
 
-def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, object]:
+def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, Any]:
     """The record of a write before it is sent; long texts are stored as digests."""
     identity = sending.identity
     if identity is None:
@@ -203,7 +203,7 @@ def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, obje
     }
 
 
-def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, object]:
+def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, Any]:
     """The record of a finished write: its answer without its cells."""
     text_of_answer = encode_answer(answer, identity.texts)
     return _record(identity, now, first_row=0, rows="[]", answer=text_of_answer)
@@ -253,7 +253,7 @@ def _record(
     first_row: int,
     rows: str,
     answer: str | None,
-) -> Mapping[str, object]:
+) -> Mapping[str, Any]:
     return {
         "scope": identity.scope,
         "fingerprint": identity.fingerprint,

@@ -200,7 +200,7 @@ T = TypeVar("T")
 class Queue(Protocol):
     """The write queue of a worksheet."""
 
-    async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
+    async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Do something while no write to the worksheet is under way; QueueFull, RecordsUnavailable,
         ShuttingDown."""
         ...
@@ -275,7 +275,7 @@ class Idempotency:
     ) -> Settled:
         queue = self._queue_of(identity.worksheet)
         try:
-            found = await queue.alone(
+            found = await queue.exclusively(
                 lambda: self._resumed(identity, resume), key_id=identity.key_id
             )
         except asyncio.CancelledError:

@@ -25,7 +25,6 @@ from gateway.table.steps import OutOfSteps, Work, mapped
 from gateway.table.table import FIRST_DATA_ROW, Table, column_at
 from gateway.table.texts import as_texts, composed, composed_texts
 from gateway.table.view import ROW_INDEX, View
-from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.planning import (
     MAX_COMPARED,
     MAX_TARGET_CELLS,
@@ -41,6 +40,7 @@ from gateway.worksheets.planning import (
 from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Snapshot
 from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import (
     DeleteWhere,
     Outcome,

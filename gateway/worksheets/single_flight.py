@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeVar
 
 from gateway.google.call_context import (
     Beneficiaries,
+    SentAt,
     current_call_context,
     in_call_context,
-    recording_sent_at,
 )
 
 K = TypeVar("K")
@@ -37,9 +37,11 @@ class SingleFlight(Generic[K, T]):
         self._flights, self._key = flights, key
         self._beneficiaries = Beneficiaries()
         self._join()
-        call_context = replace(current_call_context(), beneficiaries=self._beneficiaries)
+        call_context = current_call_context()
         self.max_age_seconds = call_context.max_age_seconds
-        with recording_sent_at() as self._sent_at, in_call_context(call_context):
+        self._sent_at = SentAt(outer=call_context.sent_at)
+        own = replace(call_context, beneficiaries=self._beneficiaries, sent_at=self._sent_at)
+        with in_call_context(own):
             self._task = asyncio.get_running_loop().create_task(work)
         flights[key] = self
         self._task.add_done_callback(self._end)
@@ -67,10 +69,7 @@ class SingleFlight(Generic[K, T]):
 
     def _join(self) -> None:
         """Add the waiter's key to the beneficiaries of the calls."""
-        call_context = current_call_context()
-        self._beneficiaries.join(call_context.key_id)
-        if call_context.beneficiaries is not None:
-            call_context.beneficiaries.follow(self._beneficiaries.join)
+        self._beneficiaries.join_as(current_call_context())
 
     def _end(self, task: asyncio.Task[T]) -> None:
         """Mark an error as retrieved; the next read meets it again."""

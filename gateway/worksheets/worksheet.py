@@ -17,6 +17,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from gateway.errors import (
@@ -99,7 +100,7 @@ class Resources:
     perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
     weigh: Callable[["Worksheet"], None]
     """Counts the memory of a worksheet whose rows changed."""
-    lock: WriteLock
+    lock: WriteLock | None = None
     sharing: Sharing | None = None
 
 
@@ -166,7 +167,7 @@ class Worksheet:
             worksheet,
             lambda group: resources.perform(self, group),
             resources.queues,
-            held=lambda: resources.lock.held(self),
+            held=None if resources.lock is None else partial(resources.lock.held, self),
         )
         self.shared = SharedState(self)
         self._loader = Loader(
@@ -391,7 +392,7 @@ class Worksheet:
                 if landed is not None:
                     return landed
             try:
-                return await self.queue.alone(lambda: self._read_alone(part))
+                return await self.queue.exclusively(lambda: self._read_alone(part))
             except RecordsUnavailable:  # no process writes
                 return await self._read_alone(part)
             except QueueFull as error:

@@ -1,21 +1,36 @@
 """Write queue of a worksheet: one group of writes at a time is at Google.
 
-Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
-(`gateway.worksheets.queue_limits`), and so is the time in it. A write that has begun is finished
-whatever becomes of its client. Google's quota comes first: a group is formed when a write may be
-sent, so that nothing waits between its look and its write.
+Rules
+- Two appends to one worksheet never overlap, since Google loses rows then. A write that has begun
+  is finished whatever becomes of its client.
+- Google's quota comes first: a group is formed when a write may be sent, so that nothing waits
+  between its look and its write.
+- Waiting writes are bounded per key and in total, in rows, memory and time, so that no key blocks
+  the others. A key without waiting writes may always join, unless memory is full: its first write
+  waits for one turn of the others, not for all their writes. An empty queue accepts any size.
+- Keys take turns: a group begins with the key whose turn it is, and each takes of its room one
+  write after the other with the others. It goes out in the order in which its writes came. Only the
+  key of its first write uses its turn. Otherwise the creates of a key could wait for ever while its
+  updates go along, or the reverse.
+- A group is bounded in bytes and rows, and of one kind: creates, updates, deletes, or writes by
+  filter and upserts. An exclusive task is a group by itself.
+- The writes of one key and kind keep their order: behind one that stays, no other of the kind is
+  taken. Writes of two kinds know nothing of each other before they are answered.
+- Of the updates of one row one goes at a time, so that each sees what the one before it left. So
+  does each delete: its number means the row that the one before it left there.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from gateway.errors import (
     UNKNOWN_RETRY_SECONDS,
-    GatewayError,
+    QueueFull,
     QuotaSpent,
     ShuttingDown,
     WriteOutcomeUnknown,
@@ -28,10 +43,31 @@ from gateway.google.call_context import (
 )
 from gateway.settings.model import WriteSettings
 from gateway.telemetry.events import current_event, request_failed
-from gateway.worksheets.group import ExclusiveTask, Waiting
-from gateway.worksheets.queue_limits import BoundedQueue, memory_room, too_busy
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Outcome, Results, Write
+from gateway.worksheets.writes import (
+    Create,
+    Outcome,
+    Results,
+    RowWrite,
+    TableWrite,
+    Update,
+    UpdateRows,
+    Upsert,
+    Write,
+    rows_of,
+)
+
+MAX_ROWS = 500
+MAX_BYTES = 1_048_576
+"""Maximum size of a group; its first write may be larger."""
+
+SHARE = 4
+"""Fraction of the total memory that one key may use."""
+
+CLOSING_SECONDS = 4.0
+"""How long writes still in line may take when the gateway closes; their requests had longer."""
+
+RETRY_SECONDS = 5
 
 Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
@@ -44,19 +80,166 @@ Held = Callable[[], AbstractAsyncContextManager[None]]
 
 T = TypeVar("T")
 
-CLOSING_SECONDS = 4.0
-"""How long writes still in line may take when the gateway closes; their requests had longer."""
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExclusiveTask:
+    """Something to be done in the line of a worksheet, while no write to it is under way."""
+
+    work: Callable[[], Awaitable[Any]]
 
 
 @dataclass(kw_only=True, eq=False)
-class _InLine(Waiting):
-    """A write in line; a group runs in the context of the request that brought its first.
+class Waiting:
+    """A write in the line of its worksheet, and what it takes there."""
 
-    Its calls to Google wait for the earliest turn of all its keys.
-    """
+    key_id: str
+    write: Write | ExclusiveTask
+    number: int = 0
+    """Its place in the order in which all writes came."""
 
-    answer: asyncio.Future[Results]
-    context: Context = field(default_factory=copy_context)
+    def __post_init__(self) -> None:
+        self.row_count = row_count(self.write)
+        self.memory_bytes = 1 if isinstance(self.write, ExclusiveTask) else self.write.memory_bytes
+
+
+@dataclass(kw_only=True, eq=False)
+class _Request(Waiting):
+    """A write of a request; a group runs in the context of the request that brought its first."""
+
+    answer: asyncio.Future[Any]
+    context: Context
+
+
+W = TypeVar("W", bound=Waiting)
+
+
+def row_count(write: Write | ExclusiveTask) -> int:
+    """How many rows a write is about."""
+    return len(write.rows) if isinstance(write, Create | UpdateRows | Upsert) else 1
+
+
+class Limit:
+    """A limited quantity of waiting writes. `is_hard`: the total limit has no exception."""
+
+    def __init__(self, *, per_key: int, in_all: int, is_hard: bool) -> None:
+        self._per_key = per_key
+        self._in_all = in_all
+        self._is_hard = is_hard
+        self._by_key: dict[str, int] = {}
+        self._taken = 0
+
+    def has(self, key_id: str, amount: int) -> bool:
+        """True if so much more of a key is allowed."""
+        own = self._by_key.get(key_id, 0)
+        if own and own + amount > self._per_key:
+            return False
+        must_fit = own > 0 or (self._is_hard and self._taken > 0)
+        return not must_fit or self._taken + amount <= self._in_all
+
+    def add(self, key_id: str, amount: int) -> None:
+        """Count an amount of a key; a negative one is given back."""
+        self._taken += amount
+        own = self._by_key[key_id] = self._by_key.get(key_id, 0) + amount
+        if own == 0:
+            del self._by_key[key_id]
+
+
+def memory_limit(in_all: int) -> Limit:
+    """A memory limit in bytes."""
+    return Limit(per_key=in_all // SHARE, in_all=in_all, is_hard=True)
+
+
+class BoundedQueue(Generic[W]):
+    """Waiting writes of one worksheet; `of_all` limits the memory of all worksheets together."""
+
+    def __init__(self, settings: WriteSettings, of_all: Limit) -> None:
+        self._rows = Limit(
+            per_key=settings.max_waiting_rows_per_key,
+            in_all=settings.max_waiting_rows,
+            is_hard=False,
+        )
+        self._memory = memory_limit(settings.max_waiting_bytes_per_worksheet)
+        self._of_all = of_all
+        self._number = itertools.count()
+        self.turns: dict[str, dict[W, None]] = {}
+        """The writes of each key that has some, in their order; the keys in that of their turns."""
+
+    @property
+    def first(self) -> W:
+        """The next write."""
+        return next(iter(next(iter(self.turns.values()))))
+
+    def join(self, waiting: W) -> None:
+        """Add a write at the end. Raises QueueFull."""
+        key_id, rows, size = waiting.key_id, waiting.row_count, waiting.memory_bytes
+        limits = ((self._rows, rows), (self._memory, size), (self._of_all, size))
+        for limit, amount in limits:
+            if not limit.has(key_id, amount):
+                raise too_busy()
+        for limit, amount in limits:
+            limit.add(key_id, amount)
+        waiting.number = next(self._number)
+        self.turns.setdefault(key_id, {})[waiting] = None
+
+    def leave(self, waiting: W) -> bool:
+        """Remove a write; False if it is not here any more."""
+        key_id, size = waiting.key_id, waiting.memory_bytes
+        own = self.turns.get(key_id, {})
+        if waiting not in own:
+            return False
+        del own[waiting]
+        if not own:
+            del self.turns[key_id]
+        self._rows.add(key_id, -waiting.row_count)
+        self._memory.add(key_id, -size)
+        self._of_all.add(key_id, -size)
+        return True
+
+    def take_group(self) -> list[W]:
+        """Remove the next write and those sent with it; then other keys have their turn."""
+        leader, own = next(iter(self.turns.items()))
+        group = [next(iter(own))]
+        if len(own) > 1 or len(self.turns) > 1:
+            group = self._going_with(group[0])
+        for waiting in group:
+            self.leave(waiting)
+        if leader in self.turns:
+            self.turns[leader] = self.turns.pop(leader)
+        return group
+
+    def _going_with(self, first: W) -> list[W]:
+        """The first write and all that may go with it, in the order in which they came."""
+        if isinstance(first.write, ExclusiveTask):
+            return [first]
+        group: list[W] = []
+        kind, rows, size, named = _kind(first.write), 0, 0, set[int]()
+        held_keys: set[str] = set()
+        # The first of each key, then the second of each, and so on.
+        for waiting in filter(None, itertools.chain(*itertools.zip_longest(*self.turns.values()))):
+            write = waiting.write
+            if isinstance(write, ExclusiveTask) or _kind(write) != kind:
+                continue
+            own = rows_of(write) if isinstance(write, RowWrite) else ()
+            fits = (
+                rows + waiting.row_count <= MAX_ROWS
+                and size + write.byte_count <= MAX_BYTES
+                and named.isdisjoint(own)
+            )
+            if waiting is first or (fits and waiting.key_id not in held_keys):
+                group.append(waiting)
+                rows += waiting.row_count
+                size += write.byte_count
+                named.update(own)
+            else:
+                held_keys.add(waiting.key_id)
+        return sorted(group, key=lambda waiting: waiting.number)
+
+
+def _kind(write: Write) -> object:
+    """Writes of one kind may go together."""
+    if isinstance(write, UpdateRows):
+        return Update
+    return TableWrite if isinstance(write, TableWrite) else type(write)
 
 
 class WriteQueues:
@@ -71,117 +254,104 @@ class WriteQueues:
     ) -> None:
         self.settings = settings
         self.write_turn = write_turn or no_turn
-        self.memory = memory_room(settings.max_waiting_bytes)
+        self.memory = memory_limit(settings.max_waiting_bytes)
         self.is_closing = False
+        self.at_work: dict[asyncio.Task[None], WriteQueue] = {}
         self._closing_seconds = closing_seconds
-        self._at_work: dict[asyncio.Task[None], WriteQueue] = {}
-
-    def begin(self, queue: "WriteQueue", work: Coroutine[Any, Any, None]) -> None:
-        """Have a queue that was empty drained; not in the context of the request that came."""
-        task = asyncio.get_running_loop().create_task(work, context=Context())
-        self._at_work[task] = queue
-        task.add_done_callback(self._at_work.pop)
 
     async def aclose(self) -> None:
         """Take no more writes; those that wait are carried out, as far as there is time."""
         self.is_closing = True
-        if self._at_work:
-            await asyncio.wait([*self._at_work], timeout=self._closing_seconds)
-        for queue in self._at_work.values():
+        if self.at_work:
+            await asyncio.wait([*self.at_work], timeout=self._closing_seconds)
+        for queue in self.at_work.values():
             queue.refuse_all()
 
 
 class WriteQueue:
+    """`held` is the lock that several processes need; None for a single one."""
+
     def __init__(
         self,
         worksheet: WorksheetId,
         perform: Perform,
         queues: WriteQueues,
-        held: Held = nullcontext,
+        held: Held | None = None,
     ) -> None:
         self._id = worksheet
         self._perform = perform
         self._queues = queues
-        self._held = held
-        self._line: BoundedQueue[_InLine] = BoundedQueue(queues.settings, queues.memory)
+        self._held = held or nullcontext
+        self._line: BoundedQueue[_Request] = BoundedQueue(queues.settings, queues.memory)
         self._turn_keys: Beneficiaries | None = None
         """The keys whose writes wait for a turn, while one is waited for."""
-        self._is_drained = False
-        """Whether a task carries out what comes."""
-
-    @property
-    def is_idle(self) -> bool:
-        return not self._is_drained
+        self.is_idle = True
+        """False while a task carries out what comes."""
 
     async def write(self, write: Write) -> Results:
         """Wait in line, then have the write carried out; its own errors come out here."""
-        return await self._carried_out(write, write.access.key_id)
+        results: Results = await self._carried_out(write, write.access.key_id)
+        return results
 
-    async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
+    async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Wait in line, then do something while no write to the worksheet is under way.
 
         As a write it is finished once it has begun; its own errors come out here.
         """
-        made: list[T] = []
-
-        async def perform() -> Results:
-            made.append(await work())
-            return ()
-
-        await self._carried_out(ExclusiveTask(work=perform), key_id)
-        return made[0]
+        made: T = await self._carried_out(ExclusiveTask(work=work), key_id)
+        return made
 
     def refuse_all(self) -> None:
         """Refuse what waits: the gateway shuts down."""
-        while self._line:
+        while self._line.turns:
             for waiting in self._line.take_group():
                 _refuse(waiting, _shutting_down())
 
-    async def _carried_out(self, write: Write | ExclusiveTask, key_id: str) -> Results:
-        if self._queues.is_closing:
+    async def _carried_out(self, write: Write | ExclusiveTask, key_id: str) -> Any:
+        """Join the line, and wait for the answer; what it is of a task."""
+        queues, loop = self._queues, asyncio.get_running_loop()
+        if queues.is_closing:
             raise _shutting_down()
-        waiting = self._join(write, key_id)
+        answer: asyncio.Future[Any] = loop.create_future()
+        waiting = _Request(key_id=key_id, write=write, answer=answer, context=copy_context())
+        self._line.join(waiting)
+        if self._turn_keys is not None:
+            self._turn_keys.join(key_id)
+        if self.is_idle:
+            self.is_idle = False
+            task = loop.create_task(self._drain(), context=Context())
+            queues.at_work[task] = self
+            task.add_done_callback(queues.at_work.pop)
+        timer = loop.call_later(queues.settings.max_waiting_seconds, self._give_up, waiting)
         try:
-            return await asyncio.shield(waiting.answer)
+            return await asyncio.shield(answer)
         except asyncio.CancelledError:
             # The server cancels requests at the end of its time to stop. A waiting write is
             # withdrawn; one that has begun goes on.
-            if waiting.answer.done():
-                return waiting.answer.result()
-            raise self._withdrawn(waiting) from None
-
-    def _withdrawn(self, waiting: _InLine) -> GatewayError:
-        """Take a write out of the line, if it still is there; the error that says which."""
-        if not self._line.leave(waiting):
-            return WriteOutcomeUnknown(
+            if answer.done():
+                return answer.result()
+            if self._line.leave(waiting):
+                raise _shutting_down() from None
+            raise WriteOutcomeUnknown(
                 "The gateway stops, and Google has not answered this write yet. Look before you "
                 "send it again.",
                 outcome="unknown",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
-            )
-        _refuse(waiting, _shutting_down())
-        return _shutting_down()
+            ) from None
+        finally:
+            timer.cancel()
 
-    def _join(self, write: Write | ExclusiveTask, key_id: str) -> _InLine:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Results] = loop.create_future()
-        waiting = _InLine(worksheet=self._id, key_id=key_id, write=write, answer=answer)
-        self._line.join(waiting)
-        if self._turn_keys is not None:
-            self._turn_keys.join(key_id)
-        if not self._is_drained:
-            self._is_drained = True
-            self._queues.begin(self, self._drain())
-        seconds = self._queues.settings.max_waiting_seconds
-        timer = loop.call_later(seconds, _give_up, self._line, waiting)
-        answer.add_done_callback(lambda _: timer.cancel())
-        return waiting
+    def _give_up(self, waiting: _Request) -> None:
+        """End a wait that took too long; a write that has begun is in no line any more."""
+        if self._line.leave(waiting):
+            _refuse(waiting, too_busy())
 
     async def _drain(self) -> None:
+        """Carry out groups until the line is empty."""
         try:
-            while self._line:
-                group: Sequence[_InLine] = ()
-                outcomes: Sequence[Outcome] = ()
+            while self._line.turns:
+                group: Sequence[_Request] = ()
+                outcomes: Sequence[Any] = ()
                 try:
                     async with self._held():
                         group, outcomes = await self._next_group()
@@ -189,7 +359,7 @@ class WriteQueue:
                     if outcomes:  # they are known, whatever the end of the lock was
                         request_failed(current_event(), error)
                     else:
-                        group = group or (self._line.take_group() if self._line else ())
+                        group = group or (self._line.take_group() if self._line.turns else ())
                         outcomes = [error] * len(group)
                 for waiting, outcome in zip(group, outcomes, strict=True):
                     if isinstance(outcome, Exception):
@@ -197,68 +367,53 @@ class WriteQueue:
                     else:
                         waiting.answer.set_result(outcome)
         finally:
-            self._is_drained = False
+            self.is_idle = True
 
-    async def _next_group(self) -> tuple[Sequence[_InLine], Sequence[Outcome]]:
-        """Carry out the writes whose turn it is; none if all gave up meanwhile."""
-        if not self._line:
+    async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
+        """Wait for the turn of a write, then carry out those that go with it, and their outcomes.
+
+        None if all gave up meanwhile.
+        """
+        line = self._line
+        turn: AbstractContextManager[None] = nullcontext()
+        if not line.turns:
             return (), ()
-        turn = await self._turn()
-        if self._line:
-            group = self._line.take_group()
-            work = self._settled(group, turn)
-            return group, await asyncio.create_task(work, context=group[0].context)
-        if not isinstance(turn, _Failing):
+        first = line.first
+        if not isinstance(first.write, ExclusiveTask):
+            # Its calls to Google wait for the earliest turn of all keys that wait.
+            self._turn_keys = keys = Beneficiaries(line.turns)
+            try:
+                with in_call_context(CallContext(first.key_id, beneficiaries=keys)):
+                    turn = await self._queues.write_turn(self._id.spreadsheet)
+            except QuotaSpent as error:
+                group = line.take_group() if line.turns else []
+                return group, [error] * len(group)
+            finally:
+                self._turn_keys = None
+        if not line.turns:
             with turn:  # gives it back
                 pass
-        return (), ()
+            return (), ()
+        group = line.take_group()
+        outcomes = self._performed(group, turn)
+        return group, await asyncio.create_task(outcomes, context=group[0].context)
 
-    async def _turn(self) -> AbstractContextManager[None]:
-        """The turn of a write for the line; one that fails if there is none."""
-        first = self._line.first
-        if isinstance(first.write, ExclusiveTask):
-            return nullcontext()
-        self._turn_keys = keys = Beneficiaries(self._line.key_ids)
-        try:
-            with in_call_context(CallContext(first.key_id, beneficiaries=keys)):
-                return await self._queues.write_turn(self._id.spreadsheet)
-        except QuotaSpent as error:
-            return _Failing(error)
-        finally:
-            self._turn_keys = None
-
-    async def _settled(
-        self, group: Sequence[_InLine], turn: AbstractContextManager[None]
-    ) -> Sequence[Outcome]:
+    async def _performed(
+        self, group: Sequence[_Request], turn: AbstractContextManager[None]
+    ) -> Sequence[Any]:
+        """The outcomes of a group, by its calls to Google."""
         try:
             with turn:
-                return await self._outcomes(group)
+                task = group[0].write
+                if isinstance(task, ExclusiveTask):
+                    return [await task.work()]
+                keys = Beneficiaries([waiting.key_id for waiting in group])
+                with in_call_context(replace(current_call_context(), beneficiaries=keys)):
+                    return await self._perform(
+                        [each.write for each in group if not isinstance(each.write, ExclusiveTask)]
+                    )
         except Exception as error:  # handed to the requests, which answer or log it
             return [error] * len(group)
-
-    async def _outcomes(self, group: Sequence[_InLine]) -> Sequence[Outcome]:
-        first = group[0].write
-        if isinstance(first, ExclusiveTask):
-            return [await first.work()]
-        writes = [
-            waiting.write for waiting in group if not isinstance(waiting.write, ExclusiveTask)
-        ]
-        beneficiaries = Beneficiaries(waiting.key_id for waiting in group)
-        with in_call_context(replace(current_call_context(), beneficiaries=beneficiaries)):
-            return await self._perform(writes)
-
-
-class _Failing(AbstractContextManager[None]):
-    """A turn that never came."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def __enter__(self) -> None:
-        raise self._error
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
@@ -266,15 +421,17 @@ async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def _give_up(line: BoundedQueue[_InLine], waiting: _InLine) -> None:
-    """End a wait that took too long; a write that has begun is in no line any more."""
-    if line.leave(waiting):
-        _refuse(waiting, too_busy())
-
-
-def _refuse(waiting: _InLine, error: Exception) -> None:
+def _refuse(waiting: _Request, error: Exception) -> None:
     waiting.answer.set_exception(error)
     waiting.answer.exception()  # looked at here, as its client may be gone
+
+
+def too_busy() -> QueueFull:
+    return QueueFull(
+        "Too many writes wait for this worksheet.",
+        outcome="not_applied",
+        retry_after_seconds=RETRY_SECONDS,
+    )
 
 
 def _shutting_down() -> ShuttingDown:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.errors import QuotaSpent
-from gateway.google.forwarding import Call, ForwardingSheets
 from gateway.google.sheets import Sheets
+from tests.forwarding import Call, ForwardingSheets
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]

@@ -18,7 +18,8 @@ from google.auth.credentials import Credentials
 from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
-from gateway.google.adapter import GoogleSheets, Gspread
+from gateway.google.adapter import GoogleSheets
+from gateway.google.client import Client, Gspread
 from gateway.google.credentials import load_service_account
 from gateway.google.sheets import Sheets, Value
 from gateway.google.token import TokenSource
@@ -44,8 +45,8 @@ class Spreadsheet:
 
     def sheets(self) -> Sheets:
         """The adapter."""
-        sheets = GoogleSheets(self.settings, wire=self.wire, tokens=self.tokens)
-        return PatientSheets(inner=sheets, sleep=self.sleep)
+        client = Client(self.settings, wire=self.wire, tokens=self.tokens)
+        return PatientSheets(inner=GoogleSheets(client.make), sleep=self.sleep)
 
     async def add_worksheet(self, title: str, *, rows: int, columns: int) -> int:
         """A blank worksheet with a grid of this size; gives its id. 1 write."""

@@ -25,6 +25,7 @@ from tests.fakes import BOOK, FakeSheets
 from tests.fuzz.pipelines import MARK, any_pipeline, cut
 from tests.fuzz.stage import captured_log, make_keys
 from tests.fuzz.verdict import problems_of_log
+from tests.stand_in import stand_in
 
 AT_ONCE = 24
 """Connections at a time."""
@@ -122,7 +123,7 @@ def serving(folder: Path) -> Iterator[tuple[str, str]]:
         yield sheets
 
     with ExitStack() as stack:
-        server = make_gateway_server(create_app(settings, open_sheets), settings.server)
+        server = make_gateway_server(create_app(settings, stand_in(open_sheets)), settings.server)
         url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
         yield url, keys["paid"]
 

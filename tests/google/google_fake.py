@@ -10,9 +10,10 @@ import pytest
 import respx
 
 from gateway.errors import GatewayError, WriteOutcomeUnknown
-from gateway.google.adapter import GoogleSheets, open_google
+from gateway.google.adapter import GoogleSheets
 from gateway.google.sheets import Batch, Fence, Render
 from gateway.settings.model import GoogleSettings
+from tests.stand_in import open_google
 
 ACCOUNT = "gateway@project.iam.gserviceaccount.com"
 ENDPOINT = "https://sheets.googleapis.com"

@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gateway.google.accounts import Account, Accounts
+from gateway.google.adapter import GoogleSheets
+from gateway.google.calls import Call
 from gateway.google.outages import Breaker, Retries, RetryPolicy
 from gateway.google.pipeline import Pipeline
 from gateway.google.quota import Budget, open_budget
@@ -12,11 +14,30 @@ from gateway.google.sheets import Sheets
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK, FakeSheets
 from tests.google.timers import ManualTimers
+from tests.stand_in import StandIn
 
 T = TypeVar("T")
 
 UNLIMITED = GoogleSettings(reads_per_minute=1_000_000, writes_per_minute=1_000_000)
 ONCE = RetryPolicy(read_attempts=1)
+
+
+@dataclass(frozen=True)
+class Reading(Call[T]):
+    """A read that a function makes."""
+
+    make: Callable[[], Awaitable[T]]
+
+    def message(self, gspread: object) -> Any:
+        raise TypeError("it is not sent")
+
+    def decode(self, answer: object, limits: object) -> Any:
+        raise TypeError("it is not sent")
+
+
+@dataclass(frozen=True)
+class Writing(Reading[T]):
+    is_write: ClassVar[bool] = True
 
 
 @dataclass(kw_only=True)
@@ -40,7 +61,7 @@ class Bench:
         self.pipeline = Pipeline(
             Accounts(
                 [
-                    Account(name=name, sheets=sheets, budget=self.budget)
+                    Account(name=name, make=StandIn(sheets).make, budget=self.budget)
                     for name, sheets in self.sheets.items()
                 ],
                 clock=clock,
@@ -51,7 +72,9 @@ class Bench:
             clock=clock,
             waited=self.waits.append,
         )
+        self.google = GoogleSheets(self.pipeline.send, clock=clock)
 
     async def make(self, call: Callable[[], Awaitable[T]], *, is_write: bool = False) -> T:
         """Send a call through the pipeline."""
-        return await self.pipeline.forward(BOOK, lambda _sheets: call(), is_write=is_write)
+        kind = Writing if is_write else Reading
+        return await self.pipeline.send(kind(BOOK, call))

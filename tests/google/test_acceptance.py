@@ -5,12 +5,12 @@ import httpx2
 import pytest
 
 from gateway.google.accounts import Accounts
-from gateway.google.adapter import open_google
 from gateway.google.assembly import SIGN_IN_EVERY_SECONDS, Acceptance
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets
 from tests.google.google_fake import FakeGoogle, token_answer
+from tests.stand_in import StandIn, open_client
 
 REFUSED = httpx.Response(401, json={"error": "invalid_client"})
 
@@ -22,8 +22,8 @@ async def test_an_account_is_asked_for_again_after_a_while(
     """Each failure counts for `SIGN_IN_EVERY_SECONDS`; a token is accepted for good."""
     google.token.mock(side_effect=[failure, token_answer("t"), failure])
     clock, found = ManualClock(), []
-    async with open_google(settings) as sheets:
-        acceptance = Acceptance([sheets], Accounts([], clock=clock), clock=clock)
+    async with open_client(settings) as client:
+        acceptance = Acceptance([client], Accounts([], clock=clock), clock=clock)
         for seconds in (0.0, 0.0, SIGN_IN_EVERY_SECONDS - 1, 1.0, 3600.0):
             clock.advance(seconds)
             found.append((await acceptance.found(), google.token.call_count))
@@ -37,7 +37,7 @@ async def test_one_of_several_accounts_is_enough(
 ) -> None:
     """All are asked, at once."""
     google.token.mock(side_effect=[REFUSED, token_answer("t")])
-    async with open_google(settings) as first, open_google(settings) as second:
+    async with open_client(settings) as first, open_client(settings) as second:
         acceptance = Acceptance([first, second], Accounts([], clock=ManualClock()))
 
         assert await acceptance.found()
@@ -46,4 +46,4 @@ async def test_one_of_several_accounts_is_enough(
 
 async def test_what_stands_in_for_google_is_accepted() -> None:
     """It has no accounts."""
-    assert await Acceptance([FakeSheets()], Accounts([], clock=ManualClock())).found()
+    assert await Acceptance([StandIn(FakeSheets())], Accounts([], clock=ManualClock())).found()

@@ -15,7 +15,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from gateway.errors import InvalidSpreadsheetId, LookOutdated
-from gateway.google.adapter import open_google
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -38,6 +37,7 @@ from tests.google.google_fake import (
     failures,
     verbs,
 )
+from tests.stand_in import open_client, open_google
 
 TITLES = ["D3", "a/b", "O'Brien", "two words", "🦊 köln", "100%", "%2F", "..", "?x=#", ":append"]
 
@@ -356,5 +356,5 @@ async def test_calls_go_to_the_configured_endpoint(
 
 async def test_the_account_is_that_of_the_key_file(settings: GoogleSettings) -> None:
     """The address to share spreadsheets with is known before anything is sent."""
-    async with open_google(settings) as sheets:
-        assert sheets.account == ACCOUNT
+    async with open_client(settings) as client:
+        assert client.account == ACCOUNT

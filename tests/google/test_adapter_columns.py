@@ -7,10 +7,10 @@ from urllib.parse import parse_qsl
 import pytest
 
 from gateway.errors import SheetTooLarge, UpstreamError, UpstreamRefusal
-from gateway.google.adapter import open_google
 from gateway.google.sheets import KnownRange, Render, SheetArea
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import SPREADSHEET, FakeGoogle
+from tests.stand_in import open_google
 
 
 async def test_columns_are_read_with_their_digest(

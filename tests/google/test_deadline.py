@@ -15,10 +15,11 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.adapter import GoogleSheets, open_google
+from gateway.google.adapter import GoogleSheets
 from gateway.google.sheets import Fence
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import KeyFile
+from tests.stand_in import open_client, open_google
 
 
 @contextmanager
@@ -113,8 +114,9 @@ async def test_a_write_that_finds_no_connection_is_not_sent(key_file: KeyFile) -
             read_timeout_seconds=0.5,
             write_timeout_seconds=0.1,
         )
-        async with open_google(settings) as sheets:
-            await sheets.sign_in()
+        async with open_client(settings) as client:
+            await client.sign_in()
+            sheets = GoogleSheets(client.make)
             slow = asyncio.create_task(sheets.list_worksheets("book"))
             await asyncio.sleep(0.1)
             with pytest.raises(UpstreamUnreachable) as caught:
@@ -131,8 +133,9 @@ async def test_a_call_that_nobody_waits_for_frees_its_connection(key_file: KeyFi
         settings = GoogleSettings(
             endpoint=url, credentials=key_file(token_uri=f"{url}/token"), max_connections=1
         )
-        async with open_google(settings) as sheets:
-            await sheets.sign_in()
+        async with open_client(settings) as client:
+            await client.sign_in()
+            sheets = GoogleSheets(client.make)
             slow = asyncio.create_task(sheets.list_worksheets("book"))
             await asyncio.sleep(0.1)
             slow.cancel()

@@ -77,9 +77,7 @@ async def test_the_place_in_line_is_foreseen(
     call_contexts=st.lists(CALL_CONTEXTS, min_size=1, max_size=20),
     places=st.lists(st.integers(0, 19), max_size=5),
 )
-async def test_who_leaves_is_not_next(
-    call_contexts: list[CallContext], places: list[int]
-) -> None:
+async def test_who_leaves_is_not_next(call_contexts: list[CallContext], places: list[int]) -> None:
     """The others keep their order when some leave; leaving twice does nothing."""
     waiters = [waiter(call_context) for call_context in call_contexts]
     leaving = [waiters[place % len(waiters)] for place in places]

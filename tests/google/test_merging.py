@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.errors import SheetTooLarge, UpstreamError, UpstreamRefusal
+from gateway.google.adapter import APART_SECONDS
 from gateway.google.call_context import (
     Beneficiaries,
     CallContext,
     in_call_context,
     recording_sent_at,
 )
-from gateway.google.merging import APART_SECONDS, MergingSheets
 from gateway.google.sheets import Render, Rendering
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK, FakeSheets
@@ -34,7 +34,7 @@ class Scene:
         self.google = ScriptedSheets(fake)
         self.bench = Bench(settings=settings, sheets={"main": self.google})
         self.timers = self.bench.timers
-        self.sheets = MergingSheets(self.bench.pipeline, clock=self.timers.clock)
+        self.sheets = self.bench.google
 
     async def read(
         self, title: str, known: bytes | None = b"old", render: Render = Render.DISPLAYED

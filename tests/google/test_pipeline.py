@@ -18,6 +18,7 @@ from tests.fakes import BOOK, FakeSheets
 from tests.google.pipelines import Bench
 from tests.google.timers import ManualTimers, failing
 from tests.request_events import during
+from tests.stand_in import StandIn
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 LEAST = GoogleSettings(reads_per_minute=1, writes_per_minute=1, max_waiting_seconds=0)
@@ -25,7 +26,7 @@ LEAST = GoogleSettings(reads_per_minute=1, writes_per_minute=1, max_waiting_seco
 
 def piped(sheets: Sheets, settings: GoogleSettings) -> Sheets:
     budgets = {MAIN_ACCOUNT: open_budget(settings)}
-    return assemble(settings, {MAIN_ACCOUNT: sheets}, budgets, turn_seconds=None).sheets
+    return assemble({MAIN_ACCOUNT: StandIn(sheets)}, budgets, turn_seconds=None).sheets
 
 
 def scripted() -> ScriptedSheets:
@@ -165,16 +166,16 @@ async def test_a_write_waits_longer_for_its_turn_than_for_quota() -> None:
     """The limit of a turn is its own: a call beside it fails at once."""
     timers = ManualTimers()
     budget = open_budget(LEAST, clock=timers.clock, set_timer=timers)
-    sheets = {MAIN_ACCOUNT: scripted()}
-    google = assemble(LEAST, sheets, {MAIN_ACCOUNT: budget}, turn_seconds=100)
-    await google.pipeline.put_fence(BOOK, Fence.random("gw"))
+    clients = {MAIN_ACCOUNT: StandIn(scripted())}
+    google = assemble(clients, {MAIN_ACCOUNT: budget}, turn_seconds=100)
+    await google.sheets.put_fence(BOOK, Fence.random("gw"))
     turn = asyncio.create_task(google.pipeline.write_turn(BOOK))
     await wait_all_tasks_blocked()
     with pytest.raises(QuotaSpent):
-        await google.pipeline.put_fence(BOOK, Fence.random("gw"))
+        await google.sheets.put_fence(BOOK, Fence.random("gw"))
     is_waiting = not turn.done()
     await timers.advance(60)
 
     assert is_waiting
     with await turn:
-        await google.pipeline.put_fence(BOOK, Fence.random("gw"))
+        await google.sheets.put_fence(BOOK, Fence.random("gw"))

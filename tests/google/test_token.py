@@ -20,7 +20,7 @@ from google.auth.transport import Request
 from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth, UpstreamUnreachable
-from gateway.google.adapter import open_google
+from gateway.google.adapter import GoogleSheets
 from gateway.google.token import TokenSource, TokenUnavailable
 from gateway.google.wire import open_wire
 from gateway.settings.model import GoogleSettings
@@ -35,6 +35,7 @@ from tests.google.google_fake import (
     read_and_write,
     token_answer,
 )
+from tests.stand_in import open_client, open_google
 
 UNAUTHENTICATED = error_answer(401, "UNAUTHENTICATED")
 
@@ -248,8 +249,8 @@ async def test_default_credentials_are_found_at_the_first_call(google: FakeGoogl
         answer = request(url="https://oauth2.googleapis.com/token", method="POST", body=b"")
         return person(json.loads(answer.data)["access_token"]), None
 
-    async with open_google(GoogleSettings(), find_credentials=find_credentials) as sheets:
-        asked_at_start = list(given)
+    async with open_client(GoogleSettings(), find_credentials=find_credentials) as client:
+        asked_at_start, sheets = list(given), GoogleSheets(client.make)
         await A_READ(sheets)
         await A_READ(sheets)
 
@@ -257,7 +258,7 @@ async def test_default_credentials_are_found_at_the_first_call(google: FakeGoogl
     assert given == [("https://www.googleapis.com/auth/spreadsheets",)]
     assert bearers(google) == ["token-1", "token-1"]
     assert google.sheets.calls.last.request.headers["x-goog-user-project"] == "billed"
-    assert sheets.account is None
+    assert client.account is None
 
 
 NO_DEFAULTS: dict[str, tuple[Exception, type]] = {

@@ -13,7 +13,6 @@ from google.auth.exceptions import GoogleAuthError, TransportError
 from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth
-from gateway.google.adapter import open_google
 from gateway.google.token import (
     DeadlinePassed,
     ForeignEndpoint,
@@ -26,6 +25,7 @@ from gateway.google.wire import Answer, open_wire
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.google.google_fake import A_READ, A_WRITE, READ_ANSWER, FakeGoogle, failure
+from tests.stand_in import open_google
 
 Ask = Callable[..., Awaitable[Any]]
 METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/"

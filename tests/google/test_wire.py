@@ -18,7 +18,6 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.adapter import open_google
 from gateway.google.sheets import Render
 from gateway.google.wire import Message, open_wire
 from gateway.settings.model import GoogleSettings
@@ -36,6 +35,7 @@ from tests.google.google_fake import (
     read_and_write,
     token_answer,
 )
+from tests.stand_in import open_google
 
 NOT_SENT = (
     httpx2.ConnectError("refused"),

@@ -19,6 +19,7 @@ from tests.error_tree import concrete_errors
 from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
 from tests.journeys.failure import NAMES, refused
 from tests.journeys.raw import send_raw
+from tests.stand_in import stand_in
 
 CITY = {"json": {"name": "x"}}
 
@@ -213,7 +214,7 @@ def test_a_fault_of_ours_tells_nothing(
 ) -> None:
     """It is 500 without a detail; the log has all of it under the request id."""
     settings = load_settings(None, {}, {"access.database": str(access[0])})
-    server = make_gateway_server(create_app(settings, broken_sheets), settings.server)
+    server = make_gateway_server(create_app(settings, stand_in(broken_sheets)), settings.server)
     headers = {
         "Origin": "https://shop.example",
         "X-Request-Id": "traced",

@@ -15,7 +15,7 @@ from gateway.google.sheets import Fence
 from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.sent_batches import sent_batches
-from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_ledger import SqlLedger, _Batch
 from gateway.storage.write_records import purge_removals
 from gateway.worksheets.idempotency import OpenWrite, Sending
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -439,8 +439,9 @@ async def test_an_open_removal_of_an_earlier_process_counts_from_the_start(
 async def test_one_statement_has_few_tokens(ledger: SqlLedger) -> None:
     """A database limits the parameters of a statement, and outcomes wait while it fails."""
     await ledger.sending(WORKSHEET, update(2), FENCE)
-    ledger._settled.update({f"t{number}": number % 2 == 0 for number in range(2500)})
-    ledger._settled[FENCE.token] = True
+    for number in range(2500):
+        ledger._batches[f"t{number}"] = _Batch(is_applied=number % 2 == 0)
+    await ledger.settled(WORKSHEET, FENCE, is_applied=True)
     longest: list[int] = []
     event.listen(
         ledger._engine.sync_engine,

@@ -18,7 +18,7 @@ def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordQ
     for key_id, size in completed.items():
         made.completed(key_id, size)
     for key_id, size in open_sizes.items():
-        made.opened(f"of {key_id}", key_id, size, 0.0)
+        made.opened(key_id, size)
     return made
 
 
@@ -89,10 +89,9 @@ def test_open_records_that_fill_all_refuse_more() -> None:
     made = room({"e": 10 * IN_ALL}, {"a": PER_KEY})
     own = [refuses(made, key_id) for key_id in "ae"]
     for key_id in "bcd":
-        made.opened(f"of {key_id}", key_id, PER_KEY, 0.0)
+        made.opened(key_id, PER_KEY)
     everybody = [refuses(made, key_id) for key_id in "ae"]
-    made.closed("of a")
-    made.closed("of a")
+    made.opened("a", -PER_KEY)
     after = [refuses(made, key_id) for key_id in "abe"]
 
     assert own == [True, False]
@@ -103,21 +102,12 @@ def test_open_records_that_fill_all_refuse_more() -> None:
 def test_open_records_without_a_size_end_too() -> None:
     """Those of an earlier version may have none; they are ended as others are."""
     made = room({}, {})
-    for scope in ("first", "second"):
-        made.opened(scope, "a", 0, 0.0)
-    for scope in ("first", "second"):
-        made.closed(scope)
-    made.opened("third", "a", PER_KEY, 0.0)
+    for _ in range(2):
+        made.opened("a", 0)
+    for _ in range(2):
+        made.opened("a", -0)
+    made.opened("a", PER_KEY)
     before = refuses(made, "a")
-    made.closed("third")
+    made.opened("a", -PER_KEY)
 
     assert (before, refuses(made, "a")) == (True, False)
-
-
-def test_old_open_records_count_no_more() -> None:
-    """They end with their day, and one that is sent again is young again."""
-    made = room({}, {"a": PER_KEY, "b": PER_KEY})
-    made.opened("of b", "b", PER_KEY, 10.0)
-    made.close_older(5.0)
-
-    assert [refuses(made, key_id) for key_id in "ab"] == [False, True]

@@ -113,6 +113,20 @@ async def test_open_records_without_a_fence_end_with_their_day(
         assert await later.find("open") is None
 
 
+async def test_an_open_record_that_is_sent_again_counts_once(small: SqlLedger) -> None:
+    """Its room is free when it is dropped, also if it is dropped twice."""
+    sending = Sending(identity("open"), 5, [["y" * PER_KEY]])
+    await small.sending(WORKSHEET, [sending], FENCE)
+    await small.sending(WORKSHEET, [sending], FENCE)
+    with pytest.raises(QueueFull):
+        small.check_room(identity("next"))
+    for _ in range(2):
+        await small.drop(identity("open"))
+    small.check_room(identity("next"))
+
+    assert await small.find("open") is None
+
+
 async def test_open_records_with_a_fence_take_room_until_they_are_settled(
     small: SqlLedger, store: KeyStore, clock: ManualClock
 ) -> None:

@@ -18,13 +18,14 @@ from starlette.types import ASGIApp
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.errors import GatewayError
-from gateway.google.forwarding import Call, ForwardingSheets
 from gateway.google.sheets import Sheets
 from gateway.settings.model import load_settings
 from tests.asgi_client import Answer, Request, send
 from tests.fakes import BOOK, FakeSheets
+from tests.forwarding import Call, ForwardingSheets
 from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
 from tests.journeys.failure import refused
+from tests.stand_in import stand_in
 
 T = TypeVar("T")
 Headers = Sequence[tuple[str, str]]
@@ -176,7 +177,7 @@ def open_surface(
     settings = load_settings(
         None, {}, {"access.database": str(database), **LOOKS_EACH_TIME, **changed}
     )
-    app = create_app(settings, open_sheets)
+    app = create_app(settings, stand_in(open_sheets))
     with (
         start_blocking_portal("asyncio") as portal,
         portal.wrap_async_context_manager(app.router.lifespan_context(app)) as state,

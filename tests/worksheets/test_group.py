@@ -1,23 +1,30 @@
 """Which writes of a line go to Google together."""
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pytest
 
+from gateway.settings.model import WriteSettings
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access
-from gateway.worksheets.group import (
+from gateway.worksheets.write_queue import (
     MAX_BYTES,
     MAX_ROWS,
+    SHARE,
+    BoundedQueue,
     ExclusiveTask,
     Waiting,
+    memory_limit,
     row_count,
-    take_group,
 )
 from gateway.worksheets.writes import Create, Update, Write
-from tests.worksheets.conftest import WORKSHEET
+
+ROOM = WriteSettings(
+    max_waiting_rows=9 * MAX_ROWS,
+    max_waiting_rows_per_key=9 * MAX_ROWS,
+    max_waiting_bytes_per_worksheet=9 * SHARE * MAX_BYTES,
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -29,12 +36,12 @@ class Named(Waiting):
 
 def create(name: str, key: str = "k", *, rows: int = 1, size: int = 1) -> Named:
     write = Create(rows=({"n": "x" * size},) * rows)
-    return Named(worksheet=WORKSHEET, key_id=key, write=write, name=name)
+    return Named(key_id=key, write=write, name=name)
 
 
 def update(name: str, key: str = "k", *, row: int = 2, size: int = 1) -> Named:
     write = Update(row=row, fields={"n": "x" * size})
-    return Named(worksheet=WORKSHEET, key_id=key, write=write, name=name)
+    return Named(key_id=key, write=write, name=name)
 
 
 def granted(waiting: Named, *fields: str, titles: frozenset[str] | None = None) -> Named:
@@ -47,11 +54,19 @@ def granted(waiting: Named, *fields: str, titles: frozenset[str] | None = None) 
 
 def groups(*line: Named) -> list[str]:
     """The names in each group, until the line is empty."""
-    waiting = deque(line)
+    queue = joined(line)
     taken: list[str] = []
-    while waiting:
-        taken.append("".join(each.name for each in take_group(waiting)))
+    while queue.turns:
+        taken.append("".join(each.name for each in queue.take_group()))
     return taken
+
+
+def joined(line: Iterable[Named]) -> BoundedQueue[Named]:
+    """A queue with these writes."""
+    queue: BoundedQueue[Named] = BoundedQueue(ROOM, memory_limit(9 * SHARE * MAX_BYTES))
+    for each in line:
+        queue.join(each)
+    return queue
 
 
 @pytest.mark.parametrize(
@@ -143,7 +158,6 @@ def test_bytes_are_those_of_utf_8() -> None:
     """What counts is what goes over the line, not the number of characters."""
     line = [
         Named(
-            worksheet=WORKSHEET,
             key_id="k",
             write=Create(rows=({"n": "€" * (MAX_BYTES // 4)},)),
             name=name,
@@ -166,9 +180,10 @@ def test_rows_of_a_write(write: Write, count: int) -> None:
 
 def test_a_line_keeps_what_is_not_taken() -> None:
     """What stays keeps its place and its order."""
-    line = deque([create("a"), update("b"), create("c"), create("d", "l"), update("e", "m")])
+    line = [create("a"), update("b"), create("c"), create("d", "l"), update("e", "m", row=3)]
 
-    group = take_group(line)
+    queue = joined(line)
+    group = queue.take_group()
 
     assert [each.name for each in group] == ["a", "c", "d"]
-    assert [each.name for each in line] == ["b", "e"]
+    assert [each.name for each in queue.take_group()] == ["b", "e"]

@@ -170,7 +170,7 @@ async def test_a_busy_worksheet_stays() -> None:
     pool = Stage().pool
     first, *others = worksheets("a", "b", "c", "d", "e")
     busy, gate = pool[first], asyncio.Event()
-    task = asyncio.create_task(busy.queue.alone(gate.wait))
+    task = asyncio.create_task(busy.queue.exclusively(gate.wait))
     await wait_all_tasks_blocked()
     for each in others:
         pool[each].keep(make_snapshot(), began=0)

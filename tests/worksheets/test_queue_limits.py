@@ -6,10 +6,15 @@ import pytest
 
 from gateway.errors import QueueFull
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.group import MAX_ROWS, ExclusiveTask, Waiting
-from gateway.worksheets.queue_limits import SHARE, BoundedQueue, memory_room
+from gateway.worksheets.write_queue import (
+    MAX_ROWS,
+    SHARE,
+    BoundedQueue,
+    ExclusiveTask,
+    Waiting,
+    memory_limit,
+)
 from gateway.worksheets.writes import Create, Results, Update
-from tests.worksheets.conftest import WORKSHEET
 
 CLIENTS = 96
 LARGE = "x" * 100_000
@@ -24,17 +29,17 @@ async def nothing() -> Results:
 
 
 def create(key: str, *, rows: int = 1, text: str = "x") -> Waiting:
-    return Waiting(worksheet=WORKSHEET, key_id=key, write=Create(rows=({"n": text},) * rows))
+    return Waiting(key_id=key, write=Create(rows=({"n": text},) * rows))
 
 
 def update(key: str, *, row: int) -> Waiting:
-    return Waiting(worksheet=WORKSHEET, key_id=key, write=Update(row=row, fields={"n": "x"}))
+    return Waiting(key_id=key, write=Update(row=row, fields={"n": "x"}))
 
 
 def made(*waiting: Waiting, **settings: int) -> BoundedQueue[Waiting]:
     """A line with its own memory, and these in it."""
     chosen = WriteSettings.model_validate(settings)
-    line: BoundedQueue[Waiting] = BoundedQueue(chosen, memory_room(chosen.max_waiting_bytes))
+    line: BoundedQueue[Waiting] = BoundedQueue(chosen, memory_limit(chosen.max_waiting_bytes))
     for each in waiting:
         line.join(each)
     return line
@@ -56,7 +61,7 @@ def is_let_in(line: BoundedQueue[Waiting], waiting: Waiting) -> bool:
 def groups(line: BoundedQueue[Waiting]) -> list[str]:
     """The keys of each group, until the line is empty."""
     taken = []
-    while line:
+    while line.turns:
         taken.append("".join(each.key_id for each in line.take_group()))
     return taken
 
@@ -105,7 +110,7 @@ def test_what_left_makes_room() -> None:
 
     assert again == 1
     assert has_left == [True, False, False]
-    assert len(line) == 1
+    assert groups(line) == ["a"]
 
 
 def test_keys_take_turns() -> None:
@@ -150,7 +155,7 @@ def test_the_room_of_a_group_is_shared() -> None:
 def test_a_turn_may_be_one_to_be_alone() -> None:
     """Exclusive tasks take turns with writes by key."""
     line = made(create("a"), create("b"))
-    line.join(Waiting(worksheet=WORKSHEET, key_id="c", write=ExclusiveTask(work=nothing)))
+    line.join(Waiting(key_id="c", write=ExclusiveTask(work=nothing)))
     line.take_group()
     line.join(create("a"))
 
@@ -178,11 +183,11 @@ def test_memory_is_bounded_in_all() -> None:
 def test_memory_is_bounded_over_all_worksheets() -> None:
     """Lines of several worksheets share one bound, a key's part of it too."""
     settings = WriteSettings(max_waiting_bytes=SHARE * 350_000)
-    all_lines = memory_room(settings.max_waiting_bytes)
+    all_lines = memory_limit(settings.max_waiting_bytes)
     lines: list[BoundedQueue[Waiting]] = [BoundedQueue(settings, all_lines) for _ in range(20)]
     own = [joined(line, create("a", text=LARGE)) for line in lines]
     others = [joined(line, create(f"key {n}", text=LARGE)) for n, line in enumerate(lines)]
-    while lines[0]:
+    while lines[0].turns:
         lines[0].take_group()
     after = joined(lines[1], create("late", text=LARGE))
 

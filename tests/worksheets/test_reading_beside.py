@@ -34,7 +34,7 @@ async def test_what_is_due_is_read_too(kept: Bench) -> None:
     first = kept.sheets.cost()
     page, freshness = await kept.served_page(target=LAKES)
 
-    assert first == Cost(2, 0)  # without `MergingSheets`; with it they are one
+    assert first == Cost(2, 0)  # `GoogleSheets` makes them one
     assert [record["name"] for record in page.records] == ["Huron"]
     assert freshness.is_hit
     assert kept.sheets.cost() == Cost(0, 0)

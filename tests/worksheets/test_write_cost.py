@@ -14,8 +14,8 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from gateway.google.batch_requests import requests_of as encoded_requests
-from gateway.google.operations import APPLY
+from gateway.google.batch_requests import encoded_changes
+from gateway.google.calls import Apply, Limits
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
@@ -137,9 +137,10 @@ def answer(lines: int, columns: int) -> Work[object]:
     body = msgspec.json.encode(
         {"updatedSpreadsheet": {"sheets": [{"properties": properties, "data": data}]}}
     )
-    return in_instructions(
-        APPLY.decode(Answer(status=200, headers={}, body=body, digest=b""), len(body))
-    )
+    fence = Fence(id=1, key="gw", token="t")
+    call = Apply("book", Batch(sheet_id=1, fence=fence, ranges=["A1"] * lines))
+    found = Answer(status=200, headers={}, body=body, digest=b"")
+    return in_instructions(call.decode(found, Limits(len(body), len(body))))
 
 
 def in_instructions(work: Work[object]) -> Work[object]:
@@ -175,7 +176,7 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "requests of alternate columns": lambda: requests_of(
         [finish(PLANNER.by_number(0, ALTERNATE, wide_look()))], frozenset()
     ),
-    "encoded requests": lambda: encoded_requests(batch_of(finish(by_number()))),
+    "encoded requests": lambda: encoded_changes(1, batch_of(finish(by_number())).changes),
     "the cells to ask back": lambda: asked_cells([finish(by_number())]),
     "ranges": lambda: answer_ranges(
         ID, 2, finish(asked_cells([finish(by_number())])), has_new_rows=True

@@ -19,8 +19,8 @@ from gateway.errors import (
 from gateway.google.call_context import current_call_context
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
-from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import Outcome, Update, Write
 from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.desk import Desk, Writer, caller, held, start
@@ -232,7 +232,7 @@ async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Wri
         return f"{begun} {desk.done}"
 
     before = start(writer, 1, key_id="a")
-    alone = asyncio.create_task(writer[WORKSHEET].alone(work, key_id="b"))
+    alone = asyncio.create_task(writer[WORKSHEET].exclusively(work, key_id="b"))
     after = start(writer, 2, key_id="b")
     await wait_all_tasks_blocked()
     desk.open()
@@ -252,7 +252,7 @@ async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) ->
     async def work() -> None:
         raise InvalidBody("no")
 
-    alone = asyncio.create_task(writer[WORKSHEET].alone(work))
+    alone = asyncio.create_task(writer[WORKSHEET].exclusively(work))
     after = start(writer, 1)
 
     with pytest.raises(InvalidBody):
@@ -270,7 +270,7 @@ async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer
         raise AssertionError
 
     with pytest.raises(QueueFull):
-        await writer[WORKSHEET].alone(work)
+        await writer[WORKSHEET].exclusively(work)
     desk.open()
     await asyncio.gather(first, waiting)
 

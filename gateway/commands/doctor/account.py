@@ -17,7 +17,8 @@ from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, cloc
 from gateway.commands.doctor.spreadsheet import check_spreadsheet
 from gateway.commands.doctor.writing import check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
-from gateway.google.adapter import GoogleSheets, open_accounts
+from gateway.google.adapter import GoogleSheets
+from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.token import TokenSource
 from gateway.google.translation import GoogleRefusal
@@ -80,7 +81,7 @@ async def check_accounts(
 @asynccontextmanager
 async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now
-) -> AsyncIterator[Mapping[str, GoogleSheets]]:
+) -> AsyncIterator[Mapping[str, Client]]:
     async with AsyncExitStack() as stack:
         try:
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
@@ -93,18 +94,19 @@ async def opened_accounts(
 
 async def _check_opened(
     settings: Mapping[str, GoogleSettings],
-    opened: Mapping[str, GoogleSheets],
+    opened: Mapping[str, Client],
     spreadsheet: str | None,
     *,
     writes: bool,
 ) -> AsyncIterator[Finding]:
     accepted: list[Signed] = []
-    for name, sheets in opened.items():
-        findings = [finding async for finding in check_sign_in(settings[name], sheets)]
+    for name, client in opened.items():
+        findings = [finding async for finding in check_sign_in(settings[name], client)]
         for finding in findings:
             yield finding if len(opened) == 1 else _of_account(name, finding)
         if all(finding.level != "problem" for finding in findings):
-            context = context_of(settings[name], sheets.tokens)
+            context = context_of(settings[name], client.tokens)
+            sheets = GoogleSheets(client.make)
             accepted.append(Signed(name, settings[name], sheets, context))
     if spreadsheet is None:
         for each in accepted:
@@ -121,14 +123,14 @@ async def _check_opened(
             yield finding
 
 
-async def check_sign_in(settings: GoogleSettings, sheets: GoogleSheets) -> AsyncIterator[Finding]:
+async def check_sign_in(settings: GoogleSettings, client: Client) -> AsyncIterator[Finding]:
     try:
-        await sheets.sign_in()
+        await client.sign_in()
     except GatewayError as error:
-        yield problem(f"credentials: {refusal_words(error, context_of(settings, sheets.tokens))}")
+        yield problem(f"credentials: {refusal_words(error, context_of(settings, client.tokens))}")
         return
-    yield ok(f"credentials: Google accepts {context_of(settings, sheets.tokens).who}")
-    for finding in _check_clock(sheets.tokens.clock_offset_seconds):
+    yield ok(f"credentials: Google accepts {context_of(settings, client.tokens).who}")
+    for finding in _check_clock(client.tokens.clock_offset_seconds):
         yield finding
 
 

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
-from gateway.google.adapter import open_google
 from gateway.google.assembly import assemble
 from gateway.google.quota import open_budget
 from gateway.google.sheets import Sheets
@@ -34,6 +33,7 @@ from tests.simulation.overwritten.history import Edit, Update, overlooked
 from tests.simulation.reads.report import Report
 from tests.simulation.reads.visitor import visitor
 from tests.simulation.stage import CREDENTIALS, KEYS, NO_LIMIT, served
+from tests.stand_in import open_client, stand_in
 
 SPREADSHEET = "overwritten"
 WORKSHEET = "Notes"
@@ -140,16 +140,18 @@ def _gateway(folder: Path, google_url: str, campaign: Overwriting) -> tuple[Sett
     settings = settings_of(campaign.writes_per_minute)
     if not campaign.is_planted:
         return settings, create_app(settings)
-    return settings, create_app(settings_of(NO_LIMIT), partial(_quota_after_look, settings.google))
+    return settings, create_app(
+        settings_of(NO_LIMIT), stand_in(partial(_quota_after_look, settings.google))
+    )
 
 
 @asynccontextmanager
 async def _quota_after_look(settings: GoogleSettings) -> AsyncIterator[Sheets]:
     """Planted bug: writes wait for the quota after their read, however old it is then."""
-    async with open_google(settings) as sheets:
-        sheets._clock = lambda: 0.0  # no look seems old where it is sent
+    async with open_client(settings) as client:
+        client._clock = lambda: 0.0  # no look seems old where it is sent
         budgets = {MAIN_ACCOUNT: open_budget(settings)}
-        yield assemble(settings, {MAIN_ACCOUNT: sheets}, budgets, turn_seconds=None).pipeline
+        yield assemble({MAIN_ACCOUNT: client}, budgets, turn_seconds=None).sheets
 
 
 async def _course(

@@ -25,7 +25,6 @@ from starlette.types import ASGIApp
 
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
-from gateway.google.adapter import open_google
 from gateway.google.sheets import Sheets
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
@@ -57,6 +56,7 @@ from tests.simulation.shared_sheet.verdicts import (
     wrongly_refused,
 )
 from tests.simulation.stage import CREDENTIALS, KEYS, served
+from tests.stand_in import open_google, stand_in
 
 GATEWAYS = 2
 NUMBERS = 100_000_000
@@ -216,7 +216,7 @@ def _gateway(
         "plans.paid.max_concurrent": 0,
     }
     settings = load_settings(None, {}, {**LOOKS_EACH_TIME, **given})
-    app: ASGIApp = create_app(settings, partial(_opened, settings.google, looks, defect))
+    app: ASGIApp = create_app(settings, stand_in(partial(_opened, settings.google, looks, defect)))
     server = make_gateway_server(defect.app(app), settings.server)
     with in_background(server, bind("127.0.0.1", 0)) as url:
         yield url

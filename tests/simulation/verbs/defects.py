@@ -16,7 +16,6 @@ from unittest.mock import patch
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
-from gateway.google.adapter import open_google
 from gateway.google.sheets import Batch, RemovedRows, Rendering, Sheets, SheetView
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
@@ -31,6 +30,7 @@ from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from tests.simulation.stage import CREDENTIALS, KEYS, Tables
+from tests.stand_in import open_google, stand_in
 
 
 class Gateway(Protocol):
@@ -167,7 +167,9 @@ def gateway_with(
             yield defect.sheets(sheets)
 
     with defect.planted():
-        server = make_gateway_server(defect.app(create_app(loaded, opened)), loaded.server)
+        server = make_gateway_server(
+            defect.app(create_app(loaded, stand_in(opened))), loaded.server
+        )
         with in_background(server, bind("127.0.0.1", 0)) as url:
             yield InProcess(url=url)
 

@@ -47,7 +47,7 @@ class Google:
             raise self.write_error
         return RESULTS
 
-    async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
+    async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """The write queue of the worksheet, which nobody else is in."""
         if self.line_error is not None:
             raise self.line_error

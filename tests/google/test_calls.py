@@ -5,19 +5,26 @@ from typing import Any
 
 import pytest
 
-from gateway.google.operations import (
-    APPLY,
+from gateway.google.calls import (
     GROWTH,
-    LIST_WORKSHEETS,
-    READ_RANGES,
-    READ_VALUES,
-    ApiCall,
+    Apply,
+    Call,
+    Limits,
+    ListWorksheets,
+    ReadRanges,
+    ReadValues,
     check_growth,
 )
+from gateway.google.sheets import Batch, Fence, Render
 from gateway.google.wire import Answer, AnswerTooLarge
 from gateway.table.steps import finish
 
 MAX_BYTES = 400_000
+LIMITS = Limits(answer_bytes=MAX_BYTES, rendering_bytes=MAX_BYTES)
+READ_VALUES = ReadValues("book", "A1", Render.DISPLAYED)
+READ_RANGES = ReadRanges("book", ["A1"])
+LIST_WORKSHEETS = ListWorksheets("book")
+APPLY = Apply("book", Batch(sheet_id=0, fence=Fence(id=1, key="k", token="t"), ranges=["A1"]))
 
 
 def repeated(start: bytes, item: bytes, end: bytes) -> bytes:
@@ -29,7 +36,7 @@ def answer_of(body: bytes) -> Answer:
     return Answer(status=200, headers={}, body=body, digest=b"")
 
 
-GROWING: Mapping[str, tuple[ApiCall[Any], bytes, bytes, bytes]] = {
+GROWING: Mapping[str, tuple[Call[Any], bytes, bytes, bytes]] = {
     "no cells": (READ_VALUES, b'{"range":"T!A1","values":[', b"[]", b"]}"),
     "a cell each": (READ_VALUES, b'{"range":"T!A1","values":[', b"[1]", b"]}"),
     "letters": (READ_VALUES, b'{"range":"T!A1","values":[[', b'"a"', b"]]}"),
@@ -49,7 +56,7 @@ def test_what_would_grow_is_not_decoded(case: str) -> None:
     operation, *parts = GROWING[case]
 
     with pytest.raises(AnswerTooLarge):
-        finish(operation.decode(answer_of(repeated(*parts)), MAX_BYTES))
+        finish(operation.decode(answer_of(repeated(*parts)), LIMITS))
 
 
 def test_an_answer_of_its_largest_size_is_decoded() -> None:
@@ -62,8 +69,8 @@ def test_an_answer_of_its_largest_size_is_decoded() -> None:
         b"]}",
     )
 
-    assert len(finish(READ_VALUES.decode(answer_of(rows), MAX_BYTES)).cells) > 2000
-    assert len(finish(LIST_WORKSHEETS.decode(answer_of(sheets), MAX_BYTES))) > 4000
+    assert len(finish(READ_VALUES.decode(answer_of(rows), LIMITS)).cells) > 2000
+    assert len(finish(LIST_WORKSHEETS.decode(answer_of(sheets), LIMITS))) > 4000
 
 
 def test_a_full_window_of_the_widest_worksheet_is_decoded() -> None:

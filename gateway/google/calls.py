@@ -1,0 +1,558 @@
+"""Calls of the Sheets API, as values: what each requests, and how its answer is read.
+
+Rules
+- A call is one method of `Sheets` with its arguments. `message` builds its request with gspread's
+  verbs, `decode` reads its answer; neither sends anything.
+- Source: the discovery document of the Sheets API v4. Google leaves out empty members, so members
+  with a default may be missing. If another member is missing or has a wrong type, the answer is
+  unreadable (`msgspec.ValidationError`).
+- The memory of an answer is estimated before decoding: a small answer may contain millions of
+  lists.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from gspread.http_client import HTTPClient
+from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
+
+from gateway.errors import UpstreamRefusal
+from gateway.google.batch_requests import creation, deletion, requests_of
+from gateway.google.rendering import read_rendering
+from gateway.google.sheets import (
+    Batch,
+    Block,
+    Fence,
+    KnownRange,
+    Render,
+    Rendering,
+    SheetArea,
+    SheetView,
+    Value,
+    Values,
+    WorksheetProperties,
+)
+from gateway.google.wire import Answer, AnswerTooLarge, answer_of
+from gateway.table.steps import Work, mapped
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+LIST_BYTES = 64
+"""Memory of a decoded list without its items."""
+
+ITEM_BYTES = 72
+"""Maximum memory of an item, measured with short texts, including its slot in the list."""
+
+GROWTH = 4
+"""A decoded answer may take this many times its size limit. Windowed reads are not affected."""
+
+PIECE_BYTES = 256 * 1024
+"""Bytes of rows that are decoded at once, about 2 ms; a longer row is decoded at once too."""
+
+BLOCK_BYTES = 400
+"""To make a block takes as long as to decode so many bytes."""
+
+MAX_URL_BYTES = 4_000
+"""More ranges than this go in a body."""
+
+
+class Limits(NamedTuple):
+    """Maximum size of an answer, and maximum memory of one rendering, in bytes."""
+
+    answer_bytes: int
+    rendering_bytes: int
+
+
+@dataclass(frozen=True)
+class Call(ABC, Generic[T]):
+    """One call: its spreadsheet, whether it writes, the fields of the answer, and the latest time.
+
+    After `send_until`, in monotonic seconds, it is not sent.
+    """
+
+    spreadsheet: str
+    is_write: ClassVar[bool] = False
+    fields: ClassVar[str]
+
+    @property
+    def send_until(self) -> float:
+        return math.inf
+
+    @abstractmethod
+    def message(self, gspread: HTTPClient) -> Any:
+        """The request: what the verbs of a `Gspread` return."""
+
+    @abstractmethod
+    def decode(self, answer: Answer, limits: Limits) -> Work[T]:
+        """The result of an answer with status 200. Steps are bytes.
+
+        Raises `AnswerTooLarge`, `SheetTooLarge`, or msgspec's errors for a malformed answer.
+        """
+
+
+@dataclass(frozen=True)
+class ReadValues(Call[Values]):
+    range: str
+    render: Render
+    fields: ClassVar[str] = "range,values"
+
+    def message(self, gspread: HTTPClient) -> Any:
+        return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "ROWS"))
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[Values]:
+        found = yield from _decoded(_value_range, answer, limits)
+        return (yield from _values(found))
+
+
+@dataclass(frozen=True)
+class ReadColumns(Call[Rendering | None]):
+    range: str
+    render: Render
+    known: bytes | None = None
+    fields: ClassVar[str] = "range,values"
+
+    def message(self, gspread: HTTPClient) -> Any:
+        return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "COLUMNS"))
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[Rendering | None]:
+        return read_rendering(answer, known=self.known, max_bytes=limits.rendering_bytes)
+
+
+@dataclass(frozen=True)
+class ReadArea(Call[Rendering | None]):
+    """Reads an area as `ReadColumns` does; gspread has no verb for it.
+
+    Google's answer for an id that no worksheet has is not documented: it may have no values.
+    """
+
+    area: SheetArea
+    render: Render
+    known: bytes | None = None
+    fields: ClassVar[str] = "valueRanges.valueRange(range,values)"
+
+    def message(self, gspread: HTTPClient) -> Any:
+        first_row, sheet_id = self.area.first_row, self.area.sheet_id
+        start = {"startRowIndex": first_row - 1} if first_row > 1 else {}
+        body = {
+            "dataFilters": [{"gridRange": {"sheetId": sheet_id, **start}}],
+            **_options(self.render, "COLUMNS"),
+        }
+        return _posted(gspread, self.spreadsheet, "/values:batchGetByDataFilter", body)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[Rendering | None]:
+        yield len(answer.body)
+        found = _matched_ranges.decode(answer.body).value_ranges
+        if found is None:
+            raise UpstreamRefusal(f"No values of the worksheet with id {self.area.sheet_id}")
+        part = yield from answer_of(found[0].value_range)
+        return (yield from read_rendering(part, known=self.known, max_bytes=limits.rendering_bytes))
+
+
+@dataclass(frozen=True)
+class ReadSeveral(Call[list[Rendering | None]]):
+    ranges: Sequence[KnownRange]
+    render: Render
+    fields: ClassVar[str] = "valueRanges(range,values)"
+
+    def message(self, gspread: HTTPClient) -> Any:
+        ranges = [each.range for each in self.ranges]
+        return gspread.values_batch_get(self.spreadsheet, ranges, _options(self.render, "COLUMNS"))
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[list[Rendering | None]]:
+        found = yield from _decoded(_raw_parts, answer, limits)
+        renderings: list[Rendering | None] = []
+        parts = checked_parts(found.value_ranges, len(self.ranges))
+        for each, raw in zip(self.ranges, parts, strict=True):
+            part = yield from answer_of(raw)
+            renderings.append(
+                (
+                    yield from read_rendering(
+                        part, known=each.known, max_bytes=limits.rendering_bytes
+                    )
+                )
+            )
+        return renderings
+
+
+@dataclass(frozen=True)
+class JoinedRead(Call[Any]):
+    """Reads that go together; `close` ends their joining and returns the call to send."""
+
+    close: Callable[[], Call[Any]]
+
+    def message(self, gspread: HTTPClient) -> Any:
+        raise TypeError("the call that is sent is made by `close`")
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[Any]:
+        raise TypeError("the call that is sent is made by `close`")
+
+
+@dataclass(frozen=True)
+class ReadRanges(Call[Sequence[Values]]):
+    ranges: Sequence[str]
+    fields: ClassVar[str] = "valueRanges(range,values)"
+
+    def message(self, gspread: HTTPClient) -> Any:
+        options = _options(Render.DISPLAYED, "ROWS")
+        return gspread.values_batch_get(self.spreadsheet, [*self.ranges], options)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[Sequence[Values]]:
+        found = yield from _decoded(_batch_of_values, answer, limits)
+        several: list[Values] = []
+        for each in found.value_ranges:
+            several.append((yield from _values(each)))
+        return checked_parts(several, len(self.ranges))
+
+
+@dataclass(frozen=True)
+class ListWorksheets(Call[list[WorksheetProperties]]):
+    fields: ClassVar[str] = (
+        "sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))"
+    )
+
+    def message(self, gspread: HTTPClient) -> Any:
+        # Without parameters, gspread would add its own.
+        return gspread.fetch_sheet_metadata(self.spreadsheet, {})
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[list[WorksheetProperties]]:
+        """The worksheets with cells; charts and connected data have tabs too."""
+        found = yield from _decoded(_spreadsheet, answer, limits)
+        properties = (sheet.properties for sheet in found.sheets)
+        return [_worksheet(each) for each in properties if each.sheet_type == "GRID"]
+
+
+_SHEETS = (
+    "sheets(properties(sheetId,title,sheetType,"
+    "gridProperties(rowCount,columnCount,frozenRowCount)),"
+    "data(startRow,rowData.values(formattedValue,effectiveValue,userEnteredValue)))"
+)
+
+
+@dataclass(frozen=True)
+class ReadSheet(Call[SheetView]):
+    ranges: Sequence[str]
+    fields: ClassVar[str] = _SHEETS
+
+    def message(self, gspread: HTTPClient) -> Any:
+        if sum(map(len, map(quote, self.ranges))) <= MAX_URL_BYTES:
+            return gspread.fetch_sheet_metadata(self.spreadsheet, {"ranges": [*self.ranges]})
+        # gspread has no verb for the call that takes the ranges in a body.
+        filters = [{"a1Range": each} for each in self.ranges]
+        body = {"dataFilters": filters, "includeGridData": True}
+        return _posted(gspread, self.spreadsheet, ":getByDataFilter", body)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
+        found = yield from _decoded(_spreadsheet, answer, limits)
+        return (yield from _sheet_view(found, len(self.ranges)))
+
+
+@dataclass(frozen=True)
+class ReadSheetTexts(ReadSheet):
+    """Reads displayed texts only."""
+
+    fields: ClassVar[str] = _SHEETS.replace(",effectiveValue,userEnteredValue", "")
+
+
+@dataclass(frozen=True)
+class Apply(Call[SheetView]):
+    batch: Batch
+    is_write: ClassVar[bool] = True
+    fields: ClassVar[str] = f"updatedSpreadsheet.{_SHEETS}"
+
+    @property
+    def send_until(self) -> float:
+        return self.batch.send_until
+
+    def message(self, gspread: HTTPClient) -> Any:
+        body = {
+            "requests": requests_of(self.batch),
+            "includeSpreadsheetInResponse": True,
+            "responseRanges": [*self.batch.ranges],
+            "responseIncludeGridData": True,
+        }
+        return gspread.batch_update(self.spreadsheet, body)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
+        found = yield from _decoded(_applied, answer, limits)
+        return (yield from _sheet_view(found.updated_spreadsheet, len(self.batch.ranges)))
+
+
+@dataclass(frozen=True)
+class PutFences(Call[None]):
+    fences: Sequence[Fence]
+    forgotten: Sequence[int] = ()
+    is_write: ClassVar[bool] = True
+    fields: ClassVar[str] = "spreadsheetId"
+
+    def message(self, gspread: HTTPClient) -> Any:
+        deletions = [deletion(each, self.fences[0].key) for each in self.forgotten]
+        body = {"requests": [*deletions, *map(creation, self.fences)]}
+        return gspread.batch_update(self.spreadsheet, body)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[None]:
+        """Nothing but its success matters."""
+        yield from _decoded(_done, answer, limits)
+
+
+@dataclass(frozen=True)
+class DeleteFences(PutFences):
+    """Deletes fences, and creates none."""
+
+    def message(self, gspread: HTTPClient) -> Any:
+        body = {"requests": [deletion(each.id, each.key) for each in self.fences]}
+        return gspread.batch_update(self.spreadsheet, body)
+
+
+@dataclass(frozen=True)
+class FindFences(Call[Sequence[Fence]]):
+    """Searches fences by their key, or their id; gspread has no verb for it."""
+
+    key: str | None = None
+    id: int | None = None
+    fields: ClassVar[str] = (
+        "matchedDeveloperMetadata.developerMetadata(metadataId,metadataKey,metadataValue)"
+    )
+
+    def message(self, gspread: HTTPClient) -> Any:
+        lookup: dict[str, object] = {"locationType": "SPREADSHEET"}
+        if self.id is not None:
+            lookup = {"metadataId": self.id}
+        elif self.key is not None:
+            lookup = {"metadataKey": self.key}
+        body = {"dataFilters": [{"developerMetadataLookup": lookup}]}
+        return _posted(gspread, self.spreadsheet, "/developerMetadata:search", body)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[Sequence[Fence]]:
+        matched = yield from _decoded(_found_metadata, answer, limits)
+        found = (each.developer_metadata for each in matched.matched_developer_metadata)
+        return [
+            Fence(id=each.metadata_id, key=each.metadata_key, token=each.metadata_value)
+            for each in found
+        ]
+
+
+def _options(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str, Any]:
+    options: dict[str, Any] = {"valueRenderOption": render, "majorDimension": dimension}
+    if render is Render.TYPED:
+        options["dateTimeRenderOption"] = "SERIAL_NUMBER"
+    return options
+
+
+def _posted(gspread: HTTPClient, spreadsheet: str, path: str, body: Mapping[str, object]) -> Any:
+    url = f"{SPREADSHEETS_API_V4_BASE_URL}/{spreadsheet}{path}"
+    return gspread.request("post", url, json=body).json()
+
+
+class ValueRange(msgspec.Struct):
+    range: str
+    values: tuple[msgspec.Raw, ...] = ()
+
+
+class BatchOfValues(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[ValueRange, ...]
+
+
+class RawParts(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[msgspec.Raw, ...]
+
+
+class MatchedRange(msgspec.Struct, rename="camel"):
+    value_range: msgspec.Raw
+
+
+class MatchedRanges(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[MatchedRange] | None = None
+
+
+class Grid(msgspec.Struct, rename="camel"):
+    row_count: int
+    column_count: int
+    frozen_row_count: int = 0
+
+
+class SheetProperties(msgspec.Struct, rename="camel"):
+    title: str
+    sheet_id: int = 0
+    sheet_type: str = "GRID"
+    grid_properties: Grid | None = None
+
+
+class ExtendedValue(msgspec.Struct, rename="camel", gc=False):
+    number_value: float | int | None = None
+    string_value: str | None = None
+    bool_value: bool | None = None
+
+
+class Entered(msgspec.Struct, rename="camel", gc=False):
+    formula_value: str | None = None
+
+
+class Cell(msgspec.Struct, rename="camel", gc=False):
+    formatted_value: str = ""
+    effective_value: ExtendedValue | None = None
+    user_entered_value: Entered | None = None
+
+
+class RowData(msgspec.Struct, gc=False):
+    values: tuple[Cell, ...] = ()
+
+
+class GridData(msgspec.Struct, rename="camel", gc=False):
+    start_row: int = 0
+    row_data: tuple[msgspec.Raw, ...] = ()
+
+
+class Sheet(msgspec.Struct):
+    properties: SheetProperties
+    data: tuple[GridData, ...] = ()
+
+
+class Spreadsheet(msgspec.Struct):
+    sheets: tuple[Sheet, ...]
+
+
+class Applied(msgspec.Struct, rename="camel"):
+    updated_spreadsheet: Spreadsheet | None = None
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    metadata_id: int
+    metadata_key: str = ""
+    metadata_value: str = ""
+
+
+class MatchedMetadata(msgspec.Struct, rename="camel"):
+    developer_metadata: Metadata
+
+
+class FoundMetadata(msgspec.Struct, rename="camel"):
+    matched_developer_metadata: tuple[MatchedMetadata, ...] = ()
+
+
+class Done(msgspec.Struct, rename="camel"):
+    spreadsheet_id: str
+
+
+_value_range = msgspec.json.Decoder(ValueRange)
+_batch_of_values = msgspec.json.Decoder(BatchOfValues)
+_raw_parts = msgspec.json.Decoder(RawParts)
+_matched_ranges = msgspec.json.Decoder(MatchedRanges)
+_spreadsheet = msgspec.json.Decoder(Spreadsheet)
+_applied = msgspec.json.Decoder(Applied)
+_found_metadata = msgspec.json.Decoder(FoundMetadata)
+_done = msgspec.json.Decoder(Done)
+_line = msgspec.json.Decoder(tuple[Value, ...])
+_row = msgspec.json.Decoder(RowData)
+
+
+def _decoded(decoder: msgspec.json.Decoder[S], answer: Answer, limits: Limits) -> Work[S]:
+    max_bytes = GROWTH * limits.answer_bytes
+    if ITEM_BYTES * len(answer.body) > max_bytes:
+        yield from check_growth(answer.body, max_bytes)
+    return decoder.decode(answer.body)
+
+
+def check_growth(body: bytes, max_bytes: int) -> Work[None]:
+    """Raise `AnswerTooLarge` if the decoded lists and items may exceed `max_bytes`.
+
+    Each item but the first of a list follows a comma. Commas within texts count too; they are few
+    compared with the texts themselves.
+    """
+    byte_count = 0
+    for start in range(0, len(body), PIECE_BYTES):
+        yield PIECE_BYTES
+        end = start + PIECE_BYTES
+        byte_count += LIST_BYTES * body.count(b"],", start, end)
+        byte_count += ITEM_BYTES * body.count(b",", start, end)
+        if byte_count > max_bytes:
+            raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
+
+
+def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
+    """The parts of a batch's answer. Raises `ValidationError` unless there is one per request."""
+    if len(found) != count:
+        raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
+    return found
+
+
+def _values(found: ValueRange) -> Work[Values]:
+    cells = yield from mapped(_line.decode, found.values, len, PIECE_BYTES)
+    return Values(range=found.range, cells=tuple(cells))
+
+
+def _worksheet(found: SheetProperties) -> WorksheetProperties:
+    if found.grid_properties is None:
+        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    return WorksheetProperties(
+        sheet_id=found.sheet_id,
+        title=found.title,
+        rows=found.grid_properties.row_count,
+        columns=found.grid_properties.column_count,
+    )
+
+
+def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[SheetView]:
+    """The one worksheet of an answer, with its blocks: one for each requested range."""
+    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
+    if len(sheets) != 1:
+        raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
+    properties, data = sheets[0].properties, checked_parts(sheets[0].data, block_count)
+    grid = properties.grid_properties
+    if grid is None:
+        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    blocks: list[Block] = []
+    for each in data:
+        yield BLOCK_BYTES
+        rows = yield from mapped(_cells, each.row_data, len, PIECE_BYTES)
+        texts, values, computed = zip(*rows, strict=True) if rows else ((), (), ())
+        blocks.append(
+            Block(
+                first_row=each.start_row + 1,
+                texts=[*texts],
+                values=[*values],
+                computed=[*computed],
+            )
+        )
+    return SheetView(
+        sheet_id=properties.sheet_id,
+        title=properties.title,
+        rows=grid.row_count,
+        frozen_rows=grid.frozen_row_count,
+        blocks=blocks,
+    )
+
+
+def _cells(line: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
+    """The displayed texts and typed values of a row, and the columns of computed cells.
+
+    An equal text and value are one object. The value of an error is its text, as in reads of
+    values. A cell is computed by its formula, or by one of another cell that fills it.
+    """
+    texts: list[str] = []
+    values: list[Value] = []
+    computed: list[int] = []
+    for at, cell in enumerate(_row.decode(line).values):
+        text, effective, entered = (
+            cell.formatted_value,
+            cell.effective_value,
+            cell.user_entered_value,
+        )
+        value: Value = None
+        if effective is not None:
+            value = effective.string_value
+            if value is None:
+                value = effective.number_value
+                value = effective.bool_value if value is None else value
+            if value is None or value == text:
+                value = text
+        texts.append(text)
+        values.append(value)
+        if effective is not None if entered is None else entered.formula_value is not None:
+            computed.append(at)
+    return texts, values, computed

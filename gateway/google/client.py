@@ -1,0 +1,214 @@
+"""Calls to Google as one account: its token, one HTTP exchange, and what the answer says.
+
+Rules:
+- gspread builds calls and sends nothing. Only the verbs of its `HTTPClient` are used: they know
+  Google's paths and percent-encode ranges. No call is sent in a thread.
+- No retries, with one exception: a call refused with 401 is sent once more with a new token.
+- The spreadsheet ID is part of the path, where `..` would lead to other APIs. It is always checked
+  here.
+- Large answers are decoded in steps, between which the event loop runs.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import google.auth
+import msgspec
+from google.oauth2.service_account import Credentials
+from gspread.http_client import FileType, HTTPClient, ParamsType
+from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
+
+from gateway.errors import InvalidSpreadsheetId, LookOutdated
+from gateway.google.calls import PIECE_BYTES, Call, JoinedRead, Limits
+from gateway.google.credentials import load_service_account
+from gateway.google.token import FindCredentials, TokenSource
+from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
+from gateway.google.wire import Message, Wire, open_wire
+from gateway.settings.model import GoogleSettings
+from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.steps import Work
+
+T = TypeVar("T")
+
+GOOGLE = SPREADSHEETS_API_V4_BASE_URL.removesuffix("/v4/spreadsheets")
+"""The host in gspread's URLs; the configured endpoint replaces it."""
+
+_JSON = {"content-type": "application/json"}
+
+MAX_RENDERING_BYTES = 256 * 1024 * 1024
+
+
+@asynccontextmanager
+async def open_accounts(
+    settings: Mapping[str, GoogleSettings],
+    *,
+    max_rendering_bytes: int = MAX_RENDERING_BYTES,
+    find_credentials: FindCredentials = google.auth.default,
+    now: Callable[[], float] = time.time,
+) -> AsyncIterator[Mapping[str, "Client"]]:
+    """Several accounts, by their names, over the same connections.
+
+    Each has the credentials of its key file, or of `find_credentials`. `max_rendering_bytes` limits
+    the memory of one rendering; `now` returns seconds since the epoch. Raises `ConfigError` for an
+    unusable key file. Uses no network before the first call; closes all connections at the end.
+    """
+    any_settings = next(iter(settings.values()))
+    async with open_wire(
+        max_connections=any_settings.max_connections,
+        connect_timeout_seconds=any_settings.connect_timeout_seconds,
+    ) as wire:
+        yield {
+            name: Client(
+                each,
+                wire=wire,
+                tokens=TokenSource(
+                    wire,
+                    credentials=_credentials(each),
+                    find_credentials=find_credentials,
+                    allow_insecure_endpoint=each.allow_insecure_endpoint,
+                    now=now,
+                ),
+                max_rendering_bytes=max_rendering_bytes,
+            )
+            for name, each in settings.items()
+        }
+
+
+def _credentials(settings: GoogleSettings) -> Credentials | None:
+    if settings.credentials is None:
+        return None
+    return load_service_account(
+        settings.credentials,
+        allow_insecure_endpoint=settings.allow_insecure_endpoint,
+        subject=settings.subject,
+    )
+
+
+class Client:
+    """Makes calls as one account; `clock` is that of `Call.send_until`."""
+
+    def __init__(
+        self,
+        settings: GoogleSettings,
+        *,
+        wire: Wire,
+        tokens: TokenSource,
+        max_rendering_bytes: int = MAX_RENDERING_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._wire = wire
+        self.tokens = tokens
+        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes)
+
+    @property
+    def project(self) -> str | None:
+        """The project whose quota is used; None if unknown."""
+        return self._settings.project or self.tokens.project
+
+    @property
+    def account(self) -> str | None:
+        """The e-mail address to share spreadsheets with; None if unknown."""
+        return self.tokens.account
+
+    async def sign_in(self, within_seconds: float = math.inf) -> None:
+        """Request a token, to check the account. Costs no read and no write."""
+        seconds = min(self._settings.read_timeout_seconds, within_seconds)
+        try:
+            await self.tokens.authorization(asyncio.get_running_loop().time() + seconds)
+        except FAILURES as error:
+            raise translated(error, Attempt(is_write=False, account=self.account)) from error
+
+    async def make(self, call: Call[T]) -> T:
+        """Send a call and read its answer. Raises the errors of `Sheets`, and `LookOutdated`."""
+        if isinstance(call, JoinedRead):
+            call = call.close()
+        settings, is_write = self._settings, call.is_write
+        if not is_spreadsheet_id(call.spreadsheet):
+            raise InvalidSpreadsheetId(
+                "Invalid spreadsheet ID. Take it from the URL of the spreadsheet, between /d/ and "
+                "/edit.",
+                outcome="not_applied" if is_write else None,
+            )
+        seconds = settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
+        deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            message = call.message(Gspread(endpoint=settings.endpoint, fields=call.fields))
+            refused = None
+            while True:
+                # A new token takes a call, in which a look grows older.
+                authorization = await self.tokens.authorization(deadline, refused=refused)
+                if self._clock() > call.send_until:
+                    raise LookOutdated
+                signed = replace(message, headers={**message.headers, **authorization})
+                answer = await self._wire.exchange(
+                    signed, deadline, max_bytes=settings.max_answer_bytes
+                )
+                if answer.status != 401 or refused is not None:
+                    break
+                refused = authorization  # Google did not execute it: a second attempt is safe
+            if answer.status != 200:
+                raise GoogleRefusal(answer)
+            return await in_turns(call.decode(answer, self._limits))
+        except FAILURES as error:
+            raise translated(error, Attempt(is_write=is_write, account=self.account)) from error
+
+
+class Gspread(HTTPClient):
+    """`HTTPClient` whose verbs return a `Message` instead of sending it."""
+
+    def __init__(self, *, endpoint: str, fields: str) -> None:
+        # super().__init__ would open a session of requests.
+        self._endpoint = endpoint
+        self._fields = fields
+
+    def request(  # type: ignore[override]  # gspread takes any response that has json()
+        self,
+        method: str,
+        endpoint: str,
+        params: ParamsType | None = None,
+        data: bytes | None = None,
+        json: Mapping[str, Any] | None = None,
+        files: FileType = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> "_Built":
+        if not endpoint.startswith(f"{SPREADSHEETS_API_V4_BASE_URL}/") or files is not None:
+            raise ValueError("only calls of the Sheets API are made")
+        message = Message(
+            method=method.upper(),
+            url=self._endpoint + endpoint.removeprefix(GOOGLE),
+            parameters={**(params or {}), "fields": self._fields, "prettyPrint": "false"},
+            content=data if json is None else msgspec.json.encode(json),
+            headers={**(headers or {}), **({} if json is None else _JSON)},
+        )
+        return _Built(message)
+
+
+@dataclass(frozen=True)
+class _Built:
+    """The response that gspread's verbs see; they return the value of `json`."""
+
+    message: Message
+
+    def json(self) -> Message:
+        return self.message
+
+
+async def in_turns(work: Work[T]) -> T:
+    """Run the work; let the event loop run after each `PIECE_BYTES` steps."""
+    steps = 0
+    while True:
+        try:
+            steps += next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        if steps >= PIECE_BYTES:
+            steps = 0
+            await asyncio.sleep(0)

@@ -1,0 +1,96 @@
+"""Clients that make the calls of the pipeline on a `Sheets`, in place of Google."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from gateway.google import calls
+from gateway.google.adapter import GoogleSheets
+from gateway.google.client import Client, open_accounts
+from gateway.google.sheets import Fence, Sheets
+from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
+
+T = TypeVar("T")
+
+
+class StandIn(Client):
+    """A client whose calls a `Sheets` answers; it needs no credentials."""
+
+    project = None
+    account = None
+
+    def __init__(self, sheets: Sheets) -> None:
+        self._sheets = sheets
+
+    async def sign_in(self, within_seconds: float = 0.0) -> None:
+        pass
+
+    async def make(self, call: calls.Call[T]) -> T:
+        make = getattr(call, "make", None) or partial(answered, self._sheets, call)
+        answer: T = await make()
+        return answer
+
+
+async def answered(sheets: Sheets, call: calls.Call[Any]) -> Any:
+    """The answer to a call by the method of `Sheets` that it was made for."""
+    book = call.spreadsheet
+    match call:
+        case calls.JoinedRead():
+            return await answered(sheets, call.close())
+        case calls.ReadValues():
+            return await sheets.read_values(book, call.range, render=call.render)
+        case calls.ReadColumns():
+            return await sheets.read_columns(book, call.range, render=call.render, known=call.known)
+        case calls.ReadArea():
+            return await sheets.read_columns(book, call.area, render=call.render, known=call.known)
+        case calls.ReadSeveral():
+            return await sheets.read_several(book, call.ranges, render=call.render)
+        case calls.ReadRanges():
+            return await sheets.read_ranges(book, call.ranges)
+        case calls.ListWorksheets():
+            return await sheets.list_worksheets(book)
+        case calls.ReadSheetTexts():
+            return await sheets.read_sheet(book, call.ranges, has_values=False)
+        case calls.ReadSheet():
+            return await sheets.read_sheet(book, call.ranges)
+        case calls.Apply():
+            return await sheets.apply(book, call.batch)
+        case calls.DeleteFences():
+            return await sheets.delete_fences(book, call.fences)
+        case calls.PutFences():
+            return await sheets.put_fence(book, *call.fences, forgotten=call.forgotten)
+        case calls.FindFences(id=int(fence_id)):
+            tokens = await sheets.fence_tokens(book, fence_id)
+            return [Fence(id=fence_id, key="", token=each) for each in tokens]
+        case calls.FindFences():
+            return await sheets.find_fences(book, call.key)
+        case _:
+            raise TypeError(f"no method makes {call}")
+
+
+def stand_in(
+    open_sheets: Callable[[], AbstractAsyncContextManager[Sheets]],
+) -> Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]:
+    """The one account of a gateway whose calls a `Sheets` answers."""
+
+    @asynccontextmanager
+    async def open_clients() -> AsyncIterator[Mapping[str, Client]]:
+        async with open_sheets() as sheets:
+            yield {MAIN_ACCOUNT: StandIn(sheets)}
+
+    return open_clients
+
+
+@asynccontextmanager
+async def open_client(settings: GoogleSettings, **options: Any) -> AsyncIterator[Client]:
+    """The client of one account; `options` are those of `open_accounts`."""
+    async with open_accounts({MAIN_ACCOUNT: settings}, **options) as clients:
+        yield clients[MAIN_ACCOUNT]
+
+
+@asynccontextmanager
+async def open_google(settings: GoogleSettings, **options: Any) -> AsyncIterator[GoogleSheets]:
+    """Google Sheets as one account, without a pipeline."""
+    async with open_client(settings, **options) as client:
+        yield GoogleSheets(client.make)

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -92,7 +93,10 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def length(self) -> int:
-        return sum([end - start for _, start, end in self.segments])
+        length = 0
+        for _, start, end in self.segments:
+            length += end - start
+        return length
 
     def cut(self, start: int, end: int) -> Sequence[int]:
         """The places from `start` up to `end`, counted over all segments."""
@@ -190,9 +194,8 @@ def columns_of(query: Query, order: Sequence[SortTerm], view: View) -> Mapping[s
     Raises UnknownField for a field that the view lacks.
     """
     where = () if query.where is None else condition_fields(query.where)
-    sorted_by = [term.field for term in order]
     columns: dict[str, int] = {}
-    for parameter, names in (("where", where), ("order", sorted_by)):
+    for parameter, names in (("where", where), ("order", map(attrgetter("field"), order))):
         for name in names:
             if name != ROW_INDEX:
                 column = view.find(name)
@@ -208,13 +211,16 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
     Raises InvalidQuery for a term without a name.
     """
-    if query.whole_order is not None:
-        whole = _as_field(query.whole_order, view)
+    whole = query.whole_order
+    if whole is not None:
+        if whole.descending and view.find(f"-{whole.field}") is not None:
+            return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
     terms: dict[str, SortTerm] = {}
     for term in query.order:
-        meant = _as_field(term, view) if term.descending else term
+        is_field = term.descending and view.find(f"-{term.field}") is not None
+        meant = SortTerm(f"-{term.field}") if is_field else term
         if not meant.field:
             raise InvalidQuery(
                 "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, "
@@ -222,11 +228,6 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
             )
         terms.setdefault(meant.field, meant)  # a second term of a field would have no effect
     return [*terms.values()]
-
-
-def _as_field(term: SortTerm, view: View) -> SortTerm:
-    name = f"-{term.field}"
-    return SortTerm(name) if term.descending and view.find(name) is not None else term
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -306,7 +307,9 @@ def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) 
     parts = () if row_set is None else parts_of(row_set)
     source, rest = yield from ordering.source(parts)
     if not rest and not ordering.has_ties:
-        return _cut(source, request)
+        length = source.length
+        total = length if request.wants_total else None
+        return PagePlaces(source.cut(request.skip, request.end), request.end < length, total)
     walk_steps = _walk_steps(source, rest, parts, ordering, request)
     found = None
     if walk_steps:
@@ -314,12 +317,6 @@ def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) 
     if found is None:
         found = yield from _gather(parts, ordering, request)
     return found
-
-
-def _cut(source: Source, request: PageRequest) -> PagePlaces:
-    length = source.length
-    total = length if request.wants_total else None
-    return PagePlaces(source.cut(request.skip, request.end), request.end < length, total)
 
 
 def _walk_steps(

@@ -72,7 +72,7 @@ class Kinds:
 
     def places(self, *kinds: int) -> Work[Sequence[int]]:
         """The places of the cells of these kinds, ascending."""
-        count, codes = self.count(*kinds), self.codes
+        count, codes = sum(map(self.counts.__getitem__, kinds)), self.codes
         if count == 0:
             return ()
         if count == len(codes) - 1:
@@ -128,7 +128,9 @@ class ColumnIndex:
     def texts(self) -> Work[Sequence[str]]:
         """The displayed text of each cell, in NFC."""
         texts = yield from as_texts(self.displayed)
-        return (yield from composed_texts(_as_long(texts, self.size, "")))
+        if len(texts) != self.size:
+            texts = _as_long(texts, self.size, "")
+        return (yield from composed_texts(texts))
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
@@ -147,7 +149,8 @@ class ColumnIndex:
         """The typed value of each cell."""
         if self.typed is self.displayed:
             return (yield from self.texts())
-        return _as_long(self.typed, self.size, None)
+        is_whole = len(self.typed) == self.size
+        return self.typed if is_whole else _as_long(self.typed, self.size, None)
 
     @shared
     def kinds(self) -> Work[Kinds]:
@@ -216,15 +219,15 @@ class ColumnIndex:
     def order(self) -> Work[Order]:
         """Numbers, then case-folded text, then booleans; then empty cells."""
         kinds = yield from self.kinds()
-        parts = [(yield from self._numbers_alone()).ranked]
+        numbers = (yield from self._numbers_alone()).ranked
+        parts = [numbers] if len(numbers.places) else []
         if kinds.counts[TEXT]:
             parts.append((yield from self._folded_words(kinds)))
         if kinds.counts[BOOLEAN]:
             booleans = yield from kinds.places(BOOLEAN)
             values = yield from self.values()
             parts.append((yield from make_run(booleans, values, self.size)).ranked)
-        filled = [ranked for ranked in parts if len(ranked.places)]
-        ranked = filled[0] if len(filled) == 1 else (yield from _chained(filled, self.size))
+        ranked = parts[0] if len(parts) == 1 else (yield from _chained(parts, self.size))
         empties = yield from kinds.places(EMPTY)
         return Order(ranked, empties)
 
@@ -299,8 +302,6 @@ def _refine(
 
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
     """A column cut or filled up to the length of the worksheet."""
-    if len(cells) == size:
-        return cells
     return (*cells[:size], *[blank] * (size - len(cells)))
 
 

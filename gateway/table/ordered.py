@@ -105,7 +105,7 @@ def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 
     last: Any = None
     for block in blocks(0, len(ordered)):
         yield 2 * len(block)
-        values = [keys[place] for place in ordered[block.start : block.stop]]
+        values = [*map(keys.__getitem__, ordered[block.start : block.stop])]
         before = [last if starts else None, *values[:-1]]
         differs = [*map(ne, values, before)]
         differs[0] = differs[0] or not starts

@@ -88,6 +88,7 @@ from gateway.worksheets.planning import (
     look_at_rows,
     note_unchanged,
 )
+from gateway.worksheets.reading import Search
 from gateway.worksheets.refusal import (
     SHEET_WIDE,
     explain,
@@ -97,7 +98,6 @@ from gateway.worksheets.refusal import (
     undecided,
 )
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet

@@ -37,7 +37,7 @@ from gateway.worksheets.planning import (
     row_change,
     told_if_new,
 )
-from gateway.worksheets.search import Search
+from gateway.worksheets.reading import Search
 from gateway.worksheets.snapshot import Snapshot
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import MAX_ROWS

@@ -65,7 +65,7 @@ class Pool:
             worksheet.drop_rows()
             return
         self._byte_count += byte_count - self._weights.pop(worksheet.id, 0)
-        if worksheet.has_rows:
+        if worksheet.blocks:
             self._weights[worksheet.id] = byte_count
         while self._byte_count > self._max_bytes:
             self._worksheets[next(iter(self._weights))].drop_rows()
@@ -74,7 +74,7 @@ class Pool:
     def _make_room(self) -> None:
         """Evict worksheets that were never read, or the one renewed longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
-        unseen = [each for each in idle if not each.has_rows and each.header.last() is None]
+        unseen = [each for each in idle if not each.blocks and each.header.last() is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:
             worksheet.drop_rows()
             del self._worksheets[worksheet.id]

@@ -198,10 +198,6 @@ class Worksheet:
         """Held by a read that is done again; no other read begins meanwhile."""
 
     @property
-    def has_rows(self) -> bool:
-        return bool(self.blocks)
-
-    @property
     def is_idle(self) -> bool:
         """True if nothing of it is running or waiting."""
         return not self._flights and not self._began and self.queue.is_idle
@@ -229,8 +225,11 @@ class Worksheet:
         return newest.cut(part) if is_older else latest
 
     def snapshots(self) -> list[Snapshot]:
-        distinct = dict.fromkeys(rows for rows, _ in self.blocks.values())
-        return [rows for rows in distinct if isinstance(rows, Snapshot)]
+        found: list[Snapshot] = []
+        for rows, _ in self.blocks.values():
+            if isinstance(rows, Snapshot) and rows not in found:
+                found.append(rows)
+        return found
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
         """The running read of a part, or a new one.

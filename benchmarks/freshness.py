@@ -22,8 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from gateway.google.quota import open_quota
-from gateway.google.rate import Rates
+from gateway.google.quota import open_quota, take_of_all
 from gateway.worksheets.reading import AdaptiveTtl
 from gateway.worksheets.worksheet import Demand
 
@@ -97,11 +96,9 @@ class Simulation:
         ]
         projects = [open_quota(PER_PROJECT, PER_PROJECT) for _ in names[::ACCOUNTS_PER_PROJECT]]
         self._rates = {
-            name: Rates(
-                [
-                    open_quota(PER_MINUTE, PER_MINUTE).reads,
-                    projects[number // ACCOUNTS_PER_PROJECT].reads,
-                ]
+            name: (
+                open_quota(PER_MINUTE, PER_MINUTE).reads,
+                projects[number // ACCOUNTS_PER_PROJECT].reads,
             )
             for number, name in enumerate(names)
         }
@@ -144,7 +141,7 @@ class Simulation:
         is_due = age >= self._ttl.seconds(sheet.demand.spreadsheet, self.now)
         is_due |= sheet.is_reported and age >= REPORT_SECONDS
         rates = self._rates[sheet.account]
-        if is_due and not self._waiting[sheet.account] and rates.take(self.now):
+        if is_due and not self._waiting[sheet.account] and take_of_all(rates, self.now):
             self._read(sheet, self.now)
             age = 0.0
         elif is_due:
@@ -161,7 +158,8 @@ class Simulation:
         waiting, rates = self._waiting[sheet.account], self._rates[sheet.account]
         if sheet.is_waiting:
             return True
-        seconds = max(0.0, rates.free_at(self.now) - self.now) + len(waiting) * 60 / PER_MINUTE
+        free_at = max(rate.free_at(self.now) for rate in rates)
+        seconds = max(0.0, free_at - self.now) + len(waiting) * 60 / PER_MINUTE
         if seconds > MAX_WAITING_SECONDS:
             return False
         sheet.is_waiting = True
@@ -173,8 +171,8 @@ class Simulation:
         waiting, rates = self._waiting[account], self._rates[account]
         while waiting:
             at, sheet = waiting[0]
-            at = max(at, rates.free_at(at))
-            if at > self.now or not rates.take(at):
+            at = max(at, *(rate.free_at(at) for rate in rates))
+            if at > self.now or not take_of_all(rates, at):
                 return
             waiting.popleft()
             sheet.is_waiting = False

@@ -23,7 +23,7 @@ from gateway.errors import GatewayError
 from gateway.google.assembly import assemble, open_budgets
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
-from gateway.google.spent import SpentQuota, open_spent_quota
+from gateway.google.quota import SpentQuota, open_spent_quota
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.storage.key_signals import key_signals
@@ -115,8 +115,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
                 ),
                 # Those of processes that run are theirs; the lock tells what is left open.
                 open_writes=() if cluster else ledger.open_writes,
-                lock=cluster.lock if cluster else None,
-                sharing=cluster.rows if cluster else None,
+                peers=cluster.peers if cluster else None,
                 write_turn=google.pipeline.write_turn,
                 read_budget=google.pipeline.accounts.reads_per_second,
             )

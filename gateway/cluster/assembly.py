@@ -9,12 +9,13 @@ from gateway.cluster.membership import Membership, open_membership
 from gateway.cluster.quota import SharedQuota
 from gateway.cluster.shared_rows import SharedRows
 from gateway.cluster.store import Store, open_store
-from gateway.cluster.write_lock import PostgresWriteLock, open_write_lock
+from gateway.cluster.write_lock import open_write_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.database import open_database
 from gateway.telemetry.cluster_events import processes_counted, store_opened
 from gateway.worksheets.fences import LIMIT_SECONDS
+from gateway.worksheets.sharing import Peers
 
 LOCK_RESERVE_SECONDS = 5.0
 """A holder of a lock is taken for dead so long after the longest wait, call and search."""
@@ -27,9 +28,8 @@ class Cluster:
     store: Store
     membership: Membership
     quota: SharedQuota
-    rows: SharedRows
     key_rates: SharedKeyRates
-    lock: PostgresWriteLock
+    peers: Peers
 
 
 @asynccontextmanager
@@ -67,9 +67,8 @@ async def open_cluster(
                     store=store,
                     membership=membership,
                     quota=quota,
-                    rows=rows,
                     key_rates=key_rates,
-                    lock=lock,
+                    peers=Peers(rows=rows, lock=lock),
                 )
             finally:
                 await rows.aclose()

@@ -20,8 +20,7 @@ from typing import Any
 from gateway.cluster.membership import MEMBERS, MICROSECONDS, Membership
 from gateway.cluster.scripts import LEARN, TAKE
 from gateway.cluster.store import Store, StoreUnavailable
-from gateway.google.quota import Share
-from gateway.google.rate import Learnt, Rate, Rates
+from gateway.google.quota import Learnt, Rate, Share, take_of_all
 
 LATE_SECONDS = 0.5
 GIVE_WAY_SECONDS = 0.05
@@ -93,7 +92,7 @@ class SharedQuota:
         """Count a call that is sent now; False if none may be: the rates have the time."""
         asked_at = self._clock()
         if self._alone is not None:
-            return Rates([*named.values()]).take(asked_at)
+            return take_of_all([*named.values()], asked_at)
         try:
             is_taken, wait, *known = await self._run_take(named, 1)
         except StoreUnavailable:

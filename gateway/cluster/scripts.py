@@ -16,7 +16,7 @@ Rules
 """
 
 from gateway.cluster.stored_values import READ
-from gateway.google.rate import LONGEST_PAUSE_SECONDS, RECOVERY_SECONDS
+from gateway.google.quota import LONGEST_PAUSE_SECONDS, RECOVERY_SECONDS
 
 MOST_BURSTS = 3
 """The use of a key is known up to that many bursts ahead."""
@@ -203,8 +203,8 @@ return reply
 KEYS: members, rates. ARGV: id, `now` of the last heartbeat, 1 or -1; silent, settled and forgotten
 as for heartbeats; calls per minute and burst of each rate. Returns: 1 if taken, microseconds to
 wait, at most a minute; for each rate the microseconds until its next call, at most a minute, then
-quota, its time, time and length of the pause as in `gateway.google.rate.Learnt`. Only the first two
-if nothing is known of the rates.
+quota, its time, time and length of the pause as in `gateway.google.quota.Learnt`. Only the first
+two if nothing is known of the rates.
 """
 
 LEARN = (
@@ -229,7 +229,7 @@ return 1
 )
 """Share what a rate learnt of Google's 429s.
 
-KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.google.rate.Learnt`
+KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.google.quota.Learnt`
 but microseconds; and the time from a single call to the whole burst, less one call.
 """
 

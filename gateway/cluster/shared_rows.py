@@ -29,7 +29,6 @@ from gateway.google.call_context import current_call_context, record_sent_at, re
 from gateway.google.rendering import MAX_COLUMNS
 from gateway.google.sheets import Column, Render, Rendering
 from gateway.worksheets.sharing import ReadRendering, SharedState
-from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 FLIGHT_SECONDS = 25.0
@@ -108,11 +107,10 @@ class SharedRows:
         self._flights: dict[str, _Flight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def is_current(self, worksheet: Worksheet) -> bool:
-        state = worksheet.shared
+    async def is_current(self, state: SharedState) -> bool:
         while True:
             writes = state.writes
-            epoch = await self._epoch(worksheet.id)
+            epoch = await self._epoch(state.worksheet.id)
             if epoch is None:
                 state.epoch = None  # what is kept from now on may be of any
                 return False
@@ -146,11 +144,10 @@ class SharedRows:
                 state.wrote(epoch)
         return True
 
-    async def begin_epoch(self, worksheet: Worksheet) -> None:
-        """Begin an epoch after a write, and tell the others what it did."""
-        state = worksheet.shared
+    async def begin_epoch(self, state: SharedState) -> None:
+        """Begin an epoch after a write, and publish what it did."""
         news = encode_news(state.take_news())
-        began = await self._begin(worksheet.id, state.epoch or "", news)
+        began = await self._begin(state.worksheet.id, state.epoch or "", news)
         state.is_alone = began is None
         if began is None or began.is_next:
             state.wrote(began and began.epoch)
@@ -165,11 +162,11 @@ class SharedRows:
             return None
         return _Began(_text(epoch), bool(is_next))
 
-    async def announce(self, worksheet: Worksheet) -> None:
-        worksheet.shared.is_alone = await self._begin(worksheet.id, "", b"") is None
+    async def announce(self, state: SharedState) -> None:
+        state.is_alone = await self._begin(state.worksheet.id, "", b"") is None
 
-    def change(self, worksheet: Worksheet) -> None:
-        self._start(self._begin(worksheet.id, "", b""))
+    def change(self, worksheet: WorksheetId) -> None:
+        self._start(self._begin(worksheet, "", b""))
 
     async def read(
         self,

@@ -31,8 +31,7 @@ from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.header_cache import digest_of
-from gateway.worksheets.sharing import OpenFence
-from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.sharing import OpenFence, SharedState
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import too_busy
 
@@ -62,8 +61,6 @@ class _Hold:
 class PostgresWriteLock:
     """A `WriteLock`; `clock` is the wall clock of the fences, in seconds."""
 
-    is_shared = True
-
     def __init__(
         self,
         locks: AsyncEngine,
@@ -79,22 +76,23 @@ class PostgresWriteLock:
         self._holds: dict[WorksheetId, _Hold] = {}
 
     @asynccontextmanager
-    async def held(self, worksheet: Worksheet) -> AsyncIterator[None]:
+    async def held(self, state: SharedState) -> AsyncIterator[None]:
+        worksheet = state.worksheet.id
         try:
-            connection = await self._locked(worksheet.id)
+            connection = await self._locked(worksheet)
         except STORE_ERRORS as error:
             raise _no_lock(error) from error
         try:
-            async with self._taken(worksheet):
+            async with self._taken(state):
                 yield
         finally:
-            await self._unlock(connection, worksheet.id)
+            await self._unlock(connection, worksheet)
 
     @asynccontextmanager
-    async def _taken(self, worksheet: Worksheet) -> AsyncIterator[None]:
+    async def _taken(self, state: SharedState) -> AsyncIterator[None]:
         """Be the holder during the block."""
         try:
-            hold = await self._take(worksheet)
+            hold = await self._take(state)
         except STORE_ERRORS as error:
             raise _no_lock(error) from error
         except DamagedRow as error:
@@ -105,15 +103,15 @@ class PostgresWriteLock:
                 outcome="not_applied",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             ) from error
-        seen_seconds = worksheet.shared.newest_seconds
-        worksheet.shared.take_news()
-        with worksheet.shared.written():
+        seen_seconds = state.newest_seconds
+        state.take_news()
+        with state.written():
             try:
                 yield
             finally:
-                del self._holds[worksheet.id]
-                if hold.is_used or worksheet.shared.newest_seconds != seen_seconds:
-                    await self._leave(worksheet, hold)
+                del self._holds[state.worksheet.id]
+                if hold.is_used or state.newest_seconds != seen_seconds:
+                    await self._leave(state, hold)
 
     def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
         return self._holds[worksheet].earlier
@@ -148,29 +146,29 @@ class PostgresWriteLock:
             raise
         return connection
 
-    async def _take(self, worksheet: Worksheet) -> _Hold:
+    async def _take(self, state: SharedState) -> _Hold:
         """Become the holder, and take over what other processes wrote meanwhile."""
-        holder = secrets.token_urlsafe(12)
+        worksheet, holder = state.worksheet, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
             row = await take_row(connection, worksheet.id, holder)
         hold = _Hold(holder=holder, earlier=row.open_fence)
         self._holds[worksheet.id] = hold
-        if row.epoch is None or row.epoch != worksheet.shared.turn or row.open_fence is not None:
-            if not await self._rows.is_current(worksheet) or row.open_fence is not None:
+        if row.epoch is None or row.epoch != state.turn or row.open_fence is not None:
+            if not await self._rows.is_current(state) or row.open_fence is not None:
                 worksheet.forget()
-                worksheet.shared.overtaken()
+                state.overtaken()
             worksheet.header.adopt(
                 row.sheet_id,
                 row.header_digest,
                 row.last_row,
-                as_of=worksheet.shared.overtaken_at,
+                as_of=state.overtaken_at,
             )
         return hold
 
-    async def _leave(self, worksheet: Worksheet, hold: _Hold) -> None:
-        """Tell the others, by the epoch first: the answers of reads depend on it."""
-        shared, extent = worksheet.shared, worksheet.header.last()
-        await self._rows.begin_epoch(worksheet)
+    async def _leave(self, state: SharedState, hold: _Hold) -> None:
+        """Inform the others, by the epoch first: the answers of reads depend on it."""
+        worksheet, extent = state.worksheet, state.worksheet.header.last()
+        await self._rows.begin_epoch(state)
         row = WorksheetRow(
             epoch=secrets.token_urlsafe(12),
             open_fence=hold.left or hold.earlier,
@@ -185,10 +183,10 @@ class PostgresWriteLock:
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
         if is_left:
-            shared.turn = row.epoch
+            state.turn = row.epoch
         else:  # others may have written since
-            shared.turn = None
-            shared.changed(None)
+            state.turn = None
+            state.changed(None)
             worksheet.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:

@@ -19,10 +19,10 @@ from gateway.google.quota import (
     Quota,
     Share,
     ShareByName,
+    SpentQuota,
     open_budget,
     open_quota,
 )
-from gateway.google.spent import SpentQuota
 from gateway.settings.model import Settings
 from gateway.telemetry.events import (
     account_rested,

@@ -1,11 +1,9 @@
 """Context of a Google call: its API keys, its priority, its write turn, and when it was sent."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-
-Listener = Callable[[str], None]
 
 
 class Beneficiaries:
@@ -13,28 +11,29 @@ class Beneficiaries:
 
     def __init__(self, key_ids: Iterable[str] = ()) -> None:
         self._key_ids = dict.fromkeys(key_ids)
-        self._listeners: list[Listener] = []
+        self._groups: list[Beneficiaries] = []
 
     def join(self, key_id: str) -> None:
-        if key_id not in self._key_ids:
-            self._key_ids[key_id] = None
-            for listener in tuple(self._listeners):
-                listener(key_id)
+        self._key_ids[key_id] = None
 
     def join_as(self, call_context: "CallContext") -> None:
         """Add the key of a call, and all keys that wait for it, now or later."""
-        self.join(call_context.key_id)
-        if call_context.beneficiaries is not None:
-            call_context.beneficiaries.follow(self.join)
+        self._key_ids[call_context.key_id] = None
+        group = call_context.beneficiaries
+        if group is not None and group not in self._groups:
+            self._groups.append(group)
 
-    def follow(self, listener: Listener) -> None:
-        """Notify `listener` of each present key, and of each key that joins later."""
-        for key_id in tuple(self._key_ids):
-            listener(key_id)
-        self._listeners.append(listener)
-
-    def leave(self, listener: Listener) -> None:
-        self._listeners.remove(listener)
+    @property
+    def key_ids(self) -> dict[str, None]:
+        """Each key once, in the order in which they came."""
+        if not self._groups:
+            return self._key_ids
+        found: dict[str, None] = {}
+        groups = [self]
+        for group in groups:  # grows meanwhile
+            found |= group._key_ids
+            groups += [each for each in group._groups if each not in groups]
+        return found
 
 
 @dataclass
@@ -77,6 +76,13 @@ class CallContext:
     max_age_seconds: float = 0.0
     turn: WriteTurn | None = field(default=None, compare=False)
     sent_at: SentAt | None = field(default=None, compare=False)
+
+    @property
+    def key_ids(self) -> Collection[str]:
+        """The keys that wait for the call by now."""
+        if self.beneficiaries is None:
+            return (self.key_id,)
+        return {self.key_id: None} | self.beneficiaries.key_ids
 
 
 _current: ContextVar[CallContext] = ContextVar("call_context", default=CallContext())  # noqa: B039 - it is frozen

@@ -1,9 +1,9 @@
 """Google's quota: calls wait for their turn, or fail at once, so that Google refuses none.
 
-Rules
-- Reads and writes of an account have a bucket each: its rates (`gateway.google.rate`: the account's
-  and its project's), and a queue (`FairQueue`). Every attempt takes from its bucket
-  at the moment it is sent. Cancelled waiters and unsent calls use nothing of the rates.
+Rules of buckets
+- Reads and writes of an account have a bucket each: its rates (the account's and its project's),
+  and a queue. Every attempt takes from its bucket at the moment it is sent. Cancelled waiters and
+  unsent calls use nothing of the rates.
 - If another key joins a waiting call, the limit of its wait starts again.
 - A call fails at once if its wait would be too long, and later as soon as that becomes known (other
   keys came, or Google refused a call).
@@ -12,31 +12,216 @@ Rules
 - Where other processes use the same quota, each call also takes from the rates that all share
   (`SharedRates`), one at a time, so that waiters keep their order. The rates here repeat what the
   shared ones told last.
-- A write that must follow a read reserves its quota before the read, so that nothing waits between
-  the two.
+
+Rules of rates
+- A rate is GCRA that learns from 429s. No minute has more calls than rate and burst together.
+  Google counts an unknown minute, so their sum must not exceed its limit.
+- A 429 means that somebody else uses the same quota, or that it is smaller than configured. All
+  calls pause for 5 s, twice as long each time another follows, 60 s at most. After a minute without
+  one the next pause is 5 s again.
+- If the 429 names a limit below the configured rate, the rate becomes nine tenths of it. Ten
+  minutes without a 429, or a restart, restore the configured rate.
+- A rate that other processes share is corrected by what they told last (`mirror`), or is a part of
+  the whole while they cannot be asked (`take_part`).
+- Rates are pure: the caller passes the time, in seconds of one monotonic clock.
+
+Rules of spent quota
+- A restart does not spend quota again: two numbers are stored, the instants at which the whole
+  burst of reads and of writes is there again, in seconds since the epoch. They are stored before a
+  call is sent. Without them, a process that crashes every 2 s under load would send a burst of 2
+  reads and 0.9 more a second, 114 a minute of the 60 that Google allows.
+- A wall clock that was set meanwhile, or a damaged number, costs a minute once.
+- Without the file, or where it cannot be written, quota is limited as before, and forgotten with
+  the process.
 """
 
 import asyncio
 import math
+import os
+import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import Beneficiaries, CallContext
-from gateway.google.rate import Rate, Rates
-from gateway.google.spent import SpentQuota
+from gateway.gcra import Gcra, RateLimit, rate_limit
+from gateway.google.call_context import CallContext
 from gateway.settings.model import GoogleSettings
+from gateway.settings.private_file import open_private
+from gateway.telemetry.events import spent_quota_failed
 
 MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
 
 _SHORTEST_TIMER_SECONDS = 0.001
 """Minimum delay of the timer: timers may fire a little early by another clock."""
+
+FIRST_PAUSE_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 60.0
+CALM_SECONDS = 60.0
+"""Time after a pause until another 429 counts as a new problem."""
+RECOVERY_SECONDS = 600.0
+"""Time after the last 429 until the configured rate is used again."""
+
+
+def configured_limit(per_minute: int) -> RateLimit:
+    """54 per minute have a burst of 6: at most 60, Google's limit, in any minute."""
+    return rate_limit(per_minute, burst=max(1, per_minute // 9))
+
+
+def learnt_limit(quota: int) -> RateLimit:
+    """The limit for a quota of `quota` calls per minute, 1 or more."""
+    per_minute = 0.9 * quota
+    return rate_limit(per_minute, burst=quota - math.floor(per_minute))
+
+
+LEAST_PER_MINUTE = 0.1
+
+
+def part_of(limit: RateLimit, share: float) -> RateLimit:
+    """A share of a limit; all shares together allow no more in any minute than the limit does."""
+    burst = max(1, math.floor(limit.burst * share + 0.001))
+    rest = (limit.per_minute + limit.burst) * share - burst
+    return rate_limit(max(min(limit.per_minute * share, rest), LEAST_PER_MINUTE), burst=burst)
+
+
+class Learnt(NamedTuple):
+    """What a rate learnt of 429s, for other processes; times are seconds from now on."""
+
+    quota: int
+    """The limit that Google named, 0 if it is not below the configured one."""
+    quota_seconds: float
+    paused_seconds: float
+    """Until the last pause ends; negative if it is over."""
+    pause_seconds: float
+    """Length of the last pause, 0 if there was none."""
+
+
+class Rate:
+    """Rate of one kind of call: its use, its pauses, and its limit as corrected by Google."""
+
+    def __init__(
+        self,
+        per_minute: int,
+        *,
+        full_at: float = -math.inf,
+        note: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
+        """`full_at`: when the whole burst is there, by what an earlier process spent.
+
+        `note` receives the seconds until it is there again, whenever they grow.
+        """
+        self._note = note
+        self._configured = self._limit = configured_limit(per_minute)
+        self._gcra = Gcra()
+        self._gcra.full_at = full_at
+        self._refused_at = -math.inf
+        self._pause_seconds = 0.0
+        self._paused_at = self._paused_until = -math.inf
+        self._quota = 0
+        self._share = 1.0
+
+    def limit(self, now: float) -> RateLimit:
+        """The current limit, learnt or configured."""
+        if now - self._refused_at >= RECOVERY_SECONDS:
+            self._limit, self._quota = self._configured, 0
+        return self._part()
+
+    @property
+    def configured(self) -> RateLimit:
+        return self._configured
+
+    def free_at(self, now: float) -> float:
+        """The earliest time at which a call may be sent, perhaps in the past."""
+        return max(self._gcra.free_at(self.limit(now)), self._paused_until)
+
+    @property
+    def full_at(self) -> float:
+        """The instant at which the whole burst is there."""
+        return self._gcra.full_at
+
+    def take(self, now: float) -> bool:
+        """Count a call that is sent now; False if none may be."""
+        if now < self._paused_until or self._gcra.take(self.limit(now), now):
+            return False
+        self._note(self._gcra.full_at - now)
+        return True
+
+    def give_back(self) -> None:
+        """Undo the last `take`: its call is not sent."""
+        self._gcra.give_back(self._part())
+
+    def refused(self, now: float, *, sent_at: float, limit: int | None) -> None:
+        """Learn from a call's 429 and the limit per minute that it names."""
+        self._refused_at = now
+        if limit and 0.9 * limit < self._limit.per_minute:
+            self._limit, self._quota = learnt_limit(limit), limit
+        if sent_at > self._paused_at:  # otherwise it was sent before the current pause
+            self._pause(now)
+        self._gcra.empty_until(self._part(), self._paused_until)
+        self._note(self._gcra.full_at - now)
+
+    def learnt(self, now: float) -> Learnt | None:
+        """What other processes have to know; None if nothing."""
+        self.limit(now)
+        if not self._quota and now >= self._paused_until + CALM_SECONDS:
+            return None
+        return Learnt(
+            quota=self._quota,
+            quota_seconds=self._refused_at + RECOVERY_SECONDS - now if self._quota else 0.0,
+            paused_seconds=max(self._paused_until - now, -RECOVERY_SECONDS),
+            pause_seconds=self._pause_seconds,
+        )
+
+    def mirror(self, now: float, wait_seconds: float, learnt: Learnt) -> None:
+        """Take over what all processes know; the next call may be sent after a wait."""
+        if learnt.quota and 0.9 * learnt.quota < self._limit.per_minute:
+            self._limit, self._quota = learnt_limit(learnt.quota), learnt.quota
+            self._refused_at = now + learnt.quota_seconds - RECOVERY_SECONDS
+        if learnt.pause_seconds and now + learnt.paused_seconds > self._paused_until:
+            self._pause_seconds = learnt.pause_seconds
+            self._paused_until = now + learnt.paused_seconds
+            self._paused_at = self._paused_until - learnt.pause_seconds
+        limit = self.limit(now)
+        self._gcra.full_at = now + wait_seconds + limit.burst_seconds - limit.interval_seconds
+
+    def delay(self, seconds: float) -> None:
+        """Let the next call be sent later, until the next `mirror`."""
+        self._gcra.full_at += seconds
+
+    def take_part(self, share: float, since: float) -> None:
+        """Keep to a share from an instant on, at which nothing of its burst is there."""
+        self._share = share
+        self._gcra.full_at = since + self.limit(since).burst_seconds
+
+    def take_whole(self) -> None:
+        """End `take_part`: others know what was used."""
+        self._share = 1.0
+        self._gcra.full_at = -math.inf
+
+    def _part(self) -> RateLimit:
+        return self._limit if self._share == 1.0 else part_of(self._limit, self._share)
+
+    def _pause(self, now: float) -> None:
+        goes_on = now < self._paused_until + CALM_SECONDS
+        doubled = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
+        self._pause_seconds = doubled if goes_on else FIRST_PAUSE_SECONDS
+        self._paused_at, self._paused_until = now, now + self._pause_seconds
+
+
+def take_of_all(rates: Sequence[Rate], now: float) -> bool:
+    """Count a call that is sent now against all of its rates; False, and none, if it may not be."""
+    for number, rate in enumerate(rates):
+        if not rate.take(now):
+            for taken in rates[:number]:
+                taken.give_back()
+            return False
+    return True
 
 
 class Timer(Protocol):
@@ -84,9 +269,9 @@ class Waiter:
     call_context: CallContext
     until_seconds: float
     turn: asyncio.Future[None]
-
-
-_Line = dict[Waiter, None]
+    max_waiting_seconds: float = 0.0
+    key_count: int = 1
+    """The keys that waited for it when `until_seconds` was set."""
 
 
 class FairQueue:
@@ -96,88 +281,81 @@ class FairQueue:
     - Verifications of writes go first. Then keys rotate, each with its oldest call: a key with
       fifty waiting calls delays another key by one call, not by fifty.
     - A call that several keys wait for is in the line of each key, and goes once, at the earliest
-      turn.
+      turn. Keys may join it at any time: the lines are made of the waiters whenever they are asked
+      for, about once a second.
     """
 
     def __init__(self) -> None:
-        self._verifying: _Line = {}
-        self._by_key: dict[str, _Line] = {}
-        """In the order of their turns; a key without waiters is not there."""
-        self._keys: dict[Waiter, list[str]] = {}
-        """Everybody who waits, and the keys in whose lines they stand."""
+        self.waiters: dict[Waiter, None] = {}
+        """In the order in which they came."""
+        self._keys: dict[str, None] = {}
+        """Keys with waiters, in the order of their turns."""
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.waiters)
 
     def __iter__(self) -> Iterator[Waiter]:
-        yield from self._verifying
+        """The waiters in the order of their turns."""
+        verifying, lines = self._lines()
+        yield from verifying
         seen: set[Waiter] = set()
-        lines = [iter(line) for line in self._by_key.values()]
-        while lines:
+        rotation = [iter(line) for line in lines.values()]
+        while rotation:
             left = []
-            for line in lines:
+            for line in rotation:
                 waiter = next((each for each in line if each not in seen), None)
                 if waiter is not None:
                     left.append(line)
                     seen.add(waiter)
                     yield waiter
-            lines = left
-
-    def beside(self, call_context: CallContext) -> int:
-        """Length of the line that a call would join."""
-        line = (
-            self._verifying
-            if call_context.is_verification
-            else self._by_key.get(call_context.key_id, {})
-        )
-        return len(line)
+            rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
         """Length of the waiter's shortest line, including itself."""
-        if waiter in self._verifying:
-            return len(self._verifying)
-        return min(len(self._by_key[key_id]) for key_id in self._keys[waiter])
+        verifying, lines = self._lines()
+        if waiter.call_context.is_verification:
+            return len(verifying)
+        return min(len(lines[key_id]) for key_id in waiter.call_context.key_ids)
 
     def before(self, waiter: Waiter) -> int:
         """Number of waiters that go before this one."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
-        self._keys[waiter] = []
-        if waiter.call_context.is_verification:
-            self._verifying[waiter] = None
-        else:
-            self.join_as(waiter.call_context.key_id, waiter)
-
-    def join_as(self, key_id: str, waiter: Waiter) -> bool:
-        """Add a waiter to a key's line; False if it is there already or no longer waits."""
-        keys = self._keys.get(waiter)
-        if keys is None or key_id in keys or waiter in self._verifying:
-            return False
-        keys.append(key_id)
-        self._by_key.setdefault(key_id, {})[waiter] = None
-        return True
+        self._lines()  # keys that have left come behind those that wait
+        self.waiters[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
-        """Remove a waiter from all its lines; does nothing if it is in none."""
-        self._verifying.pop(waiter, None)
-        for key_id in self._keys.pop(waiter, ()):
-            line = self._by_key[key_id]
-            del line[waiter]
-            if not line:
-                del self._by_key[key_id]
+        """Remove a waiter; does nothing if it is gone."""
+        self.waiters.pop(waiter, None)
 
     def take_next(self) -> Waiter:
         """Remove and return the next waiter. Raises StopIteration if there is none."""
-        if self._verifying:
-            waiter = next(iter(self._verifying))
+        verifying, lines = self._lines()
+        if verifying:
+            waiter = verifying[0]
         else:
-            key_id = next(iter(self._by_key))
-            line = self._by_key.pop(key_id)
-            self._by_key[key_id] = line  # to the end of the rotation
-            waiter = next(iter(line))
-        self.leave(waiter)
+            key_id, line = next(iter(lines.items()))
+            waiter = line[0]
+            del self._keys[key_id]
+            if len(line) > 1:
+                self._keys[key_id] = None  # to the end of the rotation
+        del self.waiters[waiter]
         return waiter
+
+    def _lines(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
+        """The verifications, and the line of each key, in the order of their turns."""
+        verifying: list[Waiter] = []
+        lines: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
+        for waiter in self.waiters:
+            if waiter.call_context.is_verification:
+                verifying.append(waiter)
+                continue
+            for key_id in waiter.call_context.key_ids:
+                lines.setdefault(key_id, []).append(waiter)
+        lines = {key_id: line for key_id, line in lines.items() if line}
+        self._keys = dict.fromkeys(lines)
+        return verifying, lines
 
 
 class Bucket:
@@ -192,22 +370,22 @@ class Bucket:
         set_timer: SetTimer = call_later,
         share: Share | None = None,
     ) -> None:
-        self._rates = Rates(rates)
+        self._rates = rates
         self._shared = None if share is None else share(rates, self._go_on)
         self._asking: asyncio.Task[None] | None = None
         self._is_write = is_write
         self._max_waiting_seconds = max_waiting_seconds
         self._clock = clock
         self._set_timer = set_timer
-        self._turns = FairQueue()
+        self._queue = FairQueue()
         self._timer: Timer | None = None
 
     def rate_per_second(self) -> float:
-        return self._rates.per_minute(self._clock()) / 60
+        return self._per_minute(self._clock()) / 60
 
     def waiting_seconds(self) -> float:
         """How long one more call would wait, about."""
-        return self._seconds_behind(len(self._turns), self._clock())
+        return self._seconds_behind(len(self._queue), self._clock())
 
     def check_free(self) -> None:
         """Raise QuotaSpent if a call would have to wait."""
@@ -217,29 +395,45 @@ class Bucket:
 
     def owed_seconds(self) -> float:
         """The time until the whole burst is there; the less, the more quota is left."""
-        return max(0.0, self._rates.full_at - self._clock())
+        return max(0.0, max(rate.full_at for rate in self._rates) - self._clock())
 
     @property
     def waiting_count(self) -> int:
-        return len(self._turns)
+        return len(self._queue)
 
     async def take(
         self, call_context: CallContext, *, max_waiting_seconds: float | None = None
     ) -> None:
         """Wait until a call may be sent; the caller must send it then. Raises QuotaSpent."""
         now = self._clock()
+        if self._shared is None and not self._queue.waiters and take_of_all(self._rates, now):
+            return
         if max_waiting_seconds is None:
             max_waiting_seconds = self._max_waiting_seconds
-        if self._shared is None and not self._turns and self._rates.take(now):
-            return
-        with self._joined(call_context, now, max_waiting_seconds) as waiter:
-            self._check_wait(waiter, now)
+        waiter = Waiter(
+            call_context=call_context,
+            until_seconds=now + max_waiting_seconds,
+            turn=asyncio.get_running_loop().create_future(),
+            max_waiting_seconds=max_waiting_seconds,
+            key_count=len(call_context.key_ids),
+        )
+        queue = self._queue
+        queue.join(waiter)
+        seconds = self._seconds_behind(queue.before(waiter), now)
+        is_over_full = queue.shortest(waiter) > MAX_WAITING_PER_KEY or len(queue) > MAX_WAITING
+        if now + seconds > waiter.until_seconds or is_over_full:
+            queue.leave(waiter)
+            raise self._spent(seconds)
+        self._go_on()
+        try:
+            await waiter.turn
+        except asyncio.CancelledError:
+            queue.leave(waiter)
+            had_turn = waiter.turn.done() and not waiter.turn.cancelled()
+            if had_turn and waiter.turn.exception() is None:
+                self._untake()
             self._go_on()
-            try:
-                await waiter.turn
-            except asyncio.CancelledError:
-                self._withdraw(waiter)
-                raise
+            raise
 
     def give_back(self) -> None:
         """Undo the last `take`: its call is not sent."""
@@ -247,70 +441,43 @@ class Bucket:
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None, is_project: bool = False) -> None:
-        """Learn from a call's 429 and the limit per minute that it names."""
-        self._rates.refused(self._clock(), sent_at=sent_at, limit=limit, is_project=is_project)
+        """Learn from a call's 429 and the limit per minute that it names; the project's is last."""
+        rate = self._rates[-1 if is_project else 0]
+        rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         if self._shared is not None:
             self._shared.learnt()
         self._go_on()
 
-    @contextmanager
-    def _joined(
-        self, call_context: CallContext, now: float, max_waiting_seconds: float
-    ) -> Iterator[Waiter]:
-        """Join the lines of all keys that the call is for, now or later."""
-        waiter = Waiter(
-            call_context=call_context,
-            until_seconds=now + max_waiting_seconds,
-            turn=asyncio.get_running_loop().create_future(),
-        )
+    def _per_minute(self, now: float) -> float:
+        return min(rate.limit(now).per_minute for rate in self._rates)
 
-        def join_as(key_id: str) -> None:
-            has_room = self._turns.beside(CallContext(key_id)) < MAX_WAITING_PER_KEY
-            if has_room and self._turns.join_as(key_id, waiter):
-                waiter.until_seconds = self._clock() + max_waiting_seconds
-
-        self._turns.join(waiter)
-        beneficiaries = call_context.beneficiaries or Beneficiaries()
-        beneficiaries.follow(join_as)
-        try:
-            yield waiter
-        finally:
-            beneficiaries.leave(join_as)
-
-    def _check_wait(self, waiter: Waiter, now: float) -> None:
-        """Raise QuotaSpent if the expected wait is too long."""
-        seconds = self._seconds_behind(self._turns.before(waiter), now)
-        is_over_full = (
-            self._turns.shortest(waiter) > MAX_WAITING_PER_KEY or len(self._turns) > MAX_WAITING
-        )
-        if now + seconds > waiter.until_seconds or is_over_full:
-            self._turns.leave(waiter)
-            raise self._spent(seconds)
+    def _free_at(self, now: float) -> float:
+        """The earliest time at which a call may be sent, perhaps in the past."""
+        return max(rate.free_at(now) for rate in self._rates)
 
     def _seconds_behind(self, count: int, now: float) -> float:
         """The wait of a call behind so many others."""
-        interval_seconds = 60 / self._rates.per_minute(now)
-        return max(0.0, self._rates.free_at(now) - now) + count * interval_seconds
-
-    def _withdraw(self, waiter: Waiter) -> None:
-        """Remove a cancelled waiter, perhaps after its turn."""
-        self._turns.leave(waiter)
-        had_turn = waiter.turn.done() and not waiter.turn.cancelled()
-        if had_turn and waiter.turn.exception() is None:
-            self._untake()
-        self._go_on()
+        return max(0.0, self._free_at(now) - now) + count * 60 / self._per_minute(now)
 
     def _go_on(self, *, may_ask: bool = True) -> None:
         """Wake waiters whose turn it is, end waits that became too long, and set the timer."""
-        now = self._clock()
-        while self._shared is None and self._turns and self._rates.take(now):
+        now, queue = self._clock(), self._queue
+        while self._shared is None and queue.waiters and take_of_all(self._rates, now):
             self._wake_next()
-        free_at = self._rates.free_at(now)
-        self._refuse_late(free_at, now)
+        free_at = self._free_at(now)
+        for waiter in [*queue.waiters]:
+            key_count = len(waiter.call_context.key_ids)
+            if key_count > waiter.key_count:
+                waiter.key_count = key_count
+                waiter.until_seconds = now + waiter.max_waiting_seconds
+            if waiter.until_seconds < free_at:
+                queue.leave(waiter)
+                if not waiter.turn.done():
+                    waiter.turn.set_exception(self._spent(free_at - now))
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._asking is not None or not self._turns:
+        if self._asking is not None or not queue.waiters:
             return
         if self._shared is not None and free_at <= now and may_ask:
             work = self._ask(self._shared)
@@ -321,7 +488,7 @@ class Bucket:
 
     def _wake_next(self) -> None:
         """Let the next waiter send what was taken for it."""
-        waiter = self._turns.take_next()
+        waiter = self._queue.take_next()
         if waiter.turn.done():  # cancelled, and about to withdraw
             self._untake()
         else:
@@ -334,23 +501,18 @@ class Bucket:
             is_taken = await shared.take()
         finally:
             self._asking = None
-            if is_taken and self._turns:
+            if is_taken and self._queue.waiters:
                 self._wake_next()
             elif is_taken:
                 self._untake()
             self._go_on(may_ask=is_taken)
 
     def _untake(self) -> None:
-        if self._shared is None:
-            self._rates.give_back()
-        else:
+        if self._shared is not None:
             self._shared.give_back()
-
-    def _refuse_late(self, free_at: float, now: float) -> None:
-        for waiter in [each for each in self._turns if each.until_seconds < free_at]:
-            self._turns.leave(waiter)
-            if not waiter.turn.done():
-                waiter.turn.set_exception(self._spent(free_at - now))
+            return
+        for rate in self._rates:
+            rate.give_back()
 
     def _spent(self, seconds: float) -> QuotaSpent:
         kind = "writes" if self._is_write else "reads"
@@ -359,6 +521,93 @@ class Bucket:
             outcome="not_applied" if self._is_write else None,
             retry_after_seconds=max(1, math.ceil(seconds)),
         )
+
+
+_PAIR = struct.Struct("<dd")
+
+LONGEST_SECONDS = 70.0
+"""The longest pause after a 429, and the burst."""
+
+
+Instants = tuple[float, float]
+"""Of reads and of writes."""
+
+Keep = Callable[[Instants], None]
+"""Stores the instants, without waiting for it."""
+
+
+class SpentQuota:
+    """The quota that is spent, in seconds until it is there again; `keep` stores it, if given."""
+
+    def __init__(
+        self,
+        full_at: Instants = (0.0, 0.0),
+        keep: Keep | None = None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        latest = now() + LONGEST_SECONDS
+        reads, writes = (min(latest, each) if each > 0 else 0.0 for each in full_at)  # 0 for NaN
+        self._full_at = reads, writes
+        self._keep = keep
+        self._now = now
+
+    def seconds(self, *, is_write: bool) -> float:
+        """The seconds until the whole burst of an earlier process is there again."""
+        return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
+
+    def note(self, seconds: float, *, is_write: bool) -> None:
+        """Store the seconds until the whole burst is there again."""
+        reads, writes = self._full_at
+        full_at = self._now() + seconds
+        self._full_at = (reads, full_at) if is_write else (full_at, writes)
+        if self._keep is not None:
+            self._keep(self._full_at)
+
+
+@asynccontextmanager
+async def open_spent_quota(
+    path: Path, *, now: Callable[[], float] = time.time
+) -> AsyncIterator[SpentQuota]:
+    """Open the file, which is created if needed; `now` gives seconds since the epoch."""
+    try:
+        descriptor = open_private(path)
+    except OSError as error:
+        spent_quota_failed(error)
+        yield SpentQuota(now=now)
+        return
+    try:
+        yield SpentQuota(_read(descriptor), _writer(descriptor), now=now)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int) -> Instants:
+    try:
+        content = os.pread(descriptor, _PAIR.size, 0)
+    except OSError as error:  # a pipe
+        spent_quota_failed(error)
+        return 0.0, 0.0
+    if len(content) != _PAIR.size:
+        return 0.0, 0.0
+    reads, writes = _PAIR.unpack(content)
+    return reads, writes
+
+
+def _writer(descriptor: int) -> Keep:
+    has_failed = False
+
+    def write(full_at: Instants) -> None:
+        nonlocal has_failed
+        if has_failed:
+            return
+        try:
+            os.pwrite(descriptor, _PAIR.pack(*full_at), 0)
+        except OSError as error:  # a full disk
+            has_failed = True
+            spent_quota_failed(error)
+
+    return write
 
 
 @dataclass(frozen=True, kw_only=True)

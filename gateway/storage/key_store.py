@@ -36,7 +36,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.google.spent import SpentQuota
+from gateway.google.quota import SpentQuota
 from gateway.settings.database import Database
 from gateway.settings.model import ConfigError
 from gateway.storage.damaged_rows import AsStoredBytes, AsStoredFlag, DamagedRow, Flag, checked

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import Boolean, Column, Float, String, Table, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.google.spent import Instants, SpentQuota
+from gateway.google.quota import Instants, SpentQuota
 from gateway.storage.database import STORE_ERRORS, metadata, upsert
 from gateway.telemetry.events import spent_quota_failed
 

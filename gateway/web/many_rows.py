@@ -47,15 +47,7 @@ from gateway.web.state import State
 from gateway.worksheets.access import Target
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.refusal import row_not_found
-from gateway.worksheets.writes import (
-    Delete,
-    DeleteWhere,
-    Fields,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    WriteIdentity,
-)
+from gateway.worksheets.writes import Fields, Write, WriteIdentity
 
 CREATED = "created"
 """Member of an upserted row: whether it is new."""
@@ -86,7 +78,7 @@ async def update_rows(request: Request[State]) -> Response:
     idempotent = await read_idempotent_request(request, sent, key_id, row=None)
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
-        update = UpdateRows(
+        update = Write.update_rows(
             rows=rows, identity=_identity(idempotent, attempt.target), unknown=admitted.unknown
         )
         try:
@@ -130,7 +122,7 @@ async def delete_row(request: Request[State]) -> Response:
     idempotent = await read_idempotent_request(request, {}, admitted.caller.key_id, row=row)
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
-        delete = Delete(
+        delete = Write.delete(
             row=row,
             condition=condition,
             identity=_identity(idempotent, attempt.target),
@@ -159,7 +151,7 @@ async def upsert_rows(request: Request[State]) -> Response:
     )
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
-        upsert = Upsert(
+        upsert = Write.upsert(
             keys=body.keys,
             rows=body.rows,
             merges=merges,
@@ -191,8 +183,8 @@ async def _write_where(
     """Write these fields to all rows that match, or delete the rows."""
     state: State = request.scope["state"]
     caller, text = admitted.caller, admitted.asked
-    make: Callable[..., DeleteWhere | UpdateWhere]
-    make = DeleteWhere if fields is None else partial(UpdateWhere, fields=fields)
+    make: Callable[..., Write]
+    make = Write.delete_where if fields is None else partial(Write.update_where, fields=fields)
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
     idempotent = await read_idempotent_request(

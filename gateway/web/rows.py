@@ -32,7 +32,7 @@ from gateway.web.parameters import PLAIN, Leniency, decoded, list_asked, row_ask
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAlias, TitleAliases, not_found_by
 from gateway.worksheets.access import Target
-from gateway.worksheets.writes import Create, Update
+from gateway.worksheets.writes import Write
 
 A = TypeVar("A")
 
@@ -114,11 +114,11 @@ async def create_rows(request: Request[State]) -> Response:
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
         identity = None if idempotent is None else idempotent.identity(attempt.target)
-        create = Create(
+        create = Write.create(
             rows=body.rows, is_array=body.is_array, identity=identity, unknown=admitted.unknown
         )
         try:
-            settled = await state["rows"].create_rows(attempt.target, create)
+            settled = await state["rows"].write(attempt.target, create)
             break
         except WorksheetNotFound as error:
             attempt.retry(error)
@@ -145,7 +145,7 @@ async def update_row(request: Request[State]) -> Response:
     attempt = Attempt(state["title_aliases"], admitted.target, None, is_write=True)
     while True:
         identity = None if idempotent is None else idempotent.identity(attempt.target)
-        update = Update(
+        update = Write.update(
             row=row,
             fields=fields,
             condition=condition,
@@ -153,7 +153,7 @@ async def update_row(request: Request[State]) -> Response:
             unknown=admitted.unknown,
         )
         try:
-            settled = await state["rows"].update_row(attempt.target, update)
+            settled = await state["rows"].write(attempt.target, update)
             break
         except WorksheetNotFound as error:
             attempt.retry(error)

@@ -1,63 +1,54 @@
 """Results of applied writes: positions, displayed values, and what later reads must show.
 
-Rules: what is read here was certainly applied, as its fence or its answer proved. Rows that people
-moved or changed before they were seen have no number (`RowNumberUnknown`); none is guessed.
+Rules
+- What is read here was certainly applied, as its fence or its answer proved.
+- Content is compared only to find the position of created rows. They are where they had to land,
+  or at the end of the sheet. If the write did not know where the sheet ended, they are the only
+  rows of the sheet that are equal.
+- Rows that people moved or changed before they were seen have no number (`RowNumberUnknown`); none
+  is guessed.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
-from gateway.errors import (
-    GatewayError,
-    HeaderChanged,
-    UpstreamRefusal,
-)
+from gateway.errors import GatewayError, HeaderChanged, RowsMoved, UpstreamRefusal
 from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
 from gateway.table import a1
-from gateway.table.header import Header, parse_header
+from gateway.table.header import Header
 from gateway.table.patch import RowPatch
-from gateway.table.record import Stored, place, text_at
+from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.worksheets.access import Access
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.moved_rows import met_others, shown_row
-from gateway.worksheets.planning import (
-    UPDATE_STEPS,
-    Planned,
-    Planner,
-    RowChange,
-    check_header,
-    create_results,
-    told_if_new,
-)
-from gateway.worksheets.position import at_the_end, holds, located
+from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange, header_of
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import own_area, own_sheet
 from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    Fields,
+    ByFilter,
+    ByKey,
     Outcome,
     Results,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
     Write,
     Written,
     number_only,
+    told_if_new,
     written_row,
 )
+
+Cells = Sequence[Sequence[Value]]
 
 PATCH_STEPS = 8
 """Steps for one cell of a row that changed."""
@@ -88,11 +79,23 @@ class _Placed:
     values: Sequence[Sequence[Value]]
 
 
+class _Found(NamedTuple):
+    """Results of a batch: outcomes by index, and its created rows where they were seen.
+
+    `patches` are the rows as they are now; None if not all of them were seen, or if people moved or
+    changed them after the look.
+    """
+
+    outcomes: dict[int, Outcome]
+    placed: Sequence[_Placed | None]
+    patches: Sequence[RowPatch] | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class AppliedReader:
     sheets: Sheets
-    planner: Planner
     scheduler: Scheduler
+    ignore_unknown: bool
 
     async def results(
         self,
@@ -106,58 +109,145 @@ class AppliedReader:
         Free with an answer that has the new rows; otherwise 1 read for changed rows, and 1 to 3
         for new ones.
         """
-        changes = [change for each in writes for change in each.changes]
+        build = self.scheduler.build
         creates = [each.created.rows for each in writes if each.created]
-        is_lost = view is None
         header = sent.header
         blocks: Sequence[Block] = ()
         beside: Sequence[Block] = ()
-        placed: Sequence[_Placed | None] = ()
-        if view is None and changes:
-            ranges = await self.scheduler.build(
+        found: _Found | None = None
+        if view is not None:
+            end = 1 + len(sent.asked)
+            header, blocks = header_of(view), view.blocks[1:end]
+            beside = view.blocks[end : end + len(sent.edges)]
+            tail = view.blocks[-1] if creates else None
+            found = await build(_read(writes, sent, header, blocks, beside, tail=tail))
+        elif any(each.changes for each in writes):
+            ranges = await build(
                 answer_ranges(worksheet.id, sent.after_row, sent.asked, has_new_rows=False)
             )
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             _check_tab(seen, sent.sheet_id)
-            header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
-        elif view is not None:
-            end = 1 + len(sent.asked)
-            header, blocks = _header(view), view.blocks[1:end]
-            beside = view.blocks[end : end + len(sent.edges)]
+            header, blocks = header_of(own_sheet(worksheet.id, seen)), seen.blocks[1:]
+        is_found = found is not None and None not in found.placed
+        if found is None or not is_found:
+            placed: Sequence[_Placed | None] = ()
             if creates:
-                work = _placed(view.blocks[-1], creates, at_the_end)
-                placed = await self.scheduler.build(work)
-        is_found = not is_lost and None not in placed
-        if creates and not is_found:
-            header, placed = await self._located(
-                worksheet,
-                creates,
-                sent.after_row + 1 if sent.is_end else 0,
-                sheet_id=sent.sheet_id,
+                first_row = sent.after_row + 1 if sent.is_end else 0
+                header, placed = await self._located(
+                    worksheet, creates, first_row, sheet_id=sent.sheet_id
+                )
+            is_lost = view is None
+            found = await build(
+                _read(writes, sent, header, blocks, beside, placed=placed, is_lost=is_lost)
             )
-        outcomes, patches = await self.scheduler.build(
-            _outcomes_and_patches(writes, sent, header, (blocks, beside), placed, is_lost=is_lost)
-        )
-        if view is not None and patches is not None and is_found:
-            removed = {row: texts for each in writes for row, texts in each.removed.items()}
-            _keep(worksheet, view, header, sent.sent_seconds, placed, removed=removed)
-            extent = worksheet.header.last()
+        if view is None or not is_found or found.patches is None:
+            worksheet.forget()
+            worksheet.header.forget()
+        else:
+            removed, before = dict[int, Sequence[str]](), dict[int, Sequence[str]]()
+            for each in writes:
+                removed |= each.removed
+                before |= {change.row: change.displayed for change in each.changes}
+            last_row = _keep(worksheet, view, header, sent.sent_seconds, found.placed, removed)
             effect = Effect(
                 header=header,
-                rows=patches,
-                before=removed or {change.row: change.displayed for change in changes},
+                rows=found.patches,
+                before=removed or before,
                 removed=sorted(removed),
-                last_row=extent.last_row if extent else 0,
+                last_row=last_row,
                 sent_at=sent.sent_at,
             )
             await worksheet.take_in(effect)
-        else:
-            worksheet.forget()
-            worksheet.header.forget()
-        if any("" in run for change in changes for _, run in change.runs):
-            # The worksheet may have a new last row now; no look from before knows it.
-            worksheet.header.forget()
-        return outcomes
+        for each in writes:
+            if any("" in run for change in each.changes for _, run in change.runs):
+                # The worksheet may have a new last row now; no look from before knows it.
+                worksheet.header.forget()
+                break
+        return found.outcomes
+
+    async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
+        """The results of an applied write by its record. 0 to 4 reads.
+
+        Rows that it changed are read by their numbers, rows that it added are found by their
+        content.
+        """
+        if entry.is_moved:
+            raise number_unknown()
+        if isinstance(write.selector, ByFilter):
+            return tuple(map(number_only, entry.numbers))
+        if write.rows is None:
+            return ()
+        numbers = entry.numbers or write.numbers or [0] * len(write.rows)
+        new = [at for at, row in enumerate(numbers) if row <= 0]
+        old = [at for at, row in enumerate(numbers) if row > 0]
+        results: dict[int, Written] = {}
+        if new:  # 1 to 3 reads
+            below = max(0, -max(numbers[at] for at in new) - 1)
+            cells = [entry.rows[at] for at in new]
+            header, (placed,) = await self._located(
+                worksheet, [cells], entry.first_row, below=below, is_retry=True
+            )
+            if placed is None:
+                raise number_unknown()
+            shown = dict(zip(new, enumerate(placed.texts, placed.first_row), strict=True))
+            results |= await self.scheduler.build(
+                self._replayed(write, entry, header, shown, is_new=True)
+            )
+        if old:  # 1 read
+            id_ = worksheet.id
+            ranges = [a1.row_range(id_.title, numbers[at]) for at in old]
+            ranges = [a1.header_range(id_.title), *ranges]
+            view = own_sheet(id_, await self.sheets.read_sheet(id_.spreadsheet, ranges))
+            header = header_of(view)
+            shown = {}
+            for at, block in zip(old, view.blocks[1:], strict=True):
+                texts, values = _first_row(block)
+                if not holds(values, entry.rows[at]):
+                    raise number_unknown()
+                shown[at] = numbers[at], texts
+            worksheet.saw(header, dict(shown.values()))
+            check_names(header)
+            results |= await self.scheduler.build(
+                self._replayed(write, entry, header, shown, is_new=False)
+            )
+        return tuple(results[at] for at in range(len(numbers)))
+
+    def _replayed(
+        self,
+        write: Write,
+        entry: Entry,
+        header: Header,
+        shown: Mapping[int, tuple[int, Sequence[str]]],
+        *,
+        is_new: bool,
+    ) -> Work[Mapping[int, Written]]:
+        """Results of rows of a write, by their place in it; `shown` are their numbers and texts.
+
+        Raises HeaderChanged if the header has the fields no more, or had them elsewhere when the
+        rows were written.
+        """
+        view, results = write.view(header), dict[int, Written]()
+        first_row, _ = next(iter(shown.values()))
+        for at, (row, texts) in shown.items():
+            fields = (write.rows or ())[at]
+            yield UPDATE_STEPS * len(fields)
+            named_row = first_row if is_new else row
+            try:
+                placement = place(fields, view, ignore_unknown=self.ignore_unknown)
+                if is_new:
+                    check_has_value(placement.cells.values())
+            except GatewayError as error:
+                raise _header_gone(named_row) from error
+            cells = {col: "" if value is None else value for col, value in placement.cells.items()}
+            was = {col: value for col, value in enumerate(entry.rows[at]) if value is not None}
+            if is_new:
+                cells = {column: value for column, value in cells.items() if value != ""}
+            if was != cells if is_new else not was.items() <= cells.items():
+                raise _header_gone(named_row)
+            result = written_row(row, placement, view, texts, has_tag=write.has_tag)
+            is_told = isinstance(write.selector, ByKey)
+            results[at] = told_if_new(result, is_new=is_new) if is_told else result
+        return results
 
     async def _located(
         self,
@@ -187,7 +277,7 @@ class AppliedReader:
             is_end_seen = sum(map(any, view.blocks[1].texts)) >= below + sum(map(len, creates))
             if None not in placed or is_end_seen:
                 _saw(worksheet, view, placed)
-                return _header(view), placed
+                return header_of(view), placed
         async with explaining(self.sheets, id_):
             values = await self.sheets.read_values(
                 spreadsheet, a1.rows_from(id_.title, FIRST_DATA_ROW), render=Render.TYPED
@@ -217,108 +307,7 @@ class AppliedReader:
                 moved += await self.scheduler.build(_placed(next(blocks), [rows], at_the_end))
         placed = moved
         _saw(worksheet, view, placed)
-        return _header(view), placed
-
-    async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
-        """The results of an applied write by its record. 0 to 4 reads."""
-        if entry.is_moved:
-            raise number_unknown()
-        match write:
-            case Delete():
-                return ()
-            case UpdateWhere() | DeleteWhere():
-                return tuple(map(number_only, entry.numbers))
-            case Create():
-                return await self._recorded_create(worksheet, write, entry)
-            case Update():
-                return await self._recorded_updates(
-                    worksheet, [(write.row, write.fields)], write.access, entry
-                )
-            case UpdateRows():
-                return await self._recorded_updates(worksheet, write.rows, write.access, entry)
-            case Upsert():
-                return await self._recorded_upsert(worksheet, write, entry)
-
-    async def _recorded_create(self, worksheet: Worksheet, create: Create, entry: Entry) -> Results:
-        """The rows of an applied create. 1 to 3 reads."""
-        below = max(0, -max(entry.numbers, default=-1) - 1)
-        header, (at,) = await self._located(
-            worksheet, [entry.rows], entry.first_row, below=below, is_retry=True
-        )
-        if at is None:
-            raise number_unknown()
-        try:
-            new = await self.scheduler.build(self.planner.new_rows(create, header))
-        except GatewayError as error:
-            raise _header_gone(at.first_row) from error
-        # The header has its fields no more, or had them elsewhere when the rows were written.
-        if _cells(new.rows) != _cells(entry.rows):
-            raise _header_gone(at.first_row)
-        return await self.scheduler.build(
-            create_results(new, at.first_row, at.texts, has_tag=not create.is_array)
-        )
-
-    async def _recorded_updates(
-        self,
-        worksheet: Worksheet,
-        rows: Sequence[tuple[int, Fields]],
-        access: Access,
-        entry: Entry,
-    ) -> Results:
-        """The rows of an applied update, where they are now. 1 read."""
-        title = worksheet.id.title
-        ranges = [a1.header_range(title), *(a1.row_range(title, row) for row in entry.numbers)]
-        seen = own_sheet(
-            worksheet.id, await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
-        )
-        header = _header(seen)
-        shown = [_first_row(block) for block in seen.blocks[1:]]
-        if not all(
-            holds(values, cells) for (_, values), cells in zip(shown, entry.rows, strict=True)
-        ):
-            raise number_unknown()
-        texts = {row: texts for row, (texts, _) in zip(entry.numbers, shown, strict=True)}
-        worksheet.saw(header, texts)
-        check_names(header)
-        view = header.seen_with(access.columns)
-        results = []
-        for row, (_, fields), cells in zip(entry.numbers, rows, _cells(entry.rows), strict=True):
-            try:
-                placement = place(fields, view, ignore_unknown=self.planner.ignore_unknown)
-            except GatewayError as error:
-                raise _header_gone(row) from error
-            sent = {at: "" if value is None else value for at, value in placement.cells.items()}
-            if not cells.items() <= sent.items():
-                raise _header_gone(row)
-            has_tag = len(rows) == 1
-            results.append(written_row(row, placement, view, texts[row], has_tag=has_tag))
-        return tuple(results)
-
-    async def _recorded_upsert(self, worksheet: Worksheet, upsert: Upsert, entry: Entry) -> Results:
-        """The rows of an applied upsert: those that it found, and those that it added."""
-        numbers = [row if row > 0 else None for row in entry.numbers or [0] * len(upsert.rows)]
-        new = [at for at, row in enumerate(numbers) if row is None]
-        old = [at for at, row in enumerate(numbers) if row is not None]
-        created: list[Written] = []
-        updated: list[Written] = []
-        if new:
-            part = replace(
-                entry,
-                numbers=[entry.numbers[at] for at in new] if entry.numbers else (),
-                rows=[entry.rows[at] for at in new],
-            )
-            create = Create(rows=tuple(upsert.rows[at] for at in new), access=upsert.access)
-            created = [*await self._recorded_create(worksheet, create, part)]
-        if old:
-            part = replace(
-                entry,
-                numbers=[entry.numbers[at] for at in old],
-                rows=[entry.rows[at] for at in old],
-            )
-            rows = [(entry.numbers[at], upsert.rows[at]) for at in old]
-            updated = [*await self._recorded_updates(worksheet, rows, upsert.access, part)]
-        found = dict(zip([*new, *old], [*created, *updated], strict=True))
-        return tuple(told_if_new(found[at], is_new=row is None) for at, row in enumerate(numbers))
+        return header_of(view), placed
 
 
 def _check_tab(view: SheetView, sheet_id: int | None) -> None:
@@ -327,51 +316,54 @@ def _check_tab(view: SheetView, sheet_id: int | None) -> None:
         raise number_unknown()
 
 
-def _seen(asked: Sequence[Asked], blocks: Sequence[Block]) -> Work[Seen]:
-    """The cells that were asked for; none if the blocks are missing."""
-    seen: dict[RowChange, list[Span]] = {}
-    for each, block in zip(asked, blocks, strict=True):
-        texts, values = _first_row(block)
-        yield REQUEST_STEPS + len(texts) // 4
-        end = len(each.change.displayed) if each.last is None else each.last + 1 - each.first
-        blank_count = max(0, end - len(texts))
-        span = Span(
-            first=each.first,
-            texts=[*texts, *[""] * blank_count],
-            values=[*values, *[None] * (len(texts) + blank_count - len(values))],
-            computed=[each.first + at for at in block.computed[0]] if block.computed else (),
-            is_row=each.last is None,
-        )
-        seen.setdefault(each.change, []).append(span)
-    return seen
-
-
-def _outcomes_and_patches(
+def _read(
     writes: Sequence[Planned],
     sent: SentBatch,
     header: Header,
-    answered: tuple[Sequence[Block], Sequence[Block]],
-    placed: Sequence[_Placed | None],
+    blocks: Sequence[Block],
+    beside: Sequence[Block],
     *,
-    is_lost: bool,
-) -> Work[tuple[dict[int, Outcome], Sequence[RowPatch] | None]]:
-    """Outcomes of the writes, and the rows as they are now.
+    tail: Block | None = None,
+    placed: Sequence[_Placed | None] = (),
+    is_lost: bool = False,
+) -> Work[_Found]:
+    """The results of a batch; none if the end of the sheet does not show all of its new rows.
 
-    `answered` are the blocks of changed rows, and those beside removed ones. No rows if not all of
-    them were seen, or if people moved or changed them after the look.
+    `blocks` are those of changed rows, `beside` those beside removed ones. `tail` shows the rows
+    from the end of the sheet as of the look; otherwise the new rows are `placed`.
     """
-    blocks, beside = answered
-    seen = yield from _seen(sent.asked, blocks)
-    others, is_as_planned = yield from met_others(
-        writes,
-        sent.header,
-        seen,
-        () if is_lost else zip(sent.edges, beside, strict=True),
-        has_header=header.cells == sent.header.cells,
-    )
+    creates = [each.created.rows for each in writes if each.created]
+    if tail is not None:
+        placed = yield from _placed(tail, creates, at_the_end)
+        if None in placed:
+            return _Found({}, placed, None)
+    seen: dict[RowChange, list[Span]] = {}
+    for asked, block in zip(sent.asked, blocks, strict=True):
+        texts, values = _first_row(block)
+        yield REQUEST_STEPS + len(texts) // 4
+        end = len(asked.change.displayed) if asked.last is None else asked.last + 1 - asked.first
+        blank_count = max(0, end - len(texts))
+        span = Span(
+            first=asked.first,
+            texts=[*texts, *[""] * blank_count],
+            values=[*values, *[None] * (len(texts) + blank_count - len(values))],
+            computed=[asked.first + at for at in block.computed[0]] if block.computed else (),
+            is_row=asked.last is None,
+        )
+        seen.setdefault(asked.change, []).append(span)
+    has_header = header.cells == sent.header.cells
+    others: Mapping[int, RowsMoved] = {}
+    is_as_planned = True
+    if sent.asked or sent.edges:
+        edges = () if is_lost else zip(sent.edges, beside, strict=True)
+        others, is_as_planned = yield from met_others(
+            writes, sent.header, seen, edges, has_header=has_header
+        )
     places = iter(placed)
     outcomes: dict[int, Outcome] = {}
+    change_count = 0
     for each in writes:
+        change_count += len(each.changes)
         at = next(places) if each.created else None
         try:
             results = yield from _results(each, sent.header, header, at, seen, is_lost)
@@ -381,11 +373,10 @@ def _outcomes_and_patches(
             other = others.get(each.index)
             # After a lost answer people may have changed the row later, too.
             outcomes[each.index] = number_unknown() if other and is_lost else other or results
-    is_all = len(seen) == sum(len(each.changes) for each in writes)
-    if not is_all or not is_as_planned or header.cells != sent.header.cells:
-        return outcomes, None
-    creates = [each.created.rows for each in writes if each.created]
-    return outcomes, (yield from _patches(seen, creates, placed))
+    patches: Sequence[RowPatch] | None = None
+    if len(seen) == change_count and is_as_planned and has_header:
+        patches = yield from _patches(seen, creates, placed)
+    return _Found(outcomes, placed, patches)
 
 
 def _results(
@@ -397,29 +388,45 @@ def _results(
     is_lost: bool,
 ) -> Work[Results]:
     """The results of one write. Raises RowNumberUnknown or HeaderChanged."""
+    write = planned.write
     changed: dict[RowChange, Written] = {}
     for change in planned.changes:
         yield UPDATE_STEPS * len(change.values) + len(change.displayed)
         spans = seen.get(change, ())
         if is_lost and change.columns and not _holds(change, spans):
             raise number_unknown()
-        check_header(change, before, after, change.row)
-        if not isinstance(planned.write, UpdateWhere | DeleteWhere):
-            has_tag = isinstance(planned.write, Update) and spans[0].is_row
+        _check_header(change, before, after, change.row)
+        if not isinstance(write.selector, ByFilter):
+            has_tag = write.has_tag and spans[0].is_row
             displayed = shown_row(change.displayed, spans)
             changed[change] = written_row(
                 change.row, change.placement, change.view, displayed, has_tag=has_tag
             )
-    created: Results = ()
-    if planned.created is not None:
+    created: list[Written] = []
+    part = planned.created
+    if part is not None:
         if at is None:
             raise number_unknown()
-        check_header(planned.created, before, after, at.first_row)
-        has_tag = isinstance(planned.write, Create) and not planned.write.is_array
-        created = yield from create_results(
-            planned.created, at.first_row, at.texts, has_tag=has_tag
+        _check_header(part, before, after, at.first_row)
+        for row, (placement, texts) in enumerate(
+            zip(part.placements, at.texts, strict=True), at.first_row
+        ):
+            yield UPDATE_STEPS * len(placement.cells)
+            created.append(written_row(row, placement, part.view, texts, has_tag=write.has_tag))
+    return planned.results(changed, tuple(created))
+
+
+def _check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
+    """Raise HeaderChanged if a written column has another name than at the look."""
+    if before.cells != after.cells and any(
+        text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns
+    ):
+        raise HeaderChanged(
+            f"The values were written to row {row}, but somebody changed the worksheet's header at "
+            "the same time: they may be under other names now. Look at the row, and do not send it "
+            "again.",
+            row=row,
         )
-    return planned.results(changed, created)
 
 
 def _holds(change: RowChange, spans: Sequence[Span]) -> bool:
@@ -437,11 +444,10 @@ def _keep(
     view: SheetView,
     header: Header,
     sent_seconds: float,
-    placed: Sequence[_Placed | None] = (),
-    *,
-    removed: Collection[int] = (),
-) -> None:
-    """Keep header, sheet id and end of the worksheet as of a write."""
+    placed: Sequence[_Placed | None],
+    removed: Collection[int],
+) -> int:
+    """Keep header, sheet id and end of the worksheet as of a write; the last row, 0 if unknown."""
     cache = worksheet.header
     cache.compare(header, as_of=worksheet.moment())
     last = cache.last()
@@ -449,17 +455,24 @@ def _keep(
         cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
         last = None
     cache.seen_sheet(view, sent_seconds)
-    ends = [at.first_row + len(at.texts) - 1 for at in placed if at is not None]
-    if ends or last is not None:
-        cache.keep(
-            SheetExtent(
-                header=header,
-                last_row=max(ends) if ends else _last_row(last, len(removed)),
-                is_end=bool(ends) or (last is not None and last.is_end),
-                header_as_of=sent_seconds,
-                as_of=worksheet.moment(),
-            )
+    last_row = 0
+    for at in placed:
+        if at is not None:
+            last_row = max(last_row, at.first_row + len(at.texts) - 1)
+    if last_row or last is not None:
+        is_end = bool(last_row) or (last is not None and last.is_end)
+        if last is not None and not last_row:  # a row at the end or above it
+            last_row = max(1, last.last_row - len(removed))
+        extent = SheetExtent(
+            header=header,
+            last_row=last_row,
+            is_end=is_end,
+            header_as_of=sent_seconds,
+            as_of=worksheet.moment(),
         )
+        cache.keep(extent)
+    kept = cache.last()
+    return kept.last_row if kept else 0
 
 
 def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]) -> None:
@@ -470,19 +483,7 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
         if at is not None
         for offset, texts in enumerate(at.texts)
     }
-    worksheet.saw(_header(view), rows)
-
-
-def _cells(rows: Rows) -> Sequence[Mapping[int, object]]:
-    """The written cells of rows, by column."""
-    return [
-        {column: value for column, value in enumerate(row) if value is not None} for row in rows
-    ]
-
-
-def _header(view: SheetView) -> Header:
-    texts, _ = _first_row(view.blocks[0])
-    return parse_header(texts)
+    worksheet.saw(header_of(view), rows)
 
 
 def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
@@ -510,9 +511,93 @@ def _placed(
     ]
 
 
-def _last_row(extent: SheetExtent | None, removed_count: int) -> int:
-    """A row at the end or above it, after so many rows were removed."""
-    return 1 if extent is None else max(1, extent.last_row - removed_count)
+def at_the_end(
+    lines: Cells, creates: Sequence[Rows], *, below: int = 0
+) -> Work[Sequence[int | None]]:
+    """The index of the first row of each create, if they are the last lines; else None.
+
+    `below`: how many other rows their batch appended below them. They are the last lines with a
+    value in their columns: array formulas may fill others down to the end of the grid.
+    """
+    rows = [*chain.from_iterable(creates)]
+    columns: set[int] = set()
+    for row in rows:
+        yield len(row)
+        for column, value in enumerate(row):
+            if value is not None:
+                columns.add(column)
+    count = len(lines)
+    while count:
+        line = lines[count - 1]
+        yield len(line)
+        if not below:
+            line = [line[at] for at in columns if at < len(line)]
+        if any(cell is not None and cell != "" for cell in line):
+            break
+        count -= 1
+    first = count - below - len(rows)
+    if first >= 0 and (yield from _is_at(lines, first, rows)):
+        return _stacked(first, creates)
+    return [None] * len(creates)
+
+
+def located(
+    lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
+) -> Work[Sequence[int | None]]:
+    """The same in lines that are seen later.
+
+    `expected` is their index if nobody wrote meanwhile, negative if the end of the sheet was not
+    known; then the only equal rows of the sheet are ours. Otherwise equal rows elsewhere prove
+    nothing. Before a retry others may have appended equal rows: then the end proves a position only
+    if no other rows are equal, and not against the expected one.
+    """
+    rows = [*chain.from_iterable(creates)]
+    firsts = yield from at_the_end(lines, creates, below=below)
+    end = firsts[0]
+    if end is not None and (end == expected or not is_retry):
+        return firsts
+    if end is None and expected >= 0:
+        is_there = expected <= len(lines) - len(rows) and (yield from _is_at(lines, expected, rows))
+        return _stacked(expected, creates) if is_there else firsts
+    places: list[int] = []
+    for at in range(len(lines) - len(rows) + 1):
+        if (yield from _is_at(lines, at, rows)):
+            places.append(at)
+    return _stacked(places[0], creates) if len(places) == 1 else [None] * len(creates)
+
+
+def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
+    """True if the written cells of a row hold what was written; others may hold anything."""
+    for column, written in enumerate(row):
+        cell = cells[column] if column < len(cells) else None
+        if written is None:
+            continue
+        if isinstance(written, str):
+            is_same = written == ("" if cell is None else cell)
+        elif isinstance(cell, bool) or isinstance(written, bool):
+            is_same = cell is written
+        else:
+            # Google stores doubles; how many of their digits it prints is not known.
+            is_same = isinstance(cell, int | float) and math.isclose(cell, written, rel_tol=1e-13)
+        if not is_same:
+            return False
+    return True
+
+
+def _stacked(first: int, creates: Sequence[Rows]) -> Sequence[int]:
+    firsts = []
+    for rows in creates:
+        firsts.append(first)
+        first += len(rows)
+    return firsts
+
+
+def _is_at(lines: Cells, first: int, rows: Rows) -> Work[bool]:
+    for at, row in enumerate(rows):
+        yield 1 + len(row)
+        if not holds(lines[first + at], row):
+            return False
+    return True
 
 
 def _patches(
@@ -526,19 +611,17 @@ def _patches(
         if at is None:
             continue
         for offset, row in enumerate(rows):
-            yield PATCH_STEPS * max(len(row), len(at.texts[offset]))
-            patches.append(_new_patch(at, offset, row))
+            shown, cells = at.texts[offset], at.values[offset]
+            yield PATCH_STEPS * max(len(row), len(shown))
+            texts, values = dict[int, str](), dict[int, object]()
+            for column, value in enumerate(row):
+                if value is not None:
+                    texts[column], values[column] = "", value
+            for column, text in enumerate(shown):
+                if text:
+                    texts[column], values[column] = text, cells[column]
+            patches.append(RowPatch(row=at.first_row + offset, texts=texts, values=values))
     return patches
-
-
-def _new_patch(at: _Placed, offset: int, row: Sequence[Stored]) -> RowPatch:
-    texts = {column: text for column, text in enumerate(at.texts[offset]) if text}
-    values: dict[int, object] = {
-        column: value for column, value in enumerate(row) if value is not None
-    }
-    shown = {column: at.values[offset][column] for column in texts}
-    texts = dict.fromkeys(values, "") | texts
-    return RowPatch(row=at.first_row + offset, texts=texts, values=values | shown)
 
 
 def _patch(change: RowChange, spans: Sequence[Span]) -> RowPatch:

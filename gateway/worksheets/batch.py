@@ -22,7 +22,7 @@ from gateway.table.table import FIRST_DATA_ROW, Table
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange, row_spans
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Delete, DeleteWhere, UpdateWhere
+from gateway.worksheets.writes import ByFilter
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
 """Size of the answer to one write, without the cells that a body lists row by row."""
@@ -110,7 +110,7 @@ def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
                 byte_count += _asked_bytes(change, found)
             if byte_count <= most_bytes:
                 break
-        if byte_count <= most_bytes or not isinstance(write.write, UpdateWhere | DeleteWhere):
+        if byte_count <= most_bytes or not isinstance(write.write.selector, ByFilter):
             left_bytes -= byte_count
             asked += cells
     return asked
@@ -262,7 +262,7 @@ def requests_of(
 
 def removed_rows(planned: Planned) -> Sequence[int]:
     """The rows that a write removes, or empties in their place."""
-    if isinstance(planned.write, Delete | DeleteWhere):
+    if planned.write.rows is None:
         return [*planned.removed, *(change.row for change in planned.changes)]
     return ()
 
@@ -280,7 +280,7 @@ def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> S
         rows: list[Sequence[Stored]] = []
         numbers: list[int] = []
         new = planned.created.rows if planned.created else ()
-        for slot in planned.slots if planned.identity is not None else ():
+        for slot in planned.slots if planned.write.identity is not None else ():
             if isinstance(slot, int):
                 rows.append(new[slot])
                 numbers.append(slot - left)
@@ -290,7 +290,7 @@ def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> S
         changed = [change.row for change in planned.changes]
         removed = removed_rows(planned)
         sending = Sending(
-            planned.identity,
+            planned.write.identity,
             first_row=first_row,
             rows=rows,
             numbers=numbers or [*planned.removed, *changed],

@@ -14,11 +14,11 @@ Rules
   copy would overwrite it. So a batch that changes rows is noted in the store before it is sent.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -104,18 +104,10 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
+    Append,
+    ByNumber,
     Outcome,
-    RowWrite,
-    TableWrite,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
     Write,
-    rows_of,
 )
 
 MAX_EXTRA_WRITES = 4
@@ -180,11 +172,6 @@ class _NotSent(Exception):
         self.error = error
 
 
-W = TypeVar("W", Create, RowWrite)
-
-MakePlan = Callable[[Worksheet, Mapping[int, Any]], Awaitable[Plan]]
-
-
 class FencedWriter:
     """`clock` is the clock of the fences, `open_writes` those of an earlier process."""
 
@@ -201,14 +188,16 @@ class FencedWriter:
         scheduler: Scheduler,
         search: Search,
         open_writes: Iterable[OpenWrite] = (),
-        lock: WriteLock,
+        lock: WriteLock | None = None,
     ) -> None:
         self._lock = lock
         self._sheets = sheets
         self._fences = fences
         self._ledger = ledger
         self._planner = planner
-        self._applied = AppliedReader(sheets=sheets, planner=planner, scheduler=scheduler)
+        self._applied = AppliedReader(
+            sheets=sheets, scheduler=scheduler, ignore_unknown=planner.ignore_unknown
+        )
         self._header_ttl_seconds = header_ttl_seconds
         self._clock = clock
         self._write_turn = write_turn
@@ -231,7 +220,7 @@ class FencedWriter:
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
         free = [each for each, refusal in zip(writes, refusals, strict=True) if refusal is None]
-        outcomes = iter(await self._carried_out(worksheet, free, self._planning_of(writes[0])))
+        outcomes = iter(await self._carried_out(worksheet, free))
         return [next(outcomes) if refusal is None else refusal for refusal in refusals]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
@@ -271,21 +260,12 @@ class FencedWriter:
             return AppliedRows(results=(), error=number_unknown(error))
         return AppliedRows(results=results)
 
-    def _planning_of(self, write: Write) -> MakePlan:
-        match write:
-            case Create():
-                return self._plan_creates
-            case Update() | UpdateRows() | Delete():
-                return self._plan_by_rows
-            case UpdateWhere() | DeleteWhere() | Upsert():
-                return self._plan_by_table
-
     async def _carried_out(
-        self, worksheet: Worksheet, writes: Sequence[Write], make_plan: MakePlan
+        self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[Outcome]:
         outcomes: dict[int, Outcome] = {}
         left: Mapping[int, Write] = dict(enumerate(writes))
-        error: GatewayError = undecided()
+        error: GatewayError | None = None
         failures = extra_writes = old_looks = 0
         is_first, is_one_by_one = True, False
         spreadsheet = worksheet.id.spreadsheet
@@ -299,7 +279,13 @@ class FencedWriter:
             try:
                 # The quota comes first: nothing waits between a look and its write.
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
-                    plan = await make_plan(worksheet, now)
+                    match next(iter(now.values())).selector:
+                        case Append():
+                            plan = await self._plan_creates(worksheet, now)
+                        case ByNumber():
+                            plan = await self._plan_by_rows(worksheet, now)
+                        case _:
+                            plan = await self._plan_by_table(worksheet, now)
                     if await self._open_writes.settle_renamed(
                         worksheet, plan.sheet_id, [*now.values()]
                     ):
@@ -339,10 +325,11 @@ class FencedWriter:
             if any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
                 error = self._open_writes.refusal()  # the others would have to wait for it
                 break
-        outcomes |= dict.fromkeys(left, error)
+        if left:
+            outcomes |= dict.fromkeys(left, error or undecided())
         return [outcomes[index] for index in range(len(writes))]
 
-    async def _plan_creates(self, worksheet: Worksheet, creates: Mapping[int, Create]) -> Plan:
+    async def _plan_creates(self, worksheet: Worksheet, creates: Mapping[int, Write]) -> Plan:
         extent, sheet_id = worksheet.header.fresh(), worksheet.header.fresh_sheet()
         is_cached = extent is not None and sheet_id is not None
         if extent is None or sheet_id is None:
@@ -367,11 +354,11 @@ class FencedWriter:
             is_cached=is_cached,
         )
 
-    async def _plan_by_rows(self, worksheet: Worksheet, writes: Mapping[int, RowWrite]) -> Plan:
+    async def _plan_by_rows(self, worksheet: Worksheet, writes: Mapping[int, Write]) -> Plan:
         """Plan updates, or deletes, by a look at their rows."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        rows = sorted({row for write in writes.values() for row in rows_of(write)})
-        removes = isinstance(next(iter(writes.values())), Delete)
+        rows = sorted({row for write in writes.values() for row in write.numbers})
+        removes = next(iter(writes.values())).rows is None
         look = await look_at_rows(self._sheets, worksheet, rows, around=AROUND if removes else 0)
         for row in look.missing:
             worksheet.missed(row)
@@ -391,7 +378,10 @@ class FencedWriter:
         )
 
     async def _planned(
-        self, worksheet: Worksheet, writes: Mapping[int, W], plan: Callable[[int, W], Work[Planned]]
+        self,
+        worksheet: Worksheet,
+        writes: Mapping[int, Write],
+        plan: Callable[[int, Write], Work[Planned]],
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """The writes that can be sent, and the results or errors of the others by their index."""
         planned: list[Planned] = []
@@ -417,9 +407,7 @@ class FencedWriter:
                 outcomes[index] = found.results({}, ())
         return planned, outcomes
 
-    async def _plan_by_table(
-        self, worksheet: Worksheet, writes: Mapping[int, UpdateWhere | DeleteWhere | Upsert]
-    ) -> Plan:
+    async def _plan_by_table(self, worksheet: Worksheet, writes: Mapping[int, Write]) -> Plan:
         """Plan writes by filter and upserts on all rows, as they are now."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         is_cached = worksheet.header.fresh_sheet() is not None  # and so the frozen rows
@@ -447,7 +435,8 @@ class FencedWriter:
     async def _sent(self, worksheet: Worksheet, plan: Plan) -> Mapping[int, Outcome]:
         """Send what was planned; the outcomes of the writes that are settled."""
         fence = self._fences.new()
-        await self._lock.opening(worksheet.id, fence)
+        if self._lock is not None:
+            await self._lock.opening(worksheet.id, fence)
         writes, unnoted = await self._noted(worksheet.id, plan, fence)
         if not writes:
             return unnoted
@@ -562,7 +551,8 @@ class FencedWriter:
     ) -> None:
         """Take in that nobody knows whether a batch is applied, or still will be."""
         self._open_writes.note(worksheet.id, plan.sheet_id, writes, fence)
-        self._lock.left_open(worksheet.id, fence)
+        if self._lock is not None:
+            self._lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
         worksheet.may_be_written()
 
@@ -570,7 +560,9 @@ class FencedWriter:
         self, worksheet: WorksheetId, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Note the writes that change rows or have an Idempotency-Key; without it none is sent."""
-        noted = [each for each in plan.writes if each.identity is not None or self._has_note(each)]
+        noted = [
+            each for each in plan.writes if each.write.identity is not None or self._has_note(each)
+        ]
         if not noted:
             return plan.writes, {}
         indexes = {each.index for each in noted}
@@ -580,7 +572,7 @@ class FencedWriter:
             for each, sending in zip(plan.writes, all_sendings, strict=True)
             if each.index in indexes
         ]
-        if self._lock.is_shared:  # of other changes it has the fence
+        if self._lock is not None:  # of other changes it has the fence
             sendings = [
                 each if each.removed else each._replace(updated=(), is_exclusive=False)
                 for each in sendings
@@ -591,14 +583,14 @@ class FencedWriter:
         except (InternalError, RecordsUnavailable) as error:
             refused = {each.index: error for each in noted}
         else:
-            refused = {each.index: in_progress() for each in noted if each.identity in twins}
+            refused = {each.index: in_progress() for each in noted if each.write.identity in twins}
         return [each for each in plan.writes if each.index not in refused], refused
 
     def _has_note(self, planned: Planned) -> bool:
-        """True if a write changes rows. A lock that is shared has the fences of all but removals,
-        which replays need."""
+        """True if a write changes rows. The lock of several processes has the fences of all but
+        removals, which replays need."""
         is_change = bool(planned.changes) or planned.is_exclusive
-        return bool(removed_rows(planned)) or (is_change and not self._lock.is_shared)
+        return bool(removed_rows(planned)) or (is_change and self._lock is None)
 
     async def _settled(
         self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence, *, is_applied: bool
@@ -645,7 +637,7 @@ class FencedWriter:
         error = await explain(self._sheets, worksheet.id, refusal, row=row)
         if plan.is_cached and isinstance(error, UpstreamRefusal | RowNotFound):
             raise _Outdated  # what was cached may be wrong
-        if isinstance(error, RowNotFound) and isinstance(culprit.write, TableWrite):
+        if isinstance(error, RowNotFound) and culprit.write.kind == "search":
             raise _Outdated  # the write named no row: those that it found have moved
         if isinstance(error, SHEET_WIDE):
             return {each.index: error for each in writes}
@@ -686,7 +678,7 @@ class FencedWriter:
             # With its key a write can be asked for once more.
             later = self._fences.unknown(error) if error.retryable else number_unknown(error)
             return {
-                each.index: number_unknown(error) if each.identity is None else later
+                each.index: number_unknown(error) if each.write.identity is None else later
                 for each in writes
             }
 

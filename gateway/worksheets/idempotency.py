@@ -10,8 +10,8 @@ Rules
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -243,7 +243,12 @@ class Idempotency:
         """
         if identity is None:
             return Settled(results=await perform())
-        with self._alone(identity):
+        twin = self._in_flight.get(identity.scope)
+        if twin is not None:
+            _check_same(identity, twin)
+            raise in_progress()
+        self._in_flight[identity.scope] = identity.fingerprint
+        try:
             try:
                 entry = await self._ledger.find(identity.scope, identity.texts)
             except asyncio.CancelledError:  # the server's time to stop is over
@@ -251,31 +256,33 @@ class Idempotency:
             if entry is None:
                 # A repeat takes none: it replaces its own record.
                 self._ledger.check_room(identity)
-                return await self._perform(identity, perform)
-            _check_same(identity, entry.fingerprint)
-            if entry.answer is not None and entry.open_removal is None:
-                return _replayed(entry)
-            return await self._resume(identity, entry, perform, resume)
-
-    @contextmanager
-    def _alone(self, identity: WriteIdentity) -> Iterator[None]:
-        """Keep twins out for the time of the block."""
-        twin = self._in_flight.get(identity.scope)
-        if twin is not None:
-            _check_same(identity, twin)
-            raise in_progress()
-        self._in_flight[identity.scope] = identity.fingerprint
-        try:
-            yield
+            else:
+                _check_same(identity, entry.fingerprint)
+                if entry.answer is not None and entry.open_removal is None:
+                    return _replayed(entry)
+                found = await self._resume(identity, entry, resume)
+                if found is not None:
+                    return found
+            try:
+                results = await perform()
+            except GatewayError as error:
+                await self._noted(self._failed(identity, error))
+                raise
+            except Exception:
+                await self._noted(self._ledger.renew(identity))
+                raise
+            await self._noted(self._ledger.complete(identity, results))
+            return Settled(results=results)
         finally:
             del self._in_flight[identity.scope]
 
     async def _resume(
-        self, identity: WriteIdentity, entry: Entry, perform: Perform, resume: Resume
-    ) -> Settled:
+        self, identity: WriteIdentity, entry: Entry, resume: Resume
+    ) -> Settled | None:
+        """The rows of an earlier request, sought between writes; None if it can be sent again."""
         queue = self._queue_of(identity.worksheet)
         try:
-            found = await queue.exclusively(
+            return await queue.exclusively(
                 lambda: self._resumed(identity, resume), key_id=identity.key_id
             )
         except asyncio.CancelledError:
@@ -286,11 +293,12 @@ class Idempotency:
             if entry.answer is not None:
                 raise rows_unsettled(error.retry_after_seconds or RETRY_SECONDS) from error
             raise _unseen(error) from error
-        return found or await self._perform(identity, perform)
 
     async def _resumed(self, identity: WriteIdentity, resume: Resume) -> Settled | None:
-        """The rows of an open write; None if it can be sent anew."""
-        entry = await self._reread(identity)
+        try:
+            entry = await self._ledger.find(identity.scope, identity.texts)
+        except GatewayError as error:
+            raise _unknown("Its record cannot be read.", RETRY_SECONDS) from error
         if entry is None:
             return None
         if entry.answer is not None and entry.open_removal is None:
@@ -306,24 +314,6 @@ class Idempotency:
         answer = found.error or found.results
         await self._noted(self._ledger.complete(identity, answer))
         return _replayed(replace(entry, answer=answer))
-
-    async def _reread(self, identity: WriteIdentity) -> Entry | None:
-        try:
-            return await self._ledger.find(identity.scope, identity.texts)
-        except GatewayError as error:
-            raise _unknown("Its record cannot be read.", RETRY_SECONDS) from error
-
-    async def _perform(self, identity: WriteIdentity, perform: Perform) -> Settled:
-        try:
-            results = await perform()
-        except GatewayError as error:
-            await self._noted(self._failed(identity, error))
-            raise
-        except Exception:
-            await self._noted(self._ledger.renew(identity))
-            raise
-        await self._noted(self._ledger.complete(identity, results))
-        return Settled(results=results)
 
     async def _failed(self, identity: WriteIdentity, error: GatewayError) -> None:
         match write_outcome(error):

@@ -25,7 +25,7 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import SharedState, Sharing
+from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot, Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
 
@@ -53,12 +53,10 @@ class Loader:
         scheduler: Scheduler,
         clock: Callable[[], float],
         moment: Callable[[], int],
-        shared: SharedState,
-        sharing: Sharing | None,
+        shared: SharedState | None,
     ) -> None:
         self._id = worksheet
         self._shared = shared
-        self._sharing = sharing
         self._header_cache = header_cache
         self._sheets = sheets
         self._scheduler = scheduler
@@ -218,23 +216,19 @@ class Loader:
                 self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
             )
 
-        started = self._clock()
+        started, shared = self._clock(), self._shared
         with recording_sent_at() as sent_at:
             async with explaining(self._sheets, self._id):
-                if self._sharing is None:
+                if shared is None:
                     rendering = await from_google(known)
                 else:
-                    extent, newest = self._header_cache.last(), self._shared.newest_seconds
+                    extent, newest = self._header_cache.last(), shared.newest_seconds
                     if extent is not None:
                         newest = max(newest, extent.header_as_of)
                     if sheet_id is not None:  # what others read by the title may be of another tab
                         newest = math.inf
-                    rendering = await self._sharing.read(
-                        self._shared,
-                        render,
-                        known=known,
-                        newer_than=newest,
-                        from_google=from_google,
+                    rendering = await shared.peers.rows.read(
+                        shared, render, known=known, newer_than=newest, from_google=from_google
                     )
         return rendering, sent_at.at_seconds or started
 

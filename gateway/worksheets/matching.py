@@ -5,7 +5,7 @@ after the other with the same result; the others are planned again after it.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gateway.errors import (
@@ -35,21 +35,20 @@ from gateway.worksheets.planning import (
     Planner,
     RowChange,
     row_change,
-    told_if_new,
 )
 from gateway.worksheets.reading import Search
 from gateway.worksheets.snapshot import Snapshot
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import (
-    DeleteWhere,
+    ByFilter,
+    ByKey,
     Outcome,
-    TableWrite,
-    UpdateWhere,
-    Upsert,
+    Write,
     Written,
     byte_count,
     number_only,
+    told_if_new,
     written_row,
 )
 
@@ -72,11 +71,12 @@ MAX_WRITTEN_BYTES = 8 * 1024 * 1024
 """Values that a write by filter sends to all its rows together."""
 
 
-def needs_types(write: TableWrite) -> bool:
+def needs_types(write: Write) -> bool:
     """True if the typed rendering decides which rows are meant."""
-    if isinstance(write, Upsert):
-        return False
-    return any(name != ROW_INDEX for name in condition_fields(write.where))
+    by = write.selector
+    return isinstance(by, ByFilter) and any(
+        name != ROW_INDEX for name in condition_fields(by.where)
+    )
 
 
 @dataclass(kw_only=True)
@@ -89,9 +89,7 @@ class _Batch:
     removed: list[int] = field(default_factory=list)
     new_keys: set[tuple[tuple[int, str], ...]] = field(default_factory=set)
 
-    def may_take(
-        self, write: TableWrite, read_columns: frozenset[int | None], *, removes: bool
-    ) -> bool:
+    def may_take(self, write: Write, read_columns: frozenset[int | None], *, removes: bool) -> bool:
         """False if the writes before it change what decides which rows are meant.
 
         `read_columns` are the columns that do; None: the numbers of the rows. A batch removes rows
@@ -103,7 +101,7 @@ class _Batch:
             return False
         if self.new_keys:
             columns = {frozenset(column for column, _ in key) for key in self.new_keys}
-            if not isinstance(write, Upsert) or columns != {read_columns}:
+            if not isinstance(write.selector, ByKey) or columns != {read_columns}:
                 return False
         return read_columns.isdisjoint(self.columns)
 
@@ -139,23 +137,29 @@ class Matching:
     search: Search
 
     async def plan(
-        self, worksheet: Worksheet, snapshot: Snapshot, writes: Mapping[int, TableWrite]
+        self, worksheet: Worksheet, snapshot: Snapshot, writes: Mapping[int, Write]
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """The writes that one batch can carry out, and the results or errors of others."""
         batch, outcomes = _Batch(), dict[int, Outcome]()
         table = snapshot.table
         for index, write in writes.items():
             view = table.header.seen_with(write.access.columns)
-            names = write.keys if isinstance(write, Upsert) else condition_fields(write.where)
+            by = write.selector
+            if isinstance(by, ByKey):
+                names: Iterable[str] = by.names
+            elif isinstance(by, ByFilter):
+                names = condition_fields(by.where)
+            else:
+                raise TypeError("rows are found by a filter or by keys")
             read_columns = frozenset(map(view.find, names))
-            removes = isinstance(write, DeleteWhere) and not self.planner.clears
+            removes = write.rows is None and not self.planner.clears
             if not batch.may_take(write, read_columns, removes=removes):
                 continue
             compared = [column for column in read_columns if column is not None][:MAX_COMPARED]
-            if isinstance(write, Upsert):
-                work = self._upsert(table, view, index, write, frozenset(compared))
+            if isinstance(by, ByKey):
+                work = self._by_key(table, view, index, write, by, frozenset(compared))
             else:
-                work = self._by_filter(table, view, index, write, frozenset(compared))
+                work = self._by_filter(table, view, index, write, by, frozenset(compared))
             try:
                 planned = await self.search.run(
                     worksheet, table, work, write.access.key_id, is_write=True
@@ -176,14 +180,16 @@ class Matching:
         table: Table,
         view: View,
         index: int,
-        write: UpdateWhere | DeleteWhere,
+        write: Write,
+        by: ByFilter,
         compared: frozenset[int],
     ) -> Work[Planned]:
         view.check_parameters(write.unknown)
-        page = yield from evaluate(table, _query_of(write), view)
-        if page.total is not None and page.total > write.max_rows:
+        query = Query(where=by.where, limit=by.max_rows, wants_total=True)
+        page = yield from evaluate(table, query, view)
+        if page.total is not None and page.total > by.max_rows:
             raise TooManyRowsAffected(
-                f"{page.total} rows match, and this request may change at most {write.max_rows}. "
+                f"{page.total} rows match, and this request may change at most {by.max_rows}. "
                 "Narrow 'where', or raise max-affected as far as the key's plan allows.",
                 outcome="not_applied",
             )
@@ -193,17 +199,18 @@ class Matching:
             )
         yield len(page.rows) * len(table.displayed) // CELLS_OF_STEP
         texts = table.texts(page.rows)
-        if isinstance(write, DeleteWhere):
+        if write.rows is None:
             slots = [number_only(row) for row in page.rows]
             rows = dict(zip(page.rows, texts, strict=True))
             planned = yield from self.planner.removal(index, write, slots, rows, table.header)
             return replace(planned, compared=compared)
-        if byte_count(write.fields) * len(page.rows) > MAX_WRITTEN_BYTES:
+        (fields,) = write.rows
+        if byte_count(fields) * len(page.rows) > MAX_WRITTEN_BYTES:
             raise _too_large(
                 f"The fields of the body, written to {len(page.rows)} rows, take more than "
                 f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
             )
-        placement = place(write.fields, view, ignore_unknown=self.planner.ignore_unknown)
+        placement = place(fields, view, ignore_unknown=self.planner.ignore_unknown)
         changes = yield from mapped(
             lambda each: row_change(each[0], placement, view, each[1]),
             zip(page.rows, texts, strict=True),
@@ -218,10 +225,16 @@ class Matching:
             compared=compared,
         )
 
-    def _upsert(
-        self, table: Table, view: View, index: int, upsert: Upsert, compared: frozenset[int]
+    def _by_key(
+        self,
+        table: Table,
+        view: View,
+        index: int,
+        upsert: Write,
+        by: ByKey,
+        compared: frozenset[int],
     ) -> Work[Planned]:
-        columns = _key_columns(upsert, view)
+        columns = _key_columns(by, view)
         key_columns = frozenset(columns)
         sent = yield from self.planner.new_rows(upsert, table.header)
         placements = sent.placements
@@ -245,7 +258,7 @@ class Matching:
             if number in places:
                 return places[number]
             return _merged(
-                upsert, view, found[number], placements[number], displayed[number], key_columns
+                by, view, found[number], placements[number], displayed[number], key_columns
             )
 
         slots = yield from mapped(
@@ -277,21 +290,17 @@ class Matching:
             compared=compared,
         )
 
-    def _too_costly(self, write: TableWrite, table: Table) -> QueryTooCostly:
-        if not isinstance(write, Upsert):
-            return self.search.too_costly(_query_of(write), table)
+    def _too_costly(self, write: Write, table: Table) -> QueryTooCostly:
+        if isinstance(write.selector, ByFilter):
+            return self.search.too_costly(Query(where=write.selector.where), table)
         return QueryTooCostly(
             f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
             "upsert in the steps that a request may take."
         )
 
 
-def _query_of(write: UpdateWhere | DeleteWhere) -> Query:
-    return Query(where=write.where, limit=write.max_rows, wants_total=True)
-
-
 def _merged(
-    upsert: Upsert,
+    by: ByKey,
     view: View,
     row: int,
     placement: Placement,
@@ -300,7 +309,7 @@ def _merged(
 ) -> Written | RowChange:
     """The change of an existing row, or the row if it stays as it is."""
     change: Written | RowChange
-    if upsert.merges:
+    if by.merges:
         change = row_change(row, placement, view, displayed, kept=keys)
     else:
         change = written_row(row, placement, view, displayed, has_tag=False)
@@ -366,9 +375,9 @@ def _number(text: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _key_columns(upsert: Upsert, view: View) -> list[int]:
-    columns = [view.find(name) for name in upsert.keys]
-    unknown = [name for name, column in zip(upsert.keys, columns, strict=True) if column is None]
+def _key_columns(by: ByKey, view: View) -> list[int]:
+    columns = [view.find(name) for name in by.names]
+    unknown = [name for name, column in zip(by.names, columns, strict=True) if column is None]
     if unknown:
         raise view.unknown_field("on_conflict", unknown)
     return [column for column in dict.fromkeys(columns) if column is not None]

@@ -9,7 +9,9 @@ Rules
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
   another one if most of their cells changed, or if the row that was meant is among them; not if
-  rows were inserted or deleted further down.
+  they show that one row was inserted or deleted further down. Rows that were blank show neither.
+- So where all but one were blank, an edit of its only cell counts, too: a sort looks the same. The
+  false error is preferred to silence.
 - After a lost answer the rows are read again. Removed rows have no evidence then.
 """
 
@@ -81,7 +83,7 @@ def met_others(
                 )
     for edge, block in edges:
         rows = {row: gone[row][1] for row in range(edge.first, edge.last + 1)}
-        yield REQUEST_STEPS + 4 * AROUND * max(map(len, rows.values()))
+        yield REQUEST_STEPS + 16 * AROUND * max(map(len, rows.values()))
         passed = _passed(edge, block, rows)
         is_as_planned &= passed.is_as_planned
         for row in rows if passed.is_another else ():
@@ -122,31 +124,51 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
     if not is_below and any(is_at(texts, edge.row_below) for texts in meant[-AROUND:]):
         is_down = is_at(above[1], edge.row) and is_at(below[0], edge.row_below + 1)
         return _Passed(met=above[0] if is_single and is_down else None)
-    compared = [
-        [_compared_row(texts, block, row) for texts, row in zip(side, numbers, strict=False)]
-        for side, numbers in (
-            (edge.above, count(edge.row, -1)),
-            (edge.below, count(edge.row_below)),
-            (edge.below, count(edge.row_below + 1)),
-            (edge.below[1:], count(edge.row_below)),
-        )
-    ]
-    stays, *ways = [not any(each.changed for each in side) for side in compared]
-    if stays and any(ways):
+    beside = [*zip(edge.above, count(edge.row, -1)), *zip(edge.below, count(edge.row_below))]
+    if _stayed(edge, block) or not any(any(texts) for texts, _ in beside):
         return _Passed(is_as_planned=True, is_another=False)
-    beside = [*compared[0], *compared[1]]
-    others = [each for each in beside if len(each.changed) >= max(1, len(each.same))]
-    changed, same = (
-        sum(map(len, cells))
-        for cells in zip(*((each.changed, each.same) for each in beside), strict=True)
-    )
-    return _Passed(is_as_planned=False, is_another=len(others) > 1 or changed > same)
+    found = [_compared_row(texts, block, row) for texts, row in beside if any(texts)]
+    others = [each for each in found if len(each.changed) >= max(1, len(each.same))]
+    same, changed = (sum(map(len, cells)) for cells in zip(*found, strict=True))
+    is_another = len(others) > 1 or changed > same
+    if not is_another and any(meant[0]) and not any(meant[0] == texts for texts, _ in beside):
+        # The answer shows one row more on both sides.
+        places = [edge.row - len(edge.above), edge.row_below + len(edge.below)]
+        is_another = any(is_at(meant[0], row) for row in [*places, *(row for _, row in beside)])
+    return _Passed(is_as_planned=False, is_another=is_another)
+
+
+def _stayed(edge: Edge, block: Block) -> bool:
+    """True if the rows above are as before, and those below, but for one that came or went.
+
+    A row that is not blank has to show it; below one that came or went, another one.
+    """
+    above = _standing(block, edge.above, count(edge.row, -1))
+    if above is None:
+        return False
+    below, row = edge.below, edge.row_below
+    standing = _standing(block, below, count(row))
+    if standing is not None and above + standing:
+        return True
+    for at in range(len(below)):
+        if _standing(block, below[:at], count(row)) is not None and (
+            _standing(block, below[at:], count(row + at + 1))
+            or _standing(block, below[at + 1 :], count(row + at))
+        ):
+            return True
+    return False
+
+
+def _standing(block: Block, rows: Sequence[Sequence[str]], numbers: Iterable[int]) -> int | None:
+    """How many rows with cells are as before, at these numbers; None if one of all is not."""
+    found = [_compared_row(texts, block, row) for texts, row in zip(rows, numbers, strict=False)]
+    return None if any(each.changed for each in found) else sum(each.is_it for each in found)
 
 
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
     """A row of a block, compared with the texts that it had; nothing if it is not there."""
     at = row - block.first_row
-    if not any(before) or at < 0 or row < FIRST_DATA_ROW:
+    if at < 0 or row < FIRST_DATA_ROW:
         return _Compared((), ())
     texts = block.texts[at] if at < len(block.texts) else ()
     computed = block.computed[at] if at < len(block.computed) else ()

@@ -17,15 +17,7 @@ from gateway.worksheets.planning import Planned
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    UpdateWhere,
-    Upsert,
-    Write,
-    rows_of,
-)
+from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
 """Open batches that one turn settles. Its writes wait if there are more."""
@@ -34,7 +26,7 @@ MAX_SETTLED = 5
 class OpenWrites:
     """`earlier` are the open writes of an earlier process, `clock` is that of the fences.
 
-    A `lock` that is shared tells what other processes left open.
+    The `lock` of several processes tells what others left open; None for a single one.
     """
 
     def __init__(
@@ -44,7 +36,7 @@ class OpenWrites:
         *,
         clock: Callable[[], float],
         earlier: Iterable[OpenWrite],
-        lock: WriteLock,
+        lock: WriteLock | None = None,
     ) -> None:
         self._lock = lock
         self._fences = fences
@@ -56,9 +48,11 @@ class OpenWrites:
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
         """The errors of writes that have to wait, or that another process carries out."""
+        if self._lock is None and not self._open:
+            return [None] * len(writes)
         must_wait = await self._in_the_way(worksheet, writes)
         keyed = [each.identity for each in writes if each.identity is not None]
-        twins = await self._ledger.twins(keyed) if self._lock.is_shared and keyed else ()
+        twins = await self._ledger.twins(keyed) if self._lock is not None and keyed else ()
         return [
             in_progress() if write.identity in twins else self.refusal() if waits else None
             for write, waits in zip(writes, must_wait, strict=True)
@@ -70,7 +64,7 @@ class OpenWrites:
         At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
         land after 185 s; the outcome of a removal must be known for the answers to earlier writes.
         """
-        if self._lock.is_shared and not await self._settled_earlier(worksheet):
+        if self._lock is not None and not await self._settled_earlier(worksheet, self._lock):
             return [True] * len(writes)
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
         for each in [*self._open]:
@@ -90,10 +84,10 @@ class OpenWrites:
     ) -> bool:
         """Settle what was sent when the tab had another title. True: a look of before is outdated.
 
-        Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. With a
-        lock that is shared, others know what is open under other titles.
+        Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. Of
+        several processes, others know what is open under other titles.
         """
-        if self._lock.is_shared or not self._open:
+        if self._lock is not None or not self._open:
             return False
         here = worksheet.id
         in_the_way = [
@@ -134,7 +128,8 @@ class OpenWrites:
 
     async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
         """Take in the outcome of an open write."""
-        self._lock.settled(worksheet.id, fence)
+        if self._lock is not None:
+            self._lock.settled(worksheet.id, fence)
         settled = [each for each in self._open if each.fence == fence]
         self._open = [each for each in self._open if each.fence != fence]
         await self._ledger.settled(worksheet.id, fence, is_applied=is_applied)
@@ -155,9 +150,9 @@ class OpenWrites:
         worksheet.header.forget()
         return is_applied
 
-    async def _settled_earlier(self, worksheet: Worksheet) -> bool:
-        """Settle what the last holder of the lock left open; False if nobody can say."""
-        earlier = self._lock.earlier(worksheet.id)
+    async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
+        """Settle what the last holder of the lock left open; False if that cannot be known."""
+        earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
         self._open = [  # others were settled by other processes
             each
@@ -207,6 +202,6 @@ class OpenWrites:
 
 def _collides(write: Write, earlier: OpenWrite) -> bool:
     """True if a late effect of an open write would change or move what this one is about."""
-    if earlier.is_exclusive or isinstance(write, Delete | DeleteWhere | UpdateWhere | Upsert):
+    if earlier.is_exclusive or write.kind == "search" or write.rows is None:
         return True
-    return not isinstance(write, Create) and not earlier.updated_rows.isdisjoint(rows_of(write))
+    return not earlier.updated_rows.isdisjoint(write.numbers)

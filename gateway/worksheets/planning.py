@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 
 from gateway.errors import (
-    HeaderChanged,
     LookOutdated,
     PreconditionFailed,
     RowNotFound,
@@ -29,7 +28,6 @@ from gateway.table.record import (
     check_has_value,
     new_row,
     place,
-    pointer,
     row_record,
     text_at,
 )
@@ -44,21 +42,13 @@ from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
 from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
+    ByKey,
     Fields,
     Outcome,
     Results,
-    RowsSent,
-    RowWrite,
-    TableWrite,
-    Update,
-    UpdateRows,
-    Upsert,
     Write,
-    WriteIdentity,
     Written,
+    told_if_new,
     written_row,
 )
 
@@ -151,10 +141,6 @@ class Planned:
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
 
     @property
-    def identity(self) -> WriteIdentity | None:
-        return self.write.identity
-
-    @property
     def columns(self) -> frozenset[int]:
         """The columns that it writes to."""
         created = self.created.columns if self.created else frozenset()
@@ -168,35 +154,33 @@ class Planned:
     @property
     def has_condition(self) -> bool:
         """True if its row has to have the tag of an `If-Match`."""
-        condition = self.write.condition if isinstance(self.write, Update | Delete) else None
+        condition = self.write.condition
         return condition is not None and not condition.is_any
 
     @property
     def is_conditional(self) -> bool:
         """True if it is only meant for the records that it was planned for."""
-        if isinstance(self.write, TableWrite):
+        if self.write.kind == "search":
             return bool(self.compared)  # a filter of row numbers compares none
         return self.has_condition
 
     @property
     def is_exclusive(self) -> bool:
         """True if nothing may be written to the worksheet while its outcome is open."""
-        return bool(self.removed) or (isinstance(self.write, Upsert) and self.created is not None)
+        return bool(self.removed) or (self.write.kind == "search" and self.created is not None)
 
     def results(self, changed: Mapping[RowChange, Written], created: Results) -> Results:
-        return tuple(self._result(slot, changed, created) for slot in self.slots)
-
-    def _result(
-        self,
-        slot: Written | RowChange | int,
-        changed: Mapping[RowChange, Written],
-        created: Results,
-    ) -> Written:
-        if isinstance(slot, Written):
-            return slot
-        is_new = isinstance(slot, int)
-        result = created[slot] if isinstance(slot, int) else changed[slot]
-        return told_if_new(result, is_new=is_new) if isinstance(self.write, Upsert) else result
+        results: list[Written] = []
+        is_by_key = isinstance(self.write.selector, ByKey)
+        for slot in self.slots:
+            if isinstance(slot, Written):
+                results.append(slot)
+                continue
+            result = created[slot] if isinstance(slot, int) else changed[slot]
+            if is_by_key:
+                result = told_if_new(result, is_new=isinstance(slot, int))
+            results.append(result)
+        return tuple(results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,50 +208,49 @@ class Planner:
     ignore_unknown: bool
     clears: bool = False
 
-    def create(self, index: int, create: Create, header: Header) -> Work[Planned]:
+    def create(self, index: int, create: Write, header: Header) -> Work[Planned]:
         rows = yield from self.new_rows(create, header)
         slots = range(len(rows.rows))
         return Planned(index=index, write=create, slots=slots, created=rows)
 
-    def lacks_fields(self, header: Header, creates: Iterable[Create]) -> bool:
+    def lacks_fields(self, header: Header, creates: Iterable[Write]) -> bool:
         """True if creates name fields that the header does not have."""
         return not self.ignore_unknown and any(
             view.find(name) is None
             for create in creates
             for view in [header.seen_with(create.access.columns)]
-            for fields in create.rows
+            for fields in create.rows or ()
             for name in fields
         )
 
-    def by_number(self, index: int, write: RowWrite, look: RowLook) -> Work[Planned]:
+    def by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         """A write to rows by their numbers; it changes nothing if all rows have its values."""
         view = write.view(look.header)
-        if isinstance(write, UpdateRows):
-            for row, _ in write.rows:
-                _check_row(row, None, view, look)
-            listed = enumerate(write.rows)
-            rows = [(row, fields, pointer(str(at))) for at, (row, fields) in listed]
-        else:
-            _check_row(write.row, write.condition, view, look)
-            if isinstance(write, Delete):
-                removed = {write.row: look.rows[write.row]}
-                return (yield from self.removal(index, write, (), removed, look.header))
-            rows = [(write.row, write.fields, pointer())]
+        for row in write.numbers:
+            _check_row(row, write.condition, view, look)
+        if write.rows is None:
+            removed = {row: look.rows[row] for row in write.numbers}
+            return (yield from self.removal(index, write, (), removed, look.header))
 
-        def slot(each: tuple[int, Fields, str]) -> Written | RowChange:
-            row, fields, path = each
+        def slot(each: tuple[int, tuple[int, Fields]]) -> Written | RowChange:
+            number, (row, fields) = each
+            path = write.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            has_tag = isinstance(write, Update)
-            return row_change(row, placement, view, look.rows[row], has_tag=has_tag)
+            return row_change(row, placement, view, look.rows[row], has_tag=write.has_tag)
 
-        slots = yield from mapped(slot, rows, lambda each: UPDATE_STEPS * len(each[1]), MOST_STEPS)
+        slots = yield from mapped(
+            slot,
+            enumerate(zip(write.numbers, write.rows, strict=True)),
+            lambda each: UPDATE_STEPS * len(each[1][1]),
+            MOST_STEPS,
+        )
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
     def removal(
         self,
         index: int,
-        write: Delete | DeleteWhere,
+        write: Write,
         slots: Sequence[Written],
         rows: Mapping[int, Sequence[str]],
         header: Header,
@@ -288,7 +271,7 @@ class Planner:
         changes = yield from mapped(emptied, rows, lambda row: len(header.cells), MOST_STEPS)
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
-    def new_rows(self, create: RowsSent, header: Header) -> Work[NewRows]:
+    def new_rows(self, create: Write, header: Header) -> Work[NewRows]:
         view = create.view(header)
 
         def placed(each: tuple[int, Fields]) -> Placement:
@@ -299,7 +282,10 @@ class Planner:
             return placement
 
         placements = yield from mapped(
-            placed, enumerate(create.rows), lambda each: UPDATE_STEPS * len(each[1]), MOST_STEPS
+            placed,
+            enumerate(create.rows or ()),
+            lambda each: UPDATE_STEPS * len(each[1]),
+            MOST_STEPS,
         )
         rows = yield from mapped(
             lambda each: new_row(each.cells), placements, lambda each: len(each.cells), MOST_STEPS
@@ -335,13 +321,6 @@ def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -
     if not condition.holds(tag):
         existing = row_record(row, view.select(None), displayed)
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
-
-
-def told_if_new(written: Written, *, is_new: bool) -> Written:
-    """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
-    number, *fields = written.record.items()
-    others = {name: value for name, value in fields if name != "created"}
-    return replace(written, record=dict([number]) | {"created": is_new} | others)
 
 
 async def look_at_rows(
@@ -395,7 +374,7 @@ async def _look(
             return _nothing_found(worksheet, rows)
     else:
         raise LookOutdated
-    header = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    header = header_of(view)
     sent_at = sent.at_seconds or began
     worksheet.header.compare(header, as_of=moment)
     worksheet.header.seen_sheet(view, sent_at)
@@ -445,7 +424,7 @@ async def look_again(
         if isinstance(error, RowNotFound):
             return None
         raise error from refusal
-    now = parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    now = header_of(view)
     worksheet.header.compare(now, as_of=moment)
     shown = rows_in(view, spans)
     worksheet.saw(now, shown)
@@ -496,22 +475,6 @@ def note_unchanged(
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 
-def create_results(
-    part: NewRows, first_row: int, displayed: Sequence[Sequence[str]], *, has_tag: bool
-) -> Work[Results]:
-    """The answer of a create; `displayed` are the texts of its rows from column A."""
-
-    def written(at: int) -> Written:
-        placement = part.placements[at]
-        return written_row(first_row + at, placement, part.view, displayed[at], has_tag=has_tag)
-
-    numbers = range(len(part.placements))
-    rows = yield from mapped(
-        written, numbers, lambda at: UPDATE_STEPS * len(part.placements[at].cells), MOST_STEPS
-    )
-    return tuple(rows)
-
-
 def _too_many_cells() -> WriteTooLarge:
     return WriteTooLarge(
         f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much text. "
@@ -528,17 +491,9 @@ def _too_much_text() -> WriteTooLarge:
     )
 
 
-def check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
-    """Raise HeaderChanged if a written column has another name than at the look."""
-    if before.cells != after.cells and any(
-        text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns
-    ):
-        raise HeaderChanged(
-            f"The values were written to row {row}, but somebody changed the worksheet's header at "
-            "the same time: they may be under other names now. Look at the row, and do not send it "
-            "again.",
-            row=row,
-        )
+def header_of(view: SheetView) -> Header:
+    """The header, which is the first block of a view."""
+    return parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
 
 
 def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:

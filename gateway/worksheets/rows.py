@@ -31,7 +31,7 @@ from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
-from gateway.table.record import check_granted, check_has_value, pointer, row_record
+from gateway.table.record import check_granted, check_has_value, row_record
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.view import ColumnGrant, Selection, View
@@ -45,20 +45,11 @@ from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, ReadBudget, Reader, Search
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import NoLock, Sharing, WriteLock
+from gateway.worksheets.sharing import Peers
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, Rows, RowSpan, Snapshot, Window
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
-from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    Write,
-)
+from gateway.worksheets.writes import Write
 
 MAX_TOLD = 10_000
 TOLD_SECONDS = 3_600.0
@@ -80,11 +71,9 @@ class RowService:
         read_budget: ReadBudget = lambda _spreadsheet: {"": float("inf")},
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
-        lock: WriteLock | None = None,
-        sharing: Sharing | None = None,
+        peers: Peers | None = None,
     ) -> None:
-        lock = lock or NoLock()
-        self._sharing = sharing
+        self._peers = peers
         self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
         """The scopes of writes of which other processes know."""
         self._clock = clock
@@ -103,8 +92,7 @@ class RowService:
             clock=clock,
             perform=lambda worksheet, group: self._writer.write(worksheet, group),
             weigh=lambda worksheet: self._pool.weigh(worksheet),
-            lock=lock,
-            sharing=sharing,
+            peers=peers,
         )
         self._pool = Pool(
             lambda worksheet_id: Worksheet(worksheet_id, resources),
@@ -134,7 +122,7 @@ class RowService:
             clock=wall_clock,
             write_turn=write_turn,
             open_writes=open_writes,
-            lock=lock,
+            lock=None if peers is None else peers.lock,
         )
         self._idempotency = Idempotency(ledger, lambda worksheet: self._pool[worksheet].queue)
 
@@ -155,12 +143,13 @@ class RowService:
         worksheet = self._pool[target.worksheet]
         needs_types = query.needs_types
         part = TYPED if needs_types else DISPLAYED
-        is_current = self._sharing is None or await self._sharing.is_current(worksheet)
+        shared = worksheet.shared
+        is_current = shared is None or await shared.peers.rows.is_current(shared)
         read = None if no_cache else self._reader.fresh(worksheet, part)
         if read is None:
             read = await self._read(worksheet, target, query, part, no_cache=no_cache)
-        if self._sharing is not None:
-            is_known = is_current and await worksheet.shared.may_be_shown()
+        if shared is not None:
+            is_known = is_current and await shared.may_be_shown()
             read = read if is_known else _alone(read)
         rows, freshness = read
         if unknown:
@@ -195,15 +184,17 @@ class RowService:
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         """
-        _check_number(row)
+        if row < FIRST_DATA_ROW:
+            raise row_not_found(row)
         worksheet = self._pool[target.worksheet]
-        is_current = self._sharing is None or await self._sharing.is_current(worksheet)
+        shared = worksheet.shared
+        is_current = shared is None or await shared.peers.rows.is_current(shared)
         read = None if no_cache else self._reader.fresh(worksheet, DISPLAYED)
         if read is None:
             with in_call_context(CallContext(target.access.key_id)):
                 read = await self._reader.some(worksheet, RowSpan(row, 1), no_cache=no_cache)
-        if self._sharing is not None:
-            is_known = is_current and await worksheet.shared.may_be_shown()
+        if shared is not None:
+            is_known = is_current and await shared.may_be_shown()
             read = read if is_known else _alone(read)
         rows, freshness = read
         if unknown:
@@ -225,41 +216,21 @@ class RowService:
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
 
-    async def create_rows(self, target: Target, create: Create) -> Settled:
-        """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
-        for number, fields in enumerate(create.rows):
-            check_granted(fields, target.access.columns, at=create.path(number))
-            check_has_value(fields.values(), at=create.path(number))
-        return await self._settle(target, create)
+    async def write(self, target: Target, write: Write) -> Settled:
+        """Carry out a write.
 
-    async def update_row(self, target: Target, update: Update) -> Settled:
-        """Write the named cells of an existing row; all others stay as they are."""
-        _check_number(update.row)
-        check_granted(update.fields, target.access.columns)
-        return await self._settle(target, update)
-
-    async def write(
-        self, target: Target, write: UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
-    ) -> Settled:
-        """Carry out a write to several rows, or delete one.
-
-        Results: of an `UpdateRows` or `Upsert` one for each row of the body, in its order (of an
-        upsert with `created` in the record); of a write by filter the `rowIndex` of each row that
-        matched, as of before the write; of a `Delete` none.
+        Raises RowNotFound, NotGranted, or InvalidBody if a new row would be blank, before it looks
+        at the worksheet. Results: one for each row of the body, in its order (of an upsert with
+        `created` in the record); of a write by filter the `rowIndex` of each row that matched, as
+        of before the write; of a delete of one row none.
         """
-        columns = target.access.columns
-        match write:
-            case Delete(row=row):
-                _check_number(row)
-            case UpdateRows(rows=rows):
-                for at, (row, fields) in enumerate(rows):
-                    _check_number(row)
-                    check_granted(fields, columns, at=pointer(str(at)))
-            case UpdateWhere(fields=fields):
-                check_granted(fields, columns)
-            case Upsert():
-                for number, fields in enumerate(write.rows):
-                    check_granted(fields, columns, at=write.path(number))
+        for row in write.numbers:
+            if row < FIRST_DATA_ROW:
+                raise row_not_found(row)
+        for number, fields in enumerate(write.rows or ()):
+            check_granted(fields, target.access.columns, at=write.path(number))
+            if write.kind == "create":
+                check_has_value(fields.values(), at=write.path(number))
         return await self._settle(target, write)
 
     def report_change(self, target: Target, name: str) -> None:
@@ -275,7 +246,7 @@ class RowService:
             titles.append(name)
         for title in {plain.title, *(each for each in titles if composed(each) == form)}:
             worksheet = replace(plain, title=title)
-            if self._sharing is not None or self._pool.find(worksheet) is not None:
+            if self._peers is not None or self._pool.find(worksheet) is not None:
                 self._pool[worksheet].reports.add()
 
     async def aclose(self) -> None:
@@ -296,7 +267,7 @@ class RowService:
 
     def _of_window(self, freshness: Freshness) -> Freshness:
         """Processes do not share windows: another one may have answered newer rows."""
-        return freshness if self._sharing is None else freshness._replace(is_alone=True)
+        return freshness if self._peers is None else freshness._replace(is_alone=True)
 
     async def _settle(self, target: Target, write: Write) -> Settled:
         """Carry out a write, or answer as before to a repeated one."""
@@ -320,21 +291,18 @@ class RowService:
 
     async def _is_alone(self, write: Write, target: Target, is_replayed: bool) -> bool:
         """Whether other processes may not know yet of a write that is answered now."""
-        if self._sharing is None:
+        if self._peers is None:
             return False
-        worksheet, identity = self._pool[target.worksheet], write.identity
+        shared, identity = self._pool[target.worksheet].shared, write.identity
+        if shared is None:
+            return False
         if is_replayed and identity is not None and identity.scope not in self._told:
-            await self._sharing.announce(worksheet)  # whoever wrote it may have told nobody
-        return worksheet.shared.is_alone
+            await self._peers.rows.announce(shared)  # whoever wrote it may have told nobody
+        return shared.is_alone
 
 
 def _alone(read: Read) -> Read:
     return read._replace(freshness=read.freshness._replace(is_alone=True))
-
-
-def _check_number(row: int) -> None:
-    if row < FIRST_DATA_ROW:
-        raise row_not_found(row)
 
 
 def _view(rows: Rows, grant: ColumnGrant) -> View:

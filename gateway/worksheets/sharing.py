@@ -10,7 +10,8 @@ Rules
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gateway.google.sheets import Fence, Render, Rendering
@@ -52,10 +53,11 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 
 
 class SharedState:
-    """What a process knows of the work of others on a worksheet."""
+    """What a process knows of the work of others on a worksheet; a single one has none."""
 
-    def __init__(self, worksheet: "Worksheet") -> None:
+    def __init__(self, worksheet: "Worksheet", peers: "Peers") -> None:
         self.worksheet = worksheet
+        self.peers = peers
         self.epoch: str | None = None
         """The epoch of all kept rows; None if it is unknown."""
         self.turn: str | None = None
@@ -152,8 +154,8 @@ class SharedState:
 class Sharing(Protocol):
     """Rows that processes share."""
 
-    async def is_current(self, worksheet: "Worksheet") -> bool:
-        """Bring the kept rows up to date, or drop them. False: nobody knows, for now."""
+    async def is_current(self, state: SharedState) -> bool:
+        """Bring the kept rows up to date, or drop them. False: that cannot be known for now."""
         ...
 
     async def read(
@@ -172,11 +174,11 @@ class Sharing(Protocol):
         """
         ...
 
-    async def announce(self, worksheet: "Worksheet") -> None:
+    async def announce(self, state: SharedState) -> None:
         """Begin an epoch: a write of some process is answered."""
         ...
 
-    def change(self, worksheet: "Worksheet") -> None:
+    def change(self, worksheet: WorksheetId) -> None:
         """Begin an epoch soon: somebody changed the worksheet."""
         ...
 
@@ -189,14 +191,9 @@ class OpenFence(NamedTuple):
 
 
 class WriteLock(Protocol):
-    """The lock of worksheets, for writes of any process.
+    """The lock of worksheets, for writes of any process: at most one fence of each is open."""
 
-    With `is_shared`, at most one fence of each worksheet is open.
-    """
-
-    is_shared: bool
-
-    def held(self, worksheet: "Worksheet") -> AbstractAsyncContextManager[None]:
+    def held(self, state: SharedState) -> AbstractAsyncContextManager[None]:
         """Hold the lock during the block, at whose end the others know of the write.
 
         Raises RecordsUnavailable, `not_applied`, before the block only; QueueFull if it takes too
@@ -224,22 +221,9 @@ class WriteLock(Protocol):
         ...
 
 
-class NoLock:
-    """The `WriteLock` of a process that writes alone."""
+@dataclass(frozen=True, kw_only=True)
+class Peers:
+    """The other processes of the gateway, by what this one shares with them."""
 
-    is_shared = False
-
-    def held(self, _worksheet: "Worksheet") -> AbstractAsyncContextManager[None]:
-        return nullcontext()
-
-    def earlier(self, _worksheet: WorksheetId) -> OpenFence | None:
-        return None
-
-    def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
-        pass
-
-    async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:
-        pass
-
-    def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
-        pass
+    rows: Sharing
+    lock: WriteLock

@@ -41,7 +41,7 @@ from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.loader import Loader, OtherTab
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import Missed, Seen, SharedState, Sharing, WriteLock, Written
+from gateway.worksheets.sharing import Missed, Peers, Seen, SharedState, Written
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import (
     DISPLAYED,
@@ -100,8 +100,7 @@ class Resources:
     perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
     weigh: Callable[["Worksheet"], None]
     """Counts the memory of a worksheet whose rows changed."""
-    lock: WriteLock | None = None
-    sharing: Sharing | None = None
+    peers: Peers | None = None
 
 
 @dataclass(kw_only=True)
@@ -163,13 +162,14 @@ class Worksheet:
         self.header = HeaderCache(
             ttl_seconds=settings.header_ttl_seconds, clock=self.now, moment=self.moment
         )
+        peers = resources.peers
+        self.shared = shared = None if peers is None else SharedState(self, peers)
         self.queue = WriteQueue(
             worksheet,
             lambda group: resources.perform(self, group),
             resources.queues,
-            held=None if resources.lock is None else partial(resources.lock.held, self),
+            held=None if shared is None else partial(shared.peers.lock.held, shared),
         )
-        self.shared = SharedState(self)
         self._loader = Loader(
             worksheet,
             self.header,
@@ -177,8 +177,7 @@ class Worksheet:
             scheduler=resources.scheduler,
             clock=self.now,
             moment=self.moment,
-            shared=self.shared,
-            sharing=resources.sharing,
+            shared=shared,
         )
         self._resources = resources
         self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
@@ -240,7 +239,7 @@ class Worksheet:
         now, under_way = self.now(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
             is_recent = now - (under_way.sent_seconds or now) < ABANDONED_SECONDS
-            may_be_old = under_way.max_age_seconds > 0 and self._resources.sharing is not None
+            may_be_old = under_way.max_age_seconds > 0 and self.shared is not None
             if is_recent and (not may_be_old or current_call_context().max_age_seconds > 0):
                 return under_way
         return SingleFlight(self._flights, part, self._fly(part, base), now)
@@ -286,7 +285,8 @@ class Worksheet:
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
         """Take in rows read for a write, which a client may see in an answer."""
-        self.shared.seen(self.now(), Seen(header, rows))
+        if self.shared is not None:
+            self.shared.seen(self.now(), Seen(header, rows))
         if self._began:
             width = max([len(header.cells), *map(len, rows.values())])
             patches = [
@@ -298,7 +298,8 @@ class Worksheet:
 
     def missed(self, row: int) -> None:
         """Take in that a client was answered that this row does not exist."""
-        self.shared.seen(self.now(), Missed(row))
+        if self.shared is not None:
+            self.shared.seen(self.now(), Missed(row))
         self._note(None)
         self._doubt(lambda kept: kept.last_row >= row)
 
@@ -323,8 +324,9 @@ class Worksheet:
         dropped if it has landed: nobody knows which rows it saw.
         """
 
-        self.shared.seen(self.now(), Written(effect))
-        self.shared.show()
+        if self.shared is not None:
+            self.shared.seen(self.now(), Written(effect))
+            self.shared.show()
         self._overtake(None if effect.removed else effect)
         after: dict[Rows, Rows | None] = dict(changed or ())
         for part, (rows, landed) in [*self.blocks.items()]:
@@ -346,13 +348,15 @@ class Worksheet:
 
     def may_be_written(self) -> None:
         """Take in a write with unknown outcome: later reads have to check."""
-        self.shared.seen(self.now(), None)
+        if self.shared is not None:
+            self.shared.seen(self.now(), None)
         self._overtake(None)
         self.expire()
 
     def forget(self) -> None:
         """Discard everything read: the worksheet was written to at an unknown place."""
-        self.shared.tell(None)
+        if self.shared is not None:
+            self.shared.tell(None)
         self._overtake(None)
         self.drop_rows()
 
@@ -587,8 +591,8 @@ class Worksheet:
 
     def _reported(self) -> None:
         self.may_be_written()
-        if sharing := self._resources.sharing:
-            sharing.change(self)
+        if self.shared is not None:
+            self.shared.peers.rows.change(self.id)
 
     def _overtake(self, effect: Effect | None) -> None:
         """Note the end of a write. Later requests join no earlier read: its formulas may be old."""

@@ -44,18 +44,7 @@ from gateway.google.call_context import (
 from gateway.settings.model import WriteSettings
 from gateway.telemetry.events import current_event, request_failed
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import (
-    Create,
-    Outcome,
-    Results,
-    RowWrite,
-    TableWrite,
-    Update,
-    UpdateRows,
-    Upsert,
-    Write,
-    rows_of,
-)
+from gateway.worksheets.writes import Outcome, Results, Write
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
@@ -115,7 +104,7 @@ W = TypeVar("W", bound=Waiting)
 
 def row_count(write: Write | ExclusiveTask) -> int:
     """How many rows a write is about."""
-    return len(write.rows) if isinstance(write, Create | UpdateRows | Upsert) else 1
+    return 1 if isinstance(write, ExclusiveTask) else write.row_count
 
 
 class Limit:
@@ -212,34 +201,26 @@ class BoundedQueue(Generic[W]):
         if isinstance(first.write, ExclusiveTask):
             return [first]
         group: list[W] = []
-        kind, rows, size, named = _kind(first.write), 0, 0, set[int]()
+        kind, rows, size, named = first.write.kind, 0, 0, set[int]()
         held_keys: set[str] = set()
         # The first of each key, then the second of each, and so on.
         for waiting in filter(None, itertools.chain(*itertools.zip_longest(*self.turns.values()))):
             write = waiting.write
-            if isinstance(write, ExclusiveTask) or _kind(write) != kind:
+            if isinstance(write, ExclusiveTask) or write.kind != kind:
                 continue
-            own = rows_of(write) if isinstance(write, RowWrite) else ()
             fits = (
                 rows + waiting.row_count <= MAX_ROWS
                 and size + write.byte_count <= MAX_BYTES
-                and named.isdisjoint(own)
+                and named.isdisjoint(write.numbers)
             )
             if waiting is first or (fits and waiting.key_id not in held_keys):
                 group.append(waiting)
                 rows += waiting.row_count
                 size += write.byte_count
-                named.update(own)
+                named.update(write.numbers)
             else:
                 held_keys.add(waiting.key_id)
         return sorted(group, key=lambda waiting: waiting.number)
-
-
-def _kind(write: Write) -> object:
-    """Writes of one kind may go together."""
-    if isinstance(write, UpdateRows):
-        return Update
-    return TableWrite if isinstance(write, TableWrite) else type(write)
 
 
 class WriteQueues:

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, TypedDict, Unpack
 
 from gateway.query.query import Condition
 from gateway.table.header import Header
@@ -40,142 +41,174 @@ class WriteIdentity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sent:
-    """A write as its client sent it."""
+class Append:
+    """Selects new rows below the last one."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class ByNumber:
+    """Selects existing rows (2 or below) by their numbers, each of them once.
+
+    The `condition` of a write to a single row must hold for it.
+    """
+
+    rows: tuple[int, ...]
+    condition: IfMatch | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByFilter:
+    """Selects all rows that match; TooManyRowsAffected above `max_rows`."""
+
+    where: Condition
+    max_rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByKey:
+    """Selects, for each row of the body, the row where all fields of `names` are displayed equal.
+
+    If there is none, a row is appended. `merges`: existing rows get the other fields; otherwise
+    they stay as they are. The rows of one body have different keys.
+    """
+
+    names: tuple[str, ...]
+    merges: bool = True
+
+
+Selector = Append | ByNumber | ByFilter | ByKey
+"""How a write finds the rows that it is about."""
+
+
+Kind = Literal["create", "update", "delete", "search"]
+"""Kinds of writes; a search finds rows by what they hold."""
+
+
+class Sent(TypedDict, total=False):
+    """What each write may have besides selector and effect."""
+
+    identity: WriteIdentity | None
+    access: Access
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """A write as its client sent it, to all of its rows or none: a selector and an effect.
+
+    `rows` are the fields to set: one row of them for each selected row in turn, or by filter one
+    for all. None: the selected rows are removed. `is_array`: the body is a list.
+    """
+
+    selector: Selector
+    rows: tuple[Fields, ...] | None
+    is_array: bool = False
     identity: WriteIdentity | None = None
     access: Access = FULL_ACCESS
     unknown: tuple[str, ...] = ()
     """Names of unknown parameters, none of which may be a field."""
+
+    @classmethod
+    def create(
+        cls, *, rows: tuple[Fields, ...], is_array: bool = False, **sent: Unpack[Sent]
+    ) -> "Write":
+        """Append rows one under the other."""
+        return cls(selector=Append(), rows=rows, is_array=is_array, **sent)
+
+    @classmethod
+    def update(
+        cls, *, row: int, fields: Fields, condition: IfMatch | None = None, **sent: Unpack[Sent]
+    ) -> "Write":
+        """Write cells of an existing row, if the condition holds for it."""
+        return cls(selector=ByNumber(rows=(row,), condition=condition), rows=(fields,), **sent)
+
+    @classmethod
+    def update_rows(cls, *, rows: Sequence[tuple[int, Fields]], **sent: Unpack[Sent]) -> "Write":
+        """Write cells of several existing rows."""
+        numbers = tuple(row for row, _ in rows)
+        fields = tuple(fields for _, fields in rows)
+        return cls(selector=ByNumber(rows=numbers), rows=fields, is_array=True, **sent)
+
+    @classmethod
+    def delete(cls, *, row: int, condition: IfMatch | None = None, **sent: Unpack[Sent]) -> "Write":
+        """Delete an existing row, if the condition holds for it."""
+        return cls(selector=ByNumber(rows=(row,), condition=condition), rows=None, **sent)
+
+    @classmethod
+    def update_where(
+        cls, *, where: Condition, fields: Fields, max_rows: int, **sent: Unpack[Sent]
+    ) -> "Write":
+        """Write cells of every row that matches."""
+        return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=(fields,), **sent)
+
+    @classmethod
+    def delete_where(cls, *, where: Condition, max_rows: int, **sent: Unpack[Sent]) -> "Write":
+        """Delete every row that matches."""
+        return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=None, **sent)
+
+    @classmethod
+    def upsert(
+        cls,
+        *,
+        keys: tuple[str, ...],
+        rows: tuple[Fields, ...],
+        merges: bool = True,
+        is_array: bool = False,
+        **sent: Unpack[Sent],
+    ) -> "Write":
+        """Update rows that have the keys of rows of the body, and append the others."""
+        selector = ByKey(names=keys, merges=merges)
+        return cls(selector=selector, rows=rows, is_array=is_array, **sent)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of its group: a group has writes of one kind."""
+        if isinstance(self.selector, ByFilter | ByKey):
+            return "search"
+        if isinstance(self.selector, Append):
+            return "create"
+        return "update" if self.rows is not None else "delete"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The rows that it names."""
+        return self.selector.rows if isinstance(self.selector, ByNumber) else ()
+
+    @property
+    def condition(self) -> IfMatch | None:
+        return self.selector.condition if isinstance(self.selector, ByNumber) else None
+
+    @property
+    def has_tag(self) -> bool:
+        """True if its answer has the tag of its row: one is created or updated by its number."""
+        return not self.is_array and self.kind in ("create", "update")
+
+    @property
+    def row_count(self) -> int:
+        """Rows that it names or brings, 1 for a filter."""
+        return 1 if self.rows is None else len(self.rows)
+
+    @cached_property
+    def byte_count(self) -> int:
+        """About how many bytes the values take on their way to Google."""
+        copies = self.selector.max_rows if isinstance(self.selector, ByFilter) else 1
+        return copies * sum(map(byte_count, self.rows or ()))
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes while it waits."""
+        is_small = self.rows is None or isinstance(self.selector, ByFilter)
+        return MIN_BYTES * is_small + sum(map(_memory_bytes, self.rows or ()))
+
+    def path(self, number: int) -> str:
+        """JSON pointer to a row in the body."""
+        return pointer(str(number)) if self.is_array else pointer()
 
     def view(self, header: Header) -> View:
         """The fields of its client. Raises InvalidQuery for an unknown parameter that is one."""
         view = header.seen_with(self.access.columns)
         view.check_parameters(self.unknown)
         return view
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowsSent(Sent):
-    """A write of rows without numbers; `is_array`: sent as a list."""
-
-    rows: tuple[Fields, ...]
-    is_array: bool = False
-
-    def path(self, number: int) -> str:
-        """JSON pointer to a row in the body."""
-        return pointer(str(number)) if self.is_array else pointer()
-
-    @cached_property
-    def byte_count(self) -> int:
-        """About how many bytes the values take on their way to Google."""
-        return sum(map(byte_count, self.rows))
-
-    @cached_property
-    def memory_bytes(self) -> int:
-        """About how much memory it takes while it waits."""
-        return sum(map(_memory_bytes, self.rows))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Create(RowsSent):
-    """Rows to append one under the other, all of them or none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Update(Sent):
-    """Cells of an existing row (2 or below) to write, if the condition holds for the row."""
-
-    row: int
-    fields: Fields
-    condition: IfMatch | None = None
-
-    @cached_property
-    def byte_count(self) -> int:
-        """About how many bytes the values take on their way to Google."""
-        return byte_count(self.fields)
-
-    @cached_property
-    def memory_bytes(self) -> int:
-        """About how much memory it takes while it waits."""
-        return _memory_bytes(self.fields)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpdateRows(Sent):
-    """Cells of several existing rows to write, all of them or none; each row is named once."""
-
-    rows: tuple[tuple[int, Fields], ...]
-
-    @cached_property
-    def byte_count(self) -> int:
-        """About how many bytes the values take on their way to Google."""
-        return sum(byte_count(fields) for _, fields in self.rows)
-
-    @cached_property
-    def memory_bytes(self) -> int:
-        """About how much memory it takes while it waits."""
-        return sum(_memory_bytes(fields) for _, fields in self.rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Delete(Sent):
-    """A row (2 or below) to delete, if the condition holds for it."""
-
-    row: int
-    condition: IfMatch | None = None
-    byte_count: int = 0
-    memory_bytes: int = MIN_BYTES
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpdateWhere(Sent):
-    """Cells to write in every row that matches; TooManyRowsAffected above `max_rows`."""
-
-    where: Condition
-    fields: Fields
-    max_rows: int
-
-    @cached_property
-    def byte_count(self) -> int:
-        """About how many bytes the values take on their way to Google."""
-        return byte_count(self.fields) * self.max_rows
-
-    @cached_property
-    def memory_bytes(self) -> int:
-        """About how much memory it takes while it waits."""
-        return MIN_BYTES + _memory_bytes(self.fields)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeleteWhere(Sent):
-    """Every row that matches is deleted; TooManyRowsAffected above `max_rows`."""
-
-    where: Condition
-    max_rows: int
-    byte_count: int = 0
-    memory_bytes: int = MIN_BYTES
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upsert(RowsSent):
-    """Rows to update where all fields of `keys` are displayed equal, else to create.
-
-    `merges`: existing rows get the other fields; otherwise they stay as they are. The rows of one
-    upsert have different keys.
-    """
-
-    keys: tuple[str, ...]
-    merges: bool = True
-
-
-RowWrite = Update | UpdateRows | Delete
-"""Writes to rows by their numbers."""
-
-TableWrite = UpdateWhere | DeleteWhere | Upsert
-"""Writes to rows by what they hold."""
-
-Write = Create | RowWrite | TableWrite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,9 +243,11 @@ def written_row(
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 
-def rows_of(write: RowWrite) -> Sequence[int]:
-    """The rows that a write names."""
-    return [row for row, _ in write.rows] if isinstance(write, UpdateRows) else [write.row]
+def told_if_new(written: Written, *, is_new: bool) -> Written:
+    """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
+    number, *fields = written.record.items()
+    others = {name: value for name, value in fields if name != "created"}
+    return replace(written, record=dict([number]) | {"created": is_new} | others)
 
 
 def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:

@@ -12,8 +12,7 @@ from gateway.cluster import shared_rows
 from gateway.cluster.shared_rows import SharedRows
 from gateway.cluster.write_lock import PostgresWriteLock
 from gateway.storage.worksheet_rows import worksheets
-from gateway.worksheets.sharing import OpenFence
-from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.sharing import OpenFence, SharedState
 from gateway.worksheets.worksheet_id import WorksheetId
 
 Bug = Callable[[], AbstractContextManager[object]]
@@ -22,9 +21,9 @@ Bug = Callable[[], AbstractContextManager[object]]
 def keeping_the_epoch() -> AbstractContextManager[object]:
     """A write is answered before its epoch begins."""
 
-    async def unchanged(_: SharedRows, worksheet: Worksheet) -> str | None:
-        worksheet.shared.take_news()
-        return worksheet.shared.epoch
+    async def unchanged(_: SharedRows, state: SharedState) -> str | None:
+        state.take_news()
+        return state.epoch
 
     return patch.object(SharedRows, "begin_epoch", unchanged)
 

@@ -27,7 +27,8 @@ from gateway.worksheets.answers import Freshness
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.writes import Create, Delete, Fields, Update, WriteIdentity
+from gateway.worksheets.sharing import Peers
+from gateway.worksheets.writes import Fields, Write, WriteIdentity
 from tests.cluster.redis_server import RedisServer
 from tests.counted_sheets import CountedSheets
 from tests.fakes import FakeSheets
@@ -70,8 +71,8 @@ class Peer:
     store: Store
 
     async def create(self, name: str, identity: WriteIdentity | None = None) -> Settled:
-        return await self.service.create_rows(
-            TARGET, Create(rows=({"name": name},), identity=identity)
+        return await self.service.write(
+            TARGET, Write.create(rows=({"name": name},), identity=identity)
         )
 
     async def created(self, name: str) -> int:
@@ -81,10 +82,10 @@ class Peer:
 
     async def update(self, row: int, **fields: str) -> Settled:
         given: Fields = fields
-        return await self.service.update_row(TARGET, Update(row=row, fields=given))
+        return await self.service.write(TARGET, Write.update(row=row, fields=given))
 
     async def delete(self, row: int, identity: WriteIdentity | None = None) -> Settled:
-        return await self.service.write(TARGET, Delete(row=row, identity=identity))
+        return await self.service.write(TARGET, Write.delete(row=row, identity=identity))
 
     async def listed(self, query: Query = EVERYTHING, *, no_cache: bool = False) -> Listed:
         encoder = PlainEncoder()
@@ -253,8 +254,7 @@ class Office:
                     ledger=ledger,
                     wall_clock=time.time,
                     fences=Fences(counted, key="gw", clock=time.time, kept=ledger.kept_fences),
-                    lock=lock,
-                    sharing=rows,
+                    peers=Peers(rows=rows, lock=lock),
                 )
                 try:
                     yield Peer(service=service, sheets=sheets, store=store)

@@ -9,7 +9,7 @@ from gateway.access.rates import key_rate_limit
 from gateway.cluster.key_rates import HOLD_SECONDS
 from gateway.cluster.membership import MEMBERS
 from gateway.cluster.scripts import MOST_BURSTS
-from gateway.google.rate import RECOVERY_SECONDS
+from gateway.google.quota import RECOVERY_SECONDS
 from tests.cluster.callers import Cluster
 from tests.cluster.garbage import ANY_KIND, ANY_TEXT, BYTES, TEXTS, Spoil, put
 from tests.cluster.world import World

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from redis.asyncio import Redis
 
-from gateway.google.rate import configured_limit, part_of
+from gateway.google.quota import configured_limit, part_of
 from tests.cluster.world import World
 
 

@@ -15,7 +15,7 @@ from gateway.google.call_context import CallContext, in_call_context
 from gateway.query.query import Query
 from gateway.query.where import parse_where
 from gateway.worksheets.snapshot import DISPLAYED
-from gateway.worksheets.writes import UpdateWhere
+from gateway.worksheets.writes import Write
 from tests.cluster.peers import KEPT_SECONDS, Office, Peer, until
 from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
 from tests.worksheets.scripted_sheets import Cost
@@ -180,7 +180,7 @@ async def test_a_write_waits_for_no_reader_of_another_process(office: Office) ->
     await reader.sheets.begun("read_columns")
     where = parse_where({"name": "Denver"})
     async with asyncio.timeout(WAIT_SECONDS / 2):
-        write = UpdateWhere(where=where, fields={"name": "Bern"}, max_rows=9)
+        write = Write.update_where(where=where, fields={"name": "Bern"}, max_rows=9)
         await writer.service.write(TARGET, write)
     gate.set()
 
@@ -194,7 +194,9 @@ async def test_a_write_by_filter_reads_its_own_tab(office: Office) -> None:
     office.cities.title = "Archive"
     new = office.fake.add("Cities", [CITIES[0], *CITIES[2:]], rows=100)
     await other.listed(no_cache=True)
-    write = UpdateWhere(where=parse_where({"name": "Austin"}), fields={"name": "Waco"}, max_rows=9)
+    write = Write.update_where(
+        where=parse_where({"name": "Austin"}), fields={"name": "Waco"}, max_rows=9
+    )
     await writer.service.write(TARGET, write)
 
     assert office.held_names() == ["Bern", "Denver", "Austin"]

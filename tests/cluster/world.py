@@ -16,8 +16,7 @@ from redis.asyncio import Redis
 from gateway.cluster.membership import Membership
 from gateway.cluster.quota import SharedQuota
 from gateway.cluster.store import Store
-from gateway.google.quota import SharedRates
-from gateway.google.rate import Rate, Rates
+from gateway.google.quota import Rate, SharedRates
 
 BEAT_SECONDS = 0.5
 
@@ -87,7 +86,8 @@ class Process:
         return self.world.now + 1000.0 * self.number
 
     def free_at(self, account: str) -> float:
-        return Rates([self.rates[account], self.project]).free_at(self.clock())
+        now = self.clock()
+        return max(self.rates[account].free_at(now), self.project.free_at(now))
 
     async def live(self, tick: int) -> None:
         """Beat, and send what may be sent."""

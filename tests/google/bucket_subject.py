@@ -7,8 +7,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
 from gateway.google.call_context import CallContext
-from gateway.google.quota import Bucket
-from gateway.google.rate import Rate
+from gateway.google.quota import Bucket, Rate
 from tests.google.timers import ManualTimers
 
 A, B, C = CallContext("a"), CallContext("b"), CallContext("c")

@@ -6,8 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.google.call_context import CallContext
-from gateway.google.quota import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
-from gateway.google.rate import Rate
+from gateway.google.quota import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket, Rate
 from tests.google.bucket_subject import (
     CHECK,
     INTERVAL,

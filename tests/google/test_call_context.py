@@ -40,17 +40,17 @@ def test_call_contexts_nest() -> None:
     assert after == CallContext("k1")
 
 
-def test_beneficiaries_notify_of_each_key() -> None:
-    """Each key once: those that are in it at once, others when they come, none after leaving."""
-    beneficiaries = Beneficiaries(["a", "b"])
-    told: list[str] = []
-    beneficiaries.follow(told.append)
-    for key_id in "bca":
-        beneficiaries.join(key_id)
-    beneficiaries.leave(told.append)
-    beneficiaries.join("d")
+def test_beneficiaries_are_all_that_wait() -> None:
+    """Each key once: those that are in it at once, and others when they come, also to a group."""
+    beneficiaries, group = Beneficiaries(["a", "b"]), Beneficiaries(["a", "c"])
+    beneficiaries.join_as(CallContext("a", beneficiaries=group))
+    group.join_as(CallContext("b", beneficiaries=beneficiaries))
+    before = [*beneficiaries.key_ids]
+    for key_id in "bda":
+        group.join(key_id)
 
-    assert told == ["a", "b", "c"]
+    assert before == ["a", "b", "c"]
+    assert [*beneficiaries.key_ids] == ["a", "b", "c", "d"]
 
 
 def test_beneficiaries_are_not_part_of_equality() -> None:

@@ -1,11 +1,12 @@
 """Order of waiting calls."""
 
 import asyncio
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.google.call_context import CallContext
+from gateway.google.call_context import Beneficiaries, CallContext
 from gateway.google.quota import FairQueue, Waiter
 
 CHECK = CallContext("a", is_verification=True)
@@ -64,13 +65,12 @@ async def test_the_place_in_line_is_foreseen(
     turns = joined(*call_contexts)
     for _ in range(min(taken, len(call_contexts))):
         turns.take_next()
-    newcomer, beside = waiter(last), turns.beside(last)
+    newcomer = waiter(last)
     turns.join(newcomer)
     before, total = turns.before(newcomer), len(turns)
     rank = next(at for at in range(total) if turns.take_next() is newcomer)
 
     assert rank == before
-    assert beside <= before
 
 
 @given(
@@ -100,16 +100,18 @@ async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
     """It goes once, for the key whose turn it was; the others have theirs left."""
     a, b = CallContext("a"), CallContext("b")
     turns = joined(a, a)
-    shared = waiter(a)
+    beneficiaries = Beneficiaries("a")
+    shared = waiter(CallContext("a", beneficiaries=beneficiaries))
     turns.join(shared)
     shortest = [turns.shortest(shared)]
-    has_joined = [turns.join_as("b", shared) for _ in range(2)]
+    for _ in range(2):
+        beneficiaries.join("b")
     shortest.append(turns.shortest(shared))
     turns.join(waiter(b))
     before = turns.before(shared)
     taken = [turns.take_next() for _ in range(2)]
 
-    assert (has_joined, shortest) == ([True, False], [3, 1])
+    assert shortest == [3, 1]
     assert (len(turns), before) == (2, 1)
     assert taken[1] is shared
     assert order(turns) == [a, b]
@@ -117,17 +119,21 @@ async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
 
 async def test_who_waits_no_more_stands_in_no_line() -> None:
     """A key that joins a call late, or one that verifies, adds nothing."""
-    turns = joined(CallContext("a"), CHECK)
-    has_joined = [turns.join_as("b", each) for each in turns]
+    groups = [Beneficiaries("a"), Beneficiaries("a")]
+    check = CallContext("a", is_verification=True, beneficiaries=groups[0])
+    turns = joined(check, CallContext("a", beneficiaries=groups[1]))
+    for group in groups:
+        group.join("b")
     first = turns.take_next()
-    has_joined.append(turns.join_as("c", first))
+    groups[0].join("c")
     (second,) = turns
+    shortest = turns.shortest(second)
     turns.leave(second)
-    has_joined.append(turns.join_as("c", second))
+    groups[1].join("c")
+    turns.join(waiter(CallContext("c")))
 
-    assert has_joined == [False, True, False, False]
-    assert first.call_context == CHECK
-    assert (len(turns), [turns.beside(CallContext(key)) for key in "abc"]) == (0, [0, 0, 0])
+    assert first.call_context is check
+    assert (shortest, len(turns), order(turns)) == (1, 1, [CallContext("c")])
 
 
 @given(
@@ -138,12 +144,16 @@ async def test_the_order_is_known_before(
     call_contexts: list[CallContext], joins: list[tuple[str, int]]
 ) -> None:
     """The predicted order is the order of turns."""
-    waiters = [waiter(call_context) for call_context in call_contexts]
+    groups = [Beneficiaries() for _ in call_contexts]
+    waiters = [
+        waiter(replace(call_context, beneficiaries=group))
+        for call_context, group in zip(call_contexts, groups, strict=True)
+    ]
     turns = FairQueue()
     for each in waiters:
         turns.join(each)
     for key_id, at in joins:
-        turns.join_as(key_id, waiters[at % len(waiters)])
+        groups[at % len(groups)].join(key_id)
     told = list(turns)
     ranks = [turns.before(each) for each in told]
     taken = [turns.take_next() for _ in range(len(turns))]

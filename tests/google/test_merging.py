@@ -90,26 +90,26 @@ async def test_reads_join_one_that_waits_for_the_quota() -> None:
     """It goes with all that have come by then; their keys share its turn."""
     scene = Scene(reads_per_minute=1)
     await scene.read("A")
-    seen: list[str] = []
+    groups = [Beneficiaries(["k1"]), Beneficiaries(["k2"])]
 
-    async def read(title: str, key_id: str) -> Rendering | None:
-        beneficiaries = Beneficiaries([key_id])
-        beneficiaries.follow(seen.append)
-        with in_call_context(CallContext(key_id, beneficiaries=beneficiaries)):
+    async def read(title: str, group: Beneficiaries) -> Rendering | None:
+        with in_call_context(CallContext(next(iter(group.key_ids)), beneficiaries=group)):
             return await scene.read(title)
 
-    tasks = [asyncio.create_task(read("A", "k1"))]
+    tasks = [asyncio.create_task(read("A", groups[0]))]
     await scene.timers.advance(1)
     with recording_sent_at() as sent_at:
-        tasks.append(asyncio.create_task(read("B", "k2")))
+        tasks.append(asyncio.create_task(read("B", groups[1])))
     await scene.timers.advance(1)
+    groups[1].join("k3")
+    (waiter,) = scene.bench.budget.reads._queue
     assert sent_at.at_seconds is None
+    assert [*waiter.call_context.key_ids] == ["k1", "k2", "k3"]
     await scene.timers.advance(60)
 
     assert [column(each)[1] for each in await asyncio.gather(*tasks)] == ["A", "B"]
     assert scene.counts() == (1, 1)
     assert sent_at.at_seconds is not None
-    assert "k2" in seen
 
 
 @pytest.mark.parametrize("error", [UpstreamRefusal("?"), SheetTooLarge("?")], ids=["400", "size"])

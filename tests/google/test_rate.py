@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.google.rate import Rate, configured_limit, learnt_limit
+from gateway.google.quota import Rate, configured_limit, learnt_limit
 
 SECONDS = st.one_of(
     st.just(0.0), st.floats(0.0, 3.0), st.floats(0.0, 80.0), st.sampled_from([10 / 9, 60.0])

@@ -10,8 +10,7 @@ from structlog.testing import capture_logs
 
 from gateway.errors import QuotaSpent
 from gateway.google.call_context import CallContext
-from gateway.google.quota import Bucket, open_budget
-from gateway.google.spent import LONGEST_SECONDS, SpentQuota, open_spent_quota
+from gateway.google.quota import LONGEST_SECONDS, Bucket, SpentQuota, open_budget, open_spent_quota
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 

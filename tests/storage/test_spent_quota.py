@@ -5,7 +5,7 @@ import math
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.google.spent import LONGEST_SECONDS
+from gateway.google.quota import LONGEST_SECONDS
 from gateway.settings.database import PostgresUrl
 from gateway.storage.key_store import KeyStore
 from tests.postgres import PostgresServer

@@ -28,16 +28,7 @@ from gateway.worksheets.access import Target
 from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.writes import (
-    Delete,
-    DeleteWhere,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    Written,
-)
-
-Several = UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
+from gateway.worksheets.writes import Append, ByFilter, ByKey, ByNumber, Write, Written
 
 CALLER = Caller(
     key_id="k1",
@@ -66,7 +57,7 @@ class Gate:
 class FakeRows:
     """A service that notes the writes, and answers with rows from 7 on."""
 
-    asked: list[Several] = field(default_factory=list)
+    asked: list[Write] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
     created: Sequence[bool] = (True, False)
@@ -74,24 +65,26 @@ class FakeRows:
     ignored: tuple[str, ...] = ()
     is_replayed: bool = False
 
-    async def write(self, target: Target, write: Several) -> Settled:
+    async def write(self, target: Target, write: Write) -> Settled:
         self.asked.append(write)
         self.titles.append(target.worksheet.title)
         if self.errors:
             raise self.errors.pop(0)
-        match write:
-            case Delete():
-                records: list[Mapping[str, object]] = []
-            case UpdateRows():
-                records = [{"rowIndex": row, **fields} for row, fields in write.rows]
-            case Upsert():
+        sent = write.rows or ()
+        match write.selector:
+            case ByNumber(rows=rows):
+                pairs = zip(rows, sent, strict=False)  # a delete has no fields
+                records: list[Mapping[str, object]] = [
+                    {"rowIndex": row, **fields} for row, fields in pairs
+                ]
+            case ByKey() | Append():
                 records = [
                     {"rowIndex": row, "created": created, **fields}
                     for row, (created, fields) in enumerate(
-                        zip(self.created, write.rows, strict=False), 7
+                        zip(self.created, sent, strict=False), 7
                     )
                 ]
-            case UpdateWhere() | DeleteWhere():
+            case ByFilter():
                 records = [{"rowIndex": row} for row in range(7, 7 + self.matched)]
         results = tuple(
             Written(row=cast(int, record["rowIndex"]), record=record, tag="", ignored=self.ignored)

@@ -24,14 +24,7 @@ from gateway.table.record import MAX_PROBLEMS
 from gateway.table.tag import IfMatch
 from gateway.telemetry.events import Kind, tallies
 from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
-from gateway.worksheets.writes import (
-    Delete,
-    DeleteWhere,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    WriteIdentity,
-)
+from gateway.worksheets.writes import ByFilter, ByKey, Write, WriteIdentity
 from tests.web.many_rows import CALLER, DONE, OPERATIONS, FakeRows, Sent, opened, send
 from tests.web.openapi.conformance import Document, problems_of
 from tests.web.openapi.worksheets import document, reach, worksheet
@@ -63,7 +56,7 @@ def test_a_row_is_deleted_by_its_number(client: TestClient, rows: FakeRows) -> N
 
     assert (answer.status_code, answer.content) == (204, b"")
     assert "content-length" not in answer.headers
-    assert rows.asked == [Delete(row=7, condition=IfMatch(frozenset({'"a"', '"b"'})))]
+    assert rows.asked == [Write.delete(row=7, condition=IfMatch(frozenset({'"a"', '"b"'})))]
 
 
 def test_rows_of_a_list_are_updated(client: TestClient, rows: FakeRows) -> None:
@@ -76,7 +69,7 @@ def test_rows_of_a_list_are_updated(client: TestClient, rows: FakeRows) -> None:
     assert answer.json() == {
         "results": [{"rowIndex": 9, "state": "x"}, {"rowIndex": 3, "name": None}]
     }
-    assert rows.asked == [UpdateRows(rows=((9, {"state": "x"}), (3, {"name": None})))]
+    assert rows.asked == [Write.update_rows(rows=((9, {"state": "x"}), (3, {"name": None})))]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +80,7 @@ def test_a_list_is_recognised_by_its_beginning(
 ) -> None:
     """However the body is cut, and whatever its content type is."""
     assert client.patch("Cities", content=iter(chunks)).status_code == 200
-    assert rows.asked == [UpdateRows(rows=((7, {"a": 1}),))]
+    assert rows.asked == [Write.update_rows(rows=((7, {"a": 1}),))]
 
 
 def test_rows_that_match_are_updated(client: TestClient, rows: FakeRows) -> None:
@@ -96,7 +89,7 @@ def test_rows_that_match_are_updated(client: TestClient, rows: FakeRows) -> None
 
     assert answer.status_code == 200
     assert answer.content == b'{"count":2,"results":[{"rowIndex":7},{"rowIndex":8}]}'
-    assert rows.asked == [UpdateWhere(where=DONE_ROWS, fields={"state": "x"}, max_rows=50)]
+    assert rows.asked == [Write.update_where(where=DONE_ROWS, fields={"state": "x"}, max_rows=50)]
 
 
 def test_rows_that_match_are_deleted(client: TestClient, rows: FakeRows) -> None:
@@ -106,7 +99,7 @@ def test_rows_that_match_are_deleted(client: TestClient, rows: FakeRows) -> None
     answer = send(client, OPERATIONS["delete_where"])
 
     assert (answer.status_code, answer.content) == (200, b'{"count":0,"results":[]}')
-    assert rows.asked == [DeleteWhere(where=DONE_ROWS, max_rows=50)]
+    assert rows.asked == [Write.delete_where(where=DONE_ROWS, max_rows=50)]
 
 
 @pytest.mark.parametrize("operation", ["update_where", "delete_where"])
@@ -139,7 +132,7 @@ def test_the_smallest_number_of_rows_counts(
     answer = send(client, (method, target + query, body), Prefer=prefer)
 
     assert answer.status_code == 200
-    assert [cast(UpdateWhere, write).max_rows for write in rows.asked] == [max_rows]
+    assert [cast(ByFilter, write.selector).max_rows for write in rows.asked] == [max_rows]
     assert answer.headers.get("preference-applied") == applied
 
 
@@ -168,7 +161,9 @@ def test_rows_are_upserted(
             for row, fields in enumerate(sent, 7)
         ]
     }
-    assert rows.asked == [Upsert(keys=("sku",), rows=tuple(sent), is_array=isinstance(body, list))]
+    assert rows.asked == [
+        Write.upsert(keys=("sku",), rows=tuple(sent), is_array=isinstance(body, list))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +180,7 @@ def test_existing_rows_are_merged_or_left(
 ) -> None:
     answer = send(client, OPERATIONS["upsert"], Prefer=prefer)
 
-    assert [cast(Upsert, write).merges for write in rows.asked] == [merges]
+    assert [cast(ByKey, write.selector).merges for write in rows.asked] == [merges]
     assert answer.headers.get("preference-applied") == applied
 
 
@@ -216,7 +211,7 @@ def test_key_fields_are_named(
     answer = send(client, ("POST", f"Cities?{query}", body))
 
     assert answer.status_code == 200 + answer.json()["results"][0]["created"]
-    assert [cast(Upsert, write).keys for write in rows.asked] == [keys]
+    assert [cast(ByKey, write.selector).names for write in rows.asked] == [keys]
 
 
 @pytest.mark.parametrize(
@@ -261,7 +256,7 @@ def test_filters_have_the_spellings_of_lists(
     for method, body in (("DELETE", None), ("PATCH", {"state": "x"})):
         assert send(client, (method, f"Cities?{spelling}", body)).status_code == 200
 
-    assert [cast(DeleteWhere, write).where for write in rows.asked] == [DONE_ROWS, DONE_ROWS]
+    assert [cast(ByFilter, write.selector).where for write in rows.asked] == [DONE_ROWS, DONE_ROWS]
 
 
 def test_a_filter_is_decoded_once_more_for_a_missing_field(
@@ -272,9 +267,9 @@ def test_a_filter_is_decoded_once_more_for_a_missing_field(
 
     answer = send(client, ("DELETE", 'Cities?where={"Order%2520No":1}', None), Idempotency_Key="k")
 
-    first, second = cast(list[DeleteWhere], rows.asked)
+    first, second = rows.asked
     assert answer.status_code == 200
-    assert second.where == parse_where({"Order No": 1})
+    assert cast(ByFilter, second.selector).where == parse_where({"Order No": 1})
     assert first.identity == second.identity is not None
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import (
     Callable,
-    Coroutine,
     Iterable,
     Iterator,
     Mapping,
@@ -24,10 +23,9 @@ from gateway.table.view import Selection
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Freshness
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Written
+from gateway.worksheets.writes import Fields, Results, Write, Written
 from tests.clock import ManualClock
 from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
@@ -97,28 +95,21 @@ class Bench:
 
     async def created(self, fields: Fields, target: Target = TARGET) -> Written:
         """Create a row, and give what its answer shows."""
-        settled = await self.service.create_rows(target, Create(rows=(fields,)))
+        settled = await self.service.write(target, Write.create(rows=(fields,)))
         (written,) = settled.results
         return written
 
     async def updated(self, row: int, fields: Fields, target: Target = TARGET) -> Written:
         """Update a row, and give what its answer shows."""
-        settled = await self.service.update_row(target, Update(row=row, fields=fields))
+        settled = await self.service.write(target, Write.update(row=row, fields=fields))
         (written,) = settled.results
         return written
 
     async def together(self, *writes: Write) -> list[Results | BaseException]:
         """Carry out writes that come at the same time; the rows of each, or its error."""
-        requests = [self._begun(write) for write in writes]
+        requests = [self.service.write(TARGET, write) for write in writes]
         ends = await asyncio.gather(*requests, return_exceptions=True)
         return [end if isinstance(end, BaseException) else end.results for end in ends]
-
-    def _begun(self, write: Write) -> Coroutine[Any, Any, Settled]:
-        if isinstance(write, Create):
-            return self.service.create_rows(TARGET, write)
-        if isinstance(write, Update):
-            return self.service.update_row(TARGET, write)
-        return self.service.write(TARGET, write)
 
     async def look(self) -> None:
         """Have header, end and sheet id seen; the reads that it takes are not counted."""

@@ -11,7 +11,7 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import CLOSING_SECONDS, WriteQueue, WriteQueues, WriteTurns
-from gateway.worksheets.writes import Create, Outcome, Results, Update, Write, Written
+from gateway.worksheets.writes import Outcome, Results, Write, Written
 from tests.worksheets.conftest import WORKSHEET
 
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
@@ -80,8 +80,8 @@ class Writer:
 
 def number_of(write: Write) -> int:
     """The number that a test gave to a write."""
-    assert isinstance(write, Create | Update)
-    value = (write.rows[0] if isinstance(write, Create) else write.fields)["n"]
+    assert write.rows is not None
+    value = write.rows[0]["n"]
     assert isinstance(value, int)
     return value
 
@@ -94,7 +94,7 @@ def start(
     key_id: str = "",
     rows: int = 1,
 ) -> asyncio.Task[Results]:
-    create = Create(rows=({"n": n},) * rows, access=Access(key_id=key_id))
+    create = Write.create(rows=({"n": n},) * rows, access=Access(key_id=key_id))
     return asyncio.create_task(writer[worksheet].write(create))
 
 

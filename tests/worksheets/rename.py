@@ -2,7 +2,7 @@
 
 from gateway.table.record import Stored
 from gateway.table.tag import IfMatch
-from gateway.worksheets.writes import Results, Update
+from gateway.worksheets.writes import Results, Write
 from tests.fakes import Formatted
 from tests.worksheets.conftest import Bench
 
@@ -11,13 +11,13 @@ LINES = [["name", "sum", "note"], *([f"n{row}", SUM, "x"] for row in range(2, 22
 """Rows 2 to 21, each with a formula between two values."""
 
 
-def update(row: int, *, condition: IfMatch | None = None, **fields: Stored) -> Update:
-    return Update(row=row, fields=fields, condition=condition)
+def update(row: int, *, condition: IfMatch | None = None, **fields: Stored) -> Write:
+    return Write.update(row=row, fields=fields, condition=condition)
 
 
-def renamed(*rows: int, **fields: Stored) -> list[Update]:
+def renamed(*rows: int, **fields: Stored) -> list[Write]:
     """An update for each of these rows."""
-    return [Update(row=row, fields={"name": f"new {row}", **fields}) for row in rows]
+    return [Write.update(row=row, fields={"name": f"new {row}", **fields}) for row in rows]
 
 
 def record(end: Results | BaseException) -> dict[str, object]:

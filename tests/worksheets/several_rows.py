@@ -4,10 +4,7 @@ from gateway.errors import (
     UpstreamRefusal,
 )
 from gateway.query.query import Comparison, make_operands
-from gateway.worksheets.writes import (
-    Results,
-    Write,
-)
+from gateway.worksheets.writes import Results, Write
 from tests.worksheets.conftest import (
     CITIES,
     Bench,

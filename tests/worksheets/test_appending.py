@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import QuotaSpent, UpstreamRefusal
 from gateway.table.record import Stored
-from gateway.worksheets.writes import Create
+from gateway.worksheets.writes import Write
 from tests.fakes import Held
 from tests.worksheets.conftest import CITIES, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -102,7 +102,7 @@ async def test_own_row_may_start_blank(make_bench: MakeBench) -> None:
 async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench) -> None:
     """The next row lands below the last of several, also if it begins with a blank."""
     bench = make_bench(rows=0)
-    await bench.together(Create(rows=({"name": "Reno"}, {"state": "NV"}), is_array=True))
+    await bench.together(Write.create(rows=({"name": "Reno"}, {"state": "NV"}), is_array=True))
 
     row = await bench.create(state="OR")
 

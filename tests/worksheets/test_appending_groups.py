@@ -16,7 +16,7 @@ from gateway.errors import (
     UpstreamRefusal,
 )
 from gateway.worksheets.fenced_writer import MAX_EXTRA_WRITES
-from gateway.worksheets.writes import Create, Fields, Results
+from gateway.worksheets.writes import Fields, Results, Write
 from tests.worksheets.conftest import CITIES, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
@@ -27,12 +27,12 @@ TOO_LONG = NAMED + "Your input contains more than the maximum of 50000 character
 FULL = NAMED + "This action would increase the number of cells in the workbook above the limit"
 
 
-def one(**fields: str | int | None) -> Create:
-    return Create(rows=(fields,))
+def one(**fields: str | int | None) -> Write:
+    return Write.create(rows=(fields,))
 
 
-def many(*rows: Fields) -> Create:
-    return Create(rows=rows, is_array=True)
+def many(*rows: Fields) -> Write:
+    return Write.create(rows=rows, is_array=True)
 
 
 def rows_of(end: Results | BaseException) -> list[int]:

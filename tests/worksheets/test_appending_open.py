@@ -24,7 +24,7 @@ from gateway.google.wire import Answer
 from gateway.worksheets.access import Target
 from gateway.worksheets.fences import BURNT
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Create, Results, WriteIdentity
+from gateway.worksheets.writes import Results, Write, WriteIdentity
 from tests.fakes import BOOK, FakeWorksheet, Formatted
 from tests.worksheets.conftest import CITIES, TTL_SECONDS, WORKSHEET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -32,9 +32,9 @@ from tests.worksheets.scripted_sheets import Cost
 UNANSWERED = WriteOutcomeUnknown("?", retry_after_seconds=185)
 COLD_OR_NOT = pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
 GROUP = [
-    Create(rows=({"name": "a"},)),
-    Create(rows=({"state": "b"}, {"population": 1}), is_array=True),
-    Create(rows=({"name": "a"},)),
+    Write.create(rows=({"name": "a"},)),
+    Write.create(rows=({"state": "b"}, {"population": 1}), is_array=True),
+    Write.create(rows=({"name": "a"},)),
 ]
 Edit = Callable[[FakeWorksheet], object]
 
@@ -191,7 +191,7 @@ async def test_a_row_that_people_wrote_below(bench: Bench, is_seen: bool) -> Non
     await _look(bench, is_seen)
     bench.sheets.after("apply", lambda: bench.cities.type(6, "Miami"), UNANSWERED)
 
-    (end,) = await bench.together(Create(rows=({"name": "Reno", "population": 1},)))
+    (end,) = await bench.together(Write.create(rows=({"name": "Reno", "population": 1},)))
 
     assert rows_of(end) == [5]
 
@@ -258,7 +258,9 @@ async def test_the_header_changed_at_the_same_time(bench: Bench, is_found: bool)
     if is_found:
         bench.sheets.after("apply", UNANSWERED)
 
-    ends = await bench.together(Create(rows=({"name": "a"},)), Create(rows=({"population": 1},)))
+    ends = await bench.together(
+        Write.create(rows=({"name": "a"},)), Write.create(rows=({"population": 1},))
+    )
     row = await bench.create(name="b")
 
     assert isinstance(ends[0], HeaderChanged)
@@ -304,9 +306,9 @@ async def test_a_group_that_people_took_apart(bench: Bench) -> None:
     bench.sheets.after("apply", lambda: bench.cities.insert_rows(7), UNANSWERED)
 
     ends = await bench.together(
-        Create(rows=({"name": "a"},)),
-        Create(rows=({"state": "b"}, {"population": 1}), is_array=True),
-        Create(rows=({"name": "c"},)),
+        Write.create(rows=({"name": "a"},)),
+        Write.create(rows=({"state": "b"}, {"population": 1}), is_array=True),
+        Write.create(rows=({"name": "c"},)),
     )
 
     assert [type(end) for end in ends] == [RowNumberUnknown] * 3
@@ -361,9 +363,9 @@ async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -
     bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
     await bench.together(
-        Create(rows=({"name": "a"}, {"state": "b"}), identity=identities[0]),
-        Create(rows=({"name": "c"},)),
-        Create(rows=({"population": 1},), identity=identities[1]),
+        Write.create(rows=({"name": "a"}, {"state": "b"}), identity=identities[0]),
+        Write.create(rows=({"name": "c"},)),
+        Write.create(rows=({"population": 1},), identity=identities[1]),
     )
 
     noted = {scope: (entry.first_row, entry.rows) for scope, entry in bench.ledger.entries.items()}
@@ -375,7 +377,7 @@ async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -
 async def test_a_group_is_settled_by_one_fence(bench: Bench, was_applied: bool) -> None:
     """What a fault left open is settled for each of a group when it is repeated."""
     requests = [
-        Create(
+        Write.create(
             rows=({"name": scope},),
             identity=WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id=""),
         )

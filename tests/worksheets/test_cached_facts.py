@@ -1,7 +1,7 @@
 """Refusals that contradict what was cached of a worksheet: it is dropped, and tried once more."""
 
 from gateway.errors import RowNotRemovable
-from gateway.worksheets.writes import DeleteWhere
+from gateway.worksheets.writes import Write
 from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.several_rows import where
 
@@ -20,7 +20,9 @@ async def test_frozen_rows_that_people_changed(make_bench: MakeBench) -> None:
     """Google keeps one row that is not frozen: the last one is emptied, not removed."""
     bench = await emptied_behind_frozen_rows(make_bench)
 
-    (end,) = await bench.together(DeleteWhere(where=where("rowIndex", "$gte", 3), max_rows=9))
+    (end,) = await bench.together(
+        Write.delete_where(where=where("rowIndex", "$gte", 3), max_rows=9)
+    )
 
     assert [each.row for each in end] == [3, 4]  # type: ignore[union-attr]
     assert bench.cities.lines() == [["name", "state"], ["Austin", "TX"]]
@@ -31,8 +33,8 @@ async def test_the_others_of_its_group_go_on(make_bench: MakeBench) -> None:
     bench = await emptied_behind_frozen_rows(make_bench)
 
     ends = await bench.together(
-        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
-        DeleteWhere(where=where("name", "$eq", "Dallas"), max_rows=9),
+        Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9),
+        Write.delete_where(where=where("name", "$eq", "Dallas"), max_rows=9),
     )
 
     assert [len(end) for end in ends] == [1, 1]  # type: ignore[arg-type]
@@ -44,7 +46,9 @@ async def test_a_refusal_after_a_new_look_stands(make_bench: MakeBench) -> None:
     bench = make_bench(LINES)
     bench.cities.array_rows = {3, 4}
 
-    (end,) = await bench.together(DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9))
+    (end,) = await bench.together(
+        Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9)
+    )
 
     assert isinstance(end, RowNotRemovable)
     assert len(bench.sheets.batches) == 1

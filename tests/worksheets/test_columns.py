@@ -14,7 +14,7 @@ from gateway.table.tag import IfMatch, row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.writes import Create, Delete, Update, Written
+from gateway.worksheets.writes import Write, Written
 from tests.worksheets.conftest import KEPT, TARGET, WORKSHEET, Bench, MakeBench, PlainEncoder
 from tests.worksheets.scripted_sheets import Cost
 
@@ -33,7 +33,7 @@ async def page(bench: Bench, target: Target, query: Query) -> str:
 
 
 async def update(bench: Bench, target: Target, row: int, fields: Mapping[str, Stored]) -> Settled:
-    return await bench.service.update_row(target, Update(row=row, fields=fields))
+    return await bench.service.write(target, Write.update(row=row, fields=fields))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Benc
         (TARGET, {"name": "d"}),
     ]
     ends = await asyncio.gather(
-        *(bench.service.create_rows(target, Create(rows=(row,))) for target, row in fields),
+        *(bench.service.write(target, Write.create(rows=(row,))) for target, row in fields),
         return_exceptions=True,
     )
     rows = {
@@ -135,22 +135,16 @@ async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Benc
 @pytest.mark.parametrize(
     "write",
     [
-        Create(rows=({"name": "x"}, {"name": "y", "state": "z"}), is_array=True),
-        Update(row=2, fields={"state": "x"}),
-        Update(row=2, fields={" state ": "x", "nope": 1}),
+        Write.create(rows=({"name": "x"}, {"name": "y", "state": "z"}), is_array=True),
+        Write.update(row=2, fields={"state": "x"}),
+        Write.update(row=2, fields={" state ": "x", "nope": 1}),
     ],
     ids=["create", "update", "update in blanks"],
 )
-async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Create | Update) -> None:
+async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Write) -> None:
     """The grant alone says that it may not be written."""
-    service = bench.service
-    writing = (
-        service.create_rows(SOME, write)
-        if isinstance(write, Create)
-        else service.update_row(SOME, write)
-    )
     with pytest.raises(NotGranted, match="state"):
-        await writing
+        await bench.service.write(SOME, write)
 
     assert bench.sheets.cost().reads == 0
 
@@ -160,12 +154,12 @@ async def test_a_condition_is_on_the_whole_row(bench: Bench) -> None:
     seen = await bench.read(2, target=SEEN)
     await bench.updated(2, {"population": 5})
     old, new = (
-        Update(row=2, fields={"name": "New"}, condition=IfMatch(tags=frozenset({tag})))
+        Write.update(row=2, fields={"name": "New"}, condition=IfMatch(tags=frozenset({tag})))
         for tag in (seen.tag, (await bench.read(2, target=SEEN)).tag)
     )
     with pytest.raises(PreconditionFailed) as failed:
-        await bench.service.update_row(SEEN, old)
-    (written,) = (await bench.service.update_row(SEEN, new)).results
+        await bench.service.write(SEEN, old)
+    (written,) = (await bench.service.write(SEEN, new)).results
 
     assert failed.value.existing == seen.record
     assert new.condition == IfMatch(tags=frozenset({failed.value.tag}))
@@ -209,8 +203,8 @@ async def check_kept_tags(bench: Bench, target: Target) -> None:
     assert tags == fresh
     for row, tag in zip((2, 3), tags, strict=True):
         condition = IfMatch(tags=frozenset({tag}))
-        update = Update(row=row, fields={"name": "x"}, condition=condition)
-        await bench.service.update_row(target, update)
+        update = Write.update(row=row, fields={"name": "x"}, condition=condition)
+        await bench.service.write(target, update)
 
 
 @pytest.mark.parametrize("target", [SEEN, TARGET], ids=["some", "all"])
@@ -220,7 +214,7 @@ async def test_rows_that_moved_in_a_snapshot_have_the_tags_of_a_look(
     """An update that empties the end of a row, and a delete above it."""
     await kept.page()
     await kept.updated(3, {"population": None, "state": "New"})
-    await kept.service.write(TARGET, Delete(row=2))
+    await kept.service.write(TARGET, Write.delete(row=2))
 
     await check_kept_tags(kept, target)
 

@@ -20,7 +20,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.tag import IfMatch
-from gateway.worksheets.writes import Create, Update, WriteIdentity
+from gateway.worksheets.writes import Write, WriteIdentity
 from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -61,7 +61,7 @@ async def test_people_edit_before_a_lost_answer_is_settled(bench: Bench, edit: E
     """A create that was applied is never called not applied, and never sent again."""
     bench.sheets.after("apply", lambda: edit(bench.cities), LOST)
 
-    (end,) = await bench.together(Create(rows=({"name": "Reno"},)))
+    (end,) = await bench.together(Write.create(rows=({"name": "Reno"},)))
 
     assert bench.sheets.count("apply") == 1
     if isinstance(end, BaseException):
@@ -174,8 +174,9 @@ async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
 
     bench.ledger.sending = sending  # type: ignore[method-assign, assignment]
     with pytest.raises(PreconditionFailed):
-        await bench.service.update_row(
-            TARGET, Update(row=2, fields={"name": "ours"}, condition=IfMatch(frozenset({tag})))
+        await bench.service.write(
+            TARGET,
+            Write.update(row=2, fields={"name": "ours"}, condition=IfMatch(frozenset({tag}))),
         )
 
     assert names(bench)[0] == "by hand"
@@ -189,7 +190,7 @@ async def test_an_update_that_waited_for_its_record_looks_again(bench: Bench) ->
         return ()
 
     bench.ledger.sending = sending  # type: ignore[method-assign, assignment]
-    await bench.service.update_row(TARGET, Update(row=2, fields={"name": "ours"}))
+    await bench.service.write(TARGET, Write.update(row=2, fields={"name": "ours"}))
 
     assert names(bench)[0] == "ours"
     assert bench.sheets.cost() == Cost(2, 1)
@@ -216,8 +217,8 @@ async def test_no_late_copy_overwrites_a_later_update(
         bench.fake.apply_now = keep  # type: ignore[method-assign, assignment]
 
     bench.sheets.before("apply", hold)
-    (first,) = await bench.together(Update(row=2, fields={"name": "a"}))
-    (second,) = await bench.together(Update(row=2, fields={"name": "b"}))
+    (first,) = await bench.together(Write.update(row=2, fields={"name": "a"}))
+    (second,) = await bench.together(Write.update(row=2, fields={"name": "b"}))
     for land in late:
         with suppress(GatewayError):
             land()
@@ -234,9 +235,9 @@ async def test_an_open_update_blocks_its_row_while_it_may_land(make_bench: MakeB
     """A row that waits for an open update costs only the search; after 185 s nothing can land."""
     bench = make_bench(repeatable_ids=True)
     bench.sheets.before("apply", LOST)
-    await bench.together(Update(row=2, fields={"name": "a"}))
+    await bench.together(Write.update(row=2, fields={"name": "a"}))
     bench.sheets.cost()
-    (blocked,) = await bench.together(Update(row=2, fields={"name": "b"}))
+    (blocked,) = await bench.together(Write.update(row=2, fields={"name": "b"}))
     cost = bench.sheets.cost()
     bench.clock.advance(186)
     await bench.updated(2, {"name": "c"})
@@ -252,14 +253,14 @@ async def test_open_updates_are_not_searched_one_after_the_other(bench: Bench) -
     for row in (2, 3):
         bench.sheets.after("apply", LOST)
         bench.sheets.before("fence_tokens", away)
-        await bench.together(Update(row=row, fields={"name": "a"}))
+        await bench.together(Write.update(row=row, fields={"name": "a"}))
     searches = bench.sheets.count("fence_tokens")
     gate = asyncio.Event()
     bench.sheets.before("apply", gate)
     held = asyncio.create_task(bench.create(name="first"))
     await bench.sheets.begun("apply", 3)
     bench.sheets.before("fence_tokens", away, away)
-    updates = [Update(row=row, fields={"name": "b"}) for row in (2, 3, 4)]
+    updates = [Write.update(row=row, fields={"name": "b"}) for row in (2, 3, 4)]
     ends = asyncio.create_task(bench.together(*updates))
     await asyncio.sleep(0)
     gate.set()
@@ -326,7 +327,7 @@ async def test_many_creates_in_few_writes(bench: Bench) -> None:
 
 async def test_a_header_changed_under_a_create_of_an_earlier_process(bench: Bench) -> None:
     """Found again by its fence, a row under other names than its fields is not shown as theirs."""
-    create = Create(
+    create = Write.create(
         rows=({"name": "Reno"},),
         identity=WriteIdentity(scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id=""),
     )
@@ -343,7 +344,7 @@ async def test_a_header_changed_under_a_create_of_an_earlier_process(bench: Benc
 
 async def test_a_header_changed_under_an_update_of_an_earlier_process(bench: Bench) -> None:
     """Found again by its fence, a value in another column is not shown as its field's."""
-    update = Update(
+    update = Write.update(
         row=2,
         fields={"name": "Reno"},
         identity=WriteIdentity(scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id=""),
@@ -364,7 +365,7 @@ async def test_a_refusal_that_cannot_be_explained_keeps_other_errors(bench: Benc
     bench.sheets.before("list_worksheets", UpstreamError("away"))
 
     bad, good = await bench.together(
-        Create(rows=({"nope": "x"},)), Create(rows=({"name": "Reno"},))
+        Write.create(rows=({"nope": "x"},)), Write.create(rows=({"name": "Reno"},))
     )
 
     assert isinstance(bad, InvalidBody)

@@ -18,7 +18,7 @@ from gateway.worksheets.write_queue import (
     memory_limit,
     row_count,
 )
-from gateway.worksheets.writes import Create, Update, Write
+from gateway.worksheets.writes import Write
 
 ROOM = WriteSettings(
     max_waiting_rows=9 * MAX_ROWS,
@@ -35,12 +35,12 @@ class Named(Waiting):
 
 
 def create(name: str, key: str = "k", *, rows: int = 1, size: int = 1) -> Named:
-    write = Create(rows=({"n": "x" * size},) * rows)
+    write = Write.create(rows=({"n": "x" * size},) * rows)
     return Named(key_id=key, write=write, name=name)
 
 
 def update(name: str, key: str = "k", *, row: int = 2, size: int = 1) -> Named:
-    write = Update(row=row, fields={"n": "x" * size})
+    write = Write.update(row=row, fields={"n": "x" * size})
     return Named(key_id=key, write=write, name=name)
 
 
@@ -159,7 +159,7 @@ def test_bytes_are_those_of_utf_8() -> None:
     line = [
         Named(
             key_id="k",
-            write=Create(rows=({"n": "€" * (MAX_BYTES // 4)},)),
+            write=Write.create(rows=({"n": "€" * (MAX_BYTES // 4)},)),
             name=name,
         )
         for name in "ab"
@@ -170,7 +170,7 @@ def test_bytes_are_those_of_utf_8() -> None:
 
 @pytest.mark.parametrize(
     ("write", "count"),
-    [(Create(rows=({"n": 1},) * 3), 3), (Update(row=7, fields={"n": 1, "m": 2}), 1)],
+    [(Write.create(rows=({"n": 1},) * 3), 3), (Write.update(row=7, fields={"n": 1, "m": 2}), 1)],
     ids=["create", "update"],
 )
 def test_rows_of_a_write(write: Write, count: int) -> None:

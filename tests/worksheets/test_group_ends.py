@@ -16,7 +16,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.tag import IfMatch
-from gateway.worksheets.writes import Create, Update, WriteIdentity
+from gateway.worksheets.writes import Write, WriteIdentity
 from tests.worksheets.conftest import (
     TARGET,
     WORKSHEET,
@@ -32,13 +32,13 @@ FULL = (
 )
 
 
-def one(**fields: str | int | None) -> Create:
-    return Create(rows=(fields,))
+def one(**fields: str | int | None) -> Write:
+    return Write.create(rows=(fields,))
 
 
-def keyed(name: str) -> Create:
+def keyed(name: str) -> Write:
     identity = WriteIdentity(scope=name, fingerprint=name, worksheet=WORKSHEET, key_id="")
-    return Create(rows=({"name": name},), identity=identity)
+    return Write.create(rows=({"name": name},), identity=identity)
 
 
 FAILURES = pytest.mark.parametrize(
@@ -83,10 +83,10 @@ async def test_updates_that_were_not_sent_end_as_they_would_alone(
     """Conditions, rows that are not there and unchanged rows do not share another one's failure."""
     fail(bench, "apply", failure)
     changed, stale, unchanged, missing = await bench.together(
-        Update(row=2, fields={"name": "Salem"}),
-        Update(row=3, fields={"name": "Aspen"}, condition=IfMatch(tags=frozenset({'"old"'}))),
-        Update(row=4, fields={"name": "Austin"}),
-        Update(row=5, fields={"name": "Nowhere"}),
+        Write.update(row=2, fields={"name": "Salem"}),
+        Write.update(row=3, fields={"name": "Aspen"}, condition=IfMatch(tags=frozenset({'"old"'}))),
+        Write.update(row=4, fields={"name": "Austin"}),
+        Write.update(row=5, fields={"name": "Nowhere"}),
     )
 
     assert isinstance(changed, EXPECTED[type(failure)])
@@ -112,8 +112,8 @@ async def test_a_write_that_was_not_noted_is_not_open(bench: Bench) -> None:
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
     identity = WriteIdentity(scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="")
     one_update, other = await bench.together(
-        Update(row=2, fields={"name": "Salem"}),
-        Update(row=3, fields={"name": "Aspen"}, identity=identity),
+        Write.update(row=2, fields={"name": "Salem"}),
+        Write.update(row=3, fields={"name": "Aspen"}, identity=identity),
     )
 
     assert isinstance(plain, WriteOutcomeUnknown)
@@ -133,8 +133,8 @@ async def test_an_update_that_is_sent_anew_is_noted_anew(bench: Bench) -> None:
 
     bench.sheets.before("apply", look, lambda: bench.clock.advance(2.0), UNANSWERED)
     bench.sheets.before("apply", look, nth=2)
-    await bench.service.update_row(
-        TARGET, Update(row=2, fields={"name": "Salem"}, identity=identity)
+    await bench.service.write(
+        TARGET, Write.update(row=2, fields={"name": "Salem"}, identity=identity)
     )
 
     assert bench.sheets.count("apply") == 2

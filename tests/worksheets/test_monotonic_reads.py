@@ -9,7 +9,7 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import PreconditionFailed, RowNotFound
 from gateway.query.query import Query, SortTerm
 from gateway.table.tag import IfMatch
-from gateway.worksheets.writes import Update
+from gateway.worksheets.writes import Write
 from tests.fakes import Formatted
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -108,9 +108,9 @@ async def test_the_row_of_a_failed_condition_counts(kept: Bench) -> None:
     """An edit shown in a 412 is in the next list."""
     await kept.page()
     kept.cities.type(3, "Dover")
-    update = Update(row=3, fields={"name": "Reno"}, condition=IfMatch(frozenset({'"x"'})))
+    update = Write.update(row=3, fields={"name": "Reno"}, condition=IfMatch(frozenset({'"x"'})))
     with pytest.raises(PreconditionFailed) as caught:
-        await kept.service.update_row(TARGET, update)
+        await kept.service.write(TARGET, update)
 
     assert caught.value.existing["name"] == "Dover"
     assert await kept.names() == ["Boston", "Dover", "Austin"]

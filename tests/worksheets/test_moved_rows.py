@@ -10,7 +10,7 @@ from gateway.table.tag import IfMatch
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.replay import decode_answer, encode_answer
-from gateway.worksheets.writes import Delete, DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert
+from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Held
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.several_rows import where
@@ -59,8 +59,8 @@ async def test_conditional_update_of_another_record(bench: Bench) -> None:
     bench.sheets.before("apply", lambda: reverse(bench.cities))
 
     with pytest.raises(RowsMoved) as raised:
-        await bench.service.update_row(
-            TARGET, Update(row=2, fields={"open": "done"}, condition=condition)
+        await bench.service.write(
+            TARGET, Write.update(row=2, fields={"open": "done"}, condition=condition)
         )
 
     error = raised.value
@@ -76,25 +76,25 @@ async def test_a_condition_counts_for_every_cell(bench: Bench) -> None:
     bench.sheets.before("apply", lambda: bench.cities.type(2, None, "LA"))
 
     with pytest.raises(RowsMoved):
-        await bench.service.update_row(
-            TARGET, Update(row=2, fields={"open": "done"}, condition=condition)
+        await bench.service.write(
+            TARGET, Write.update(row=2, fields={"open": "done"}, condition=condition)
         )
 
 
 @pytest.mark.parametrize(
     "write",
     [
-        pytest.param(Update(row=2, fields={"open": "done"}), id="update"),
+        pytest.param(Write.update(row=2, fields={"open": "done"}), id="update"),
         pytest.param(
-            Update(row=2, fields={"open": "done"}, condition=IfMatch(None)), id="any-record"
+            Write.update(row=2, fields={"open": "done"}, condition=IfMatch(None)), id="any-record"
         ),
-        pytest.param(UpdateRows(rows=((2, {"open": "done"}), (3, {"open": "x"}))), id="list"),
-        pytest.param(Delete(row=2), id="delete"),
+        pytest.param(
+            Write.update_rows(rows=((2, {"open": "done"}), (3, {"open": "x"}))), id="list"
+        ),
+        pytest.param(Write.delete(row=2), id="delete"),
     ],
 )
-async def test_unconditional_writes_mean_the_row(
-    bench: Bench, write: Update | UpdateRows | Delete
-) -> None:
+async def test_unconditional_writes_mean_the_row(bench: Bench, write: Write) -> None:
     """Without a condition the number counts; lists show each record once all the same."""
     await bench.page()
     bench.sheets.before("apply", lambda: reverse(bench.cities))
@@ -104,7 +104,7 @@ async def test_unconditional_writes_mean_the_row(
     assert not isinstance(results, BaseException)
     shown = [line[0] for line in bench.cities.lines()[1:]]
     assert await bench.names() == shown
-    assert len(set(shown)) == len(shown) == (4 if isinstance(write, Delete) else 5)
+    assert len(set(shown)) == len(shown) == (4 if write.kind == "delete" else 5)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_conditional_delete_of_another_record(
     bench.sheets.before("apply", lambda: edit(bench.cities))
 
     with pytest.raises(RowsMoved) as raised:
-        await bench.service.write(TARGET, Delete(row=4, condition=condition))
+        await bench.service.write(TARGET, Write.delete(row=4, condition=condition))
 
     error = raised.value
     assert error.expected == {"rowIndex": 4, "name": "Denver", "state": "CO", "open": "no"}
@@ -145,6 +145,8 @@ async def test_conditional_delete_of_another_record(
         pytest.param(lambda sheet: sheet.type(7, "Gary", "IN"), id="row-appended"),
         pytest.param(lambda sheet: sheet.insert_rows(4), id="blank-row-inserted-below"),
         pytest.param(lambda sheet: sheet.delete_rows(4), id="row-deleted-below"),
+        pytest.param(lambda sheet: sheet.insert_rows(5), id="blank-row-inserted-further-below"),
+        pytest.param(lambda sheet: sheet.delete_rows(5), id="row-deleted-further-below"),
     ],
 )
 async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
@@ -152,29 +154,81 @@ async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
     condition = await tag_of(bench, 3)
     bench.sheets.before("apply", lambda: edit(bench.cities))
 
-    await bench.service.write(TARGET, Delete(row=3, condition=condition))
+    await bench.service.write(TARGET, Write.delete(row=3, condition=condition))
 
     assert "Boston" not in [cell for line in bench.cities.lines() for cell in line]
+
+
+SPARSE: Sequence[Sequence[Held | None]] = [
+    LINES[0],
+    [None],
+    [None],
+    ["Austin"],
+    ["Boston"],
+    [None],
+    [None],
+    [None],
+]
+
+
+def put(sheet: FakeWorksheet, **names: str) -> None:
+    """Type names into rows, such as `r4="Denver"`."""
+    for row, name in names.items():
+        sheet.type(int(row[1:]), name)
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_told"),
+    [
+        pytest.param(lambda sheet: None, False, id="none"),
+        pytest.param(lambda sheet: put(sheet, r2="Akron"), False, id="blank-row-filled"),
+        pytest.param(lambda sheet: put(sheet, r5="Denver"), True, id="the-only-row-beside-changed"),
+        pytest.param(
+            lambda sheet: put(sheet, r4="Boston", r5=""), True, id="the-only-row-beside-moved"
+        ),
+        pytest.param(
+            lambda sheet: put(sheet, r2="Austin", r4=""), True, id="the-record-moved-two-rows-up"
+        ),
+    ],
+)
+async def test_blank_rows_beside_a_cleared_one(
+    make_bench: MakeBench, edit: Edit, *, is_told: bool
+) -> None:
+    """Most rows beside it were blank: a change of the only other one is no sign that it stayed."""
+    writes = WriteSettings.model_validate({"delete": "clear"})
+    bench = make_bench(SPARSE, writes=writes)
+    condition = await tag_of(bench, 4)
+    bench.sheets.before("apply", lambda: edit(bench.cities))
+
+    (end,) = await bench.together(Write.delete(row=4, condition=condition))
+
+    assert isinstance(end, RowsMoved) is is_told
 
 
 @pytest.mark.parametrize(
     "write",
     [
         pytest.param(
-            UpdateWhere(where=where("state", "$eq", "MA"), fields={"state": "x"}, max_rows=9),
+            Write.update_where(
+                where=where("state", "$eq", "MA"), fields={"state": "x"}, max_rows=9
+            ),
             id="the-column-of-the-filter",
         ),
         pytest.param(
-            UpdateWhere(where=where("name", "$eq", "Boston"), fields={"open": "x"}, max_rows=9),
+            Write.update_where(
+                where=where("name", "$eq", "Boston"), fields={"open": "x"}, max_rows=9
+            ),
             id="another-column",
         ),
-        pytest.param(DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9), id="delete"),
-        pytest.param(Upsert(rows=({"name": "Boston", "open": "x"},), keys=("name",)), id="upsert"),
+        pytest.param(
+            Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9), id="delete"
+        ),
+        pytest.param(
+            Write.upsert(rows=({"name": "Boston", "open": "x"},), keys=("name",)), id="upsert"
+        ),
     ],
 )
-async def test_filters_and_keys_are_conditions(
-    bench: Bench, write: UpdateWhere | DeleteWhere | Upsert
-) -> None:
+async def test_filters_and_keys_are_conditions(bench: Bench, write: Write) -> None:
     """A write by filter or key that met other records than it found is told so."""
     bench.sheets.before("apply", lambda: reverse(bench.cities))
 
@@ -191,13 +245,15 @@ async def test_a_record_without_the_key_is_another_one(bench: Bench) -> None:
 
     with pytest.raises(RowsMoved):
         await bench.service.write(
-            TARGET, Upsert(rows=({"name": "Boston", "open": "x"},), keys=("name",))
+            TARGET, Write.upsert(rows=({"name": "Boston", "open": "x"},), keys=("name",))
         )
 
 
 async def test_a_filter_minds_its_own_columns(bench: Bench) -> None:
     """A person who edits another cell of a record that a filter found is not in its way."""
-    write = UpdateWhere(where=where("name", "$eq", "Denver"), fields={"open": "x"}, max_rows=9)
+    write = Write.update_where(
+        where=where("name", "$eq", "Denver"), fields={"open": "x"}, max_rows=9
+    )
     bench.sheets.before("apply", lambda: bench.cities.type(4, None, "KS"))
 
     settled = await bench.service.write(TARGET, write)
@@ -213,8 +269,8 @@ async def test_a_blank_row_inserted_above(bench: Bench) -> None:
     bench.sheets.before("apply", lambda: bench.cities.insert_rows(3))
 
     with pytest.raises(RowsMoved):
-        await bench.service.update_row(
-            TARGET, Update(row=3, fields={"open": "done"}, condition=condition)
+        await bench.service.write(
+            TARGET, Write.update(row=3, fields={"open": "done"}, condition=condition)
         )
 
     assert await bench.names() == ["Austin", None, "Boston", "Denver", "El Paso", "Fargo"]
@@ -227,7 +283,7 @@ async def test_the_only_record_below_an_inserted_row(make_bench: MakeBench) -> N
     bench.sheets.before("apply", lambda: insert_above(bench.cities))
 
     with pytest.raises(RowsMoved):
-        await bench.service.write(TARGET, Delete(row=2, condition=condition))
+        await bench.service.write(TARGET, Write.delete(row=2, condition=condition))
 
 
 async def test_rows_that_the_batch_writes_are_no_evidence(make_bench: MakeBench) -> None:
@@ -237,8 +293,8 @@ async def test_rows_that_the_batch_writes_are_no_evidence(make_bench: MakeBench)
     await bench.look()
 
     ends = await bench.together(
-        DeleteWhere(where=where("name", "$eq", "Denver"), max_rows=9),
-        UpdateWhere(
+        Write.delete_where(where=where("name", "$eq", "Denver"), max_rows=9),
+        Write.update_where(
             where=where("rowIndex", "$gte", 5),
             fields={"name": "Q", "state": "W", "open": "E"},
             max_rows=9,
@@ -255,7 +311,7 @@ async def test_only_the_write_that_met_another_record_fails(bench: Bench) -> Non
 
     first, second = await bench.together(
         *(
-            Update(row=row, fields={"open": "done"}, condition=condition)
+            Write.update(row=row, fields={"open": "done"}, condition=condition)
             for row, condition in enumerate(conditions, start=2)
         )
     )
@@ -269,7 +325,7 @@ async def test_equal_rows_cannot_be_told_apart(make_bench: MakeBench) -> None:
     bench = make_bench([LINES[0], AUSTIN, BOSTON, BOSTON, DENVER])
     condition = await tag_of(bench, 3)
 
-    await bench.service.write(TARGET, Delete(row=3, condition=condition))
+    await bench.service.write(TARGET, Write.delete(row=3, condition=condition))
 
     assert [line[0] for line in bench.cities.lines()[1:]] == ["Austin", "Boston", "Denver"]
 
@@ -282,8 +338,8 @@ async def test_a_lost_answer_of_a_conditional_update(bench: Bench) -> None:
     bench.sheets.after("apply", lost)
 
     with pytest.raises(RowNumberUnknown) as raised:
-        await bench.service.update_row(
-            TARGET, Update(row=2, fields={"open": "done"}, condition=condition)
+        await bench.service.write(
+            TARGET, Write.update(row=2, fields={"open": "done"}, condition=condition)
         )
 
     assert raised.value.outcome == "applied"
@@ -305,8 +361,8 @@ async def test_a_moved_column_shows_no_hidden_cell(bench: Bench) -> None:
     bench.sheets.before("apply", lambda: swap(bench.cities))
 
     with pytest.raises(RowsMoved) as raised:
-        await bench.service.update_row(
-            target, Update(row=2, fields={"name": "x"}, condition=condition)
+        await bench.service.write(
+            target, Write.update(row=2, fields={"name": "x"}, condition=condition)
         )
 
     assert raised.value.expected == {"rowIndex": 2, "name": "Austin", "open": "yes"}

@@ -12,7 +12,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.query.query import Query
-from gateway.worksheets.writes import DeleteWhere, Update, Upsert
+from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Held
 from tests.worksheets.conftest import CITIES, KEPT, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -63,7 +63,7 @@ async def test_rows_that_are_kept_are_of_the_new_tab(make_bench: MakeBench) -> N
     await bench.look()
     tabs.swap()
 
-    await carried_out(bench, DeleteWhere(where=IN_TEXAS, max_rows=9))
+    await carried_out(bench, Write.delete_where(where=IN_TEXAS, max_rows=9))
 
     assert await bench.names() == ["Salem"]
     assert first_cells(tabs.old) == ["Boston", "Denver", "Austin"]
@@ -77,7 +77,7 @@ async def test_equal_tabs_are_told_apart(make_bench: MakeBench) -> None:
     tabs = Tabs(bench, CITIES)
     tabs.swap()
 
-    await carried_out(bench, DeleteWhere(where=IN_TEXAS, max_rows=9))
+    await carried_out(bench, Write.delete_where(where=IN_TEXAS, max_rows=9))
 
     assert first_cells(tabs.new) == ["Boston", "Denver"]
     assert first_cells(tabs.old) == ["Boston", "Denver", "Austin"]
@@ -88,7 +88,7 @@ async def test_a_spreadsheet_that_is_not_found_by_a_sheet_id(bench: Bench) -> No
     await bench.look()
     bench.sheets.before("read_columns", SpreadsheetNotFound())
 
-    await carried_out(bench, Upsert(keys=("name",), rows=({"name": "Reno"},)))
+    await carried_out(bench, Write.upsert(keys=("name",), rows=({"name": "Reno"},)))
 
     assert first_cells(bench.cities) == ["Boston", "Denver", "Austin", "Reno"]
     assert bench.sheets.cost() == Cost(3, 1)
@@ -102,7 +102,7 @@ async def test_tabs_that_swap_at_each_look(bench: Bench) -> None:
         bench.sheets.before("read_columns", tabs.swap_again, nth=nth)
 
     with pytest.raises(UpstreamError) as caught:
-        await carried_out(bench, Upsert(keys=("name",), rows=({"name": "Reno"},)))
+        await carried_out(bench, Write.upsert(keys=("name",), rows=({"name": "Reno"},)))
 
     assert (caught.value.outcome, caught.value.retryable) == ("not_applied", True)
     assert "Reno" not in first_cells(tabs.old) + first_cells(tabs.new)
@@ -128,7 +128,7 @@ async def test_rows_past_the_grid_of_another_tab(bench: Bench) -> None:
     tabs.swap()
     bench.sheets.after("list_worksheets", tabs.swap_again, nth=2)
 
-    ends = await bench.together(*(Update(row=row, fields={"state": "X"}) for row in (2, 4)))
+    ends = await bench.together(*(Write.update(row=row, fields={"state": "X"}) for row in (2, 4)))
 
     assert [type(end) for end in ends] == [tuple, tuple]
     assert [line[1] for line in tabs.old.lines()[1:]] == ["X", "CO", "X"]

@@ -14,7 +14,6 @@ from gateway.table.table import Table, make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import NoLock
 from gateway.worksheets.snapshot import TYPED, Origin, Rows, Snapshot
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -78,7 +77,6 @@ class Stage:
             clock=ManualClock(),
             perform=nothing,
             weigh=lambda worksheet: self.pool.weigh(worksheet),
-            lock=NoLock(),
         )
 
     def make(self, worksheet: WorksheetId) -> Worksheet:

@@ -7,7 +7,7 @@ import pytest
 from gateway.google.sheets import Value
 from gateway.table.record import Stored
 from gateway.table.steps import finish
-from gateway.worksheets.position import at_the_end, holds, located
+from gateway.worksheets.applied import at_the_end, holds, located
 
 A, B = [["a"]], [["b", None, 1]]
 

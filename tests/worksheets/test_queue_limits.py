@@ -14,7 +14,7 @@ from gateway.worksheets.write_queue import (
     Waiting,
     memory_limit,
 )
-from gateway.worksheets.writes import Create, Results, Update
+from gateway.worksheets.writes import Results, Write
 
 CLIENTS = 96
 LARGE = "x" * 100_000
@@ -29,11 +29,11 @@ async def nothing() -> Results:
 
 
 def create(key: str, *, rows: int = 1, text: str = "x") -> Waiting:
-    return Waiting(key_id=key, write=Create(rows=({"n": text},) * rows))
+    return Waiting(key_id=key, write=Write.create(rows=({"n": text},) * rows))
 
 
 def update(key: str, *, row: int) -> Waiting:
-    return Waiting(key_id=key, write=Update(row=row, fields={"n": "x"}))
+    return Waiting(key_id=key, write=Write.update(row=row, fields={"n": "x"}))
 
 
 def made(*waiting: Waiting, **settings: int) -> BoundedQueue[Waiting]:

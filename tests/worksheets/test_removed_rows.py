@@ -14,7 +14,7 @@ from gateway.table.steps import finish
 from gateway.table.table import make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.snapshot import Effect, Origin, RowSpan, Snapshot, Window
-from gateway.worksheets.writes import Delete, Results
+from gateway.worksheets.writes import Results, Write
 from tests.query.sheet import evaluate
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -32,7 +32,7 @@ Rows = list[list[str]]
 
 
 async def delete(bench: Bench, row: int) -> Results:
-    return (await bench.service.write(TARGET, Delete(row=row))).results
+    return (await bench.service.write(TARGET, Write.delete(row=row))).results
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ async def test_the_end_that_a_read_saw_before_a_removal_is_unknown(kept: Bench) 
     kept.sheets.after("read_columns", first)
     early = asyncio.create_task(kept.names())
     await kept.sheets.begun("read_columns")
-    await kept.together(Delete(row=2), Delete(row=3))
+    await kept.together(Write.delete(row=2), Write.delete(row=3))
     kept.sheets.after("read_columns", second)
     first.set()
     await kept.sheets.begun("read_columns", 2)

@@ -20,18 +20,7 @@ from gateway.google.sheets import Batch, EmptiedRow, RemovedRows
 from gateway.query.query import Query
 from gateway.settings.model import WriteSettings
 from gateway.table.tag import IfMatch
-from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    Fields,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    Write,
-    WriteIdentity,
-)
+from gateway.worksheets.writes import Fields, Write, WriteIdentity
 from tests.worksheets.conftest import (
     CITIES,
     KEPT,
@@ -62,7 +51,7 @@ async def test_rows_are_updated_together(bench: Bench) -> None:
         (2, {"state": "Mass.", "population": 1}),
     )
 
-    assert await carried_out(bench, UpdateRows(rows=rows)) == [
+    assert await carried_out(bench, Write.update_rows(rows=rows)) == [
         {"rowIndex": 4, "state": "Tex."},
         {"rowIndex": 2, "state": "Mass.", "population": "1"},
     ]
@@ -73,7 +62,7 @@ async def test_rows_are_updated_together(bench: Bench) -> None:
 async def test_rows_that_stay_as_they_are_are_answered_too(bench: Bench) -> None:
     rows = ((2, {"state": "MA"}), (3, {"state": "Col."}))
 
-    assert await carried_out(bench, UpdateRows(rows=rows)) == [
+    assert await carried_out(bench, Write.update_rows(rows=rows)) == [
         {"rowIndex": 2, "state": "MA"},
         {"rowIndex": 3, "state": "Col."},
     ]
@@ -86,21 +75,21 @@ async def test_all_rows_are_updated_or_none(
     bench: Bench, rows: tuple[tuple[int, dict[str, str]], ...]
 ) -> None:
     with pytest.raises((RowNotFound, InvalidBody)):
-        await carried_out(bench, UpdateRows(rows=rows))
+        await carried_out(bench, Write.update_rows(rows=rows))
     assert data(bench) == [BOSTON, DENVER, AUSTIN]
 
 
 async def test_a_row_is_deleted(bench: Bench) -> None:
     await bench.look()
 
-    assert await carried_out(bench, Delete(row=3)) == []
+    assert await carried_out(bench, Write.delete(row=3)) == []
     assert data(bench) == [BOSTON, AUSTIN]
     assert bench.sheets.cost() == Cost(1, 1)
 
 
 async def test_rows_are_deleted_by_their_numbers_of_before(bench: Bench) -> None:
     """Waiting deletes share a write, from the bottom up; a number named twice means two rows."""
-    ends = await bench.together(Delete(row=2), Delete(row=4), Delete(row=2))
+    ends = await bench.together(Write.delete(row=2), Write.delete(row=4), Write.delete(row=2))
 
     assert ends == [(), (), ()]
     assert data(bench) == []
@@ -110,7 +99,7 @@ async def test_rows_are_deleted_by_their_numbers_of_before(bench: Bench) -> None
 async def test_many_deletes_share_a_write(make_bench: MakeBench) -> None:
     bench = make_bench([CITIES[0], *([f"city {n}", "", n] for n in range(60))])
 
-    ends = await bench.together(*(Delete(row=row) for row in range(2, 42)))
+    ends = await bench.together(*(Write.delete(row=row) for row in range(2, 42)))
 
     assert set(ends) == {()}
     assert [line[0] for line in data(bench)] == [f"city {n}" for n in range(40, 60)]
@@ -119,18 +108,18 @@ async def test_many_deletes_share_a_write(make_bench: MakeBench) -> None:
 
 async def test_a_delete_holds_its_condition(bench: Bench) -> None:
     tag = (await bench.read(3)).tag
-    await carried_out(bench, Delete(row=2))
+    await carried_out(bench, Write.delete(row=2))
 
     with pytest.raises(PreconditionFailed):
-        await carried_out(bench, Delete(row=3, condition=IfMatch(tags=frozenset({tag}))))
-    await carried_out(bench, Delete(row=2, condition=IfMatch(tags=frozenset({tag}))))
+        await carried_out(bench, Write.delete(row=3, condition=IfMatch(tags=frozenset({tag}))))
+    await carried_out(bench, Write.delete(row=2, condition=IfMatch(tags=frozenset({tag}))))
     assert data(bench) == [AUSTIN]
 
 
 @pytest.mark.parametrize("row", [0, 1, 5, 101, 5000])
 async def test_a_row_that_is_not_there_is_not_deleted(bench: Bench, row: int) -> None:
     with pytest.raises(RowNotFound):
-        await carried_out(bench, Delete(row=row))
+        await carried_out(bench, Write.delete(row=row))
     assert len(data(bench)) == 3
 
 
@@ -138,7 +127,7 @@ async def test_the_last_row_that_is_not_frozen_is_emptied(make_bench: MakeBench)
     bench = make_bench(CITIES[:2], rows=0)
     bench.cities.frozen_rows = 1
 
-    await carried_out(bench, Delete(row=2))
+    await carried_out(bench, Write.delete(row=2))
     (batch,) = bench.sheets.batches
     assert batch.changes == [EmptiedRow(row=2)]
     assert data(bench) == []
@@ -147,15 +136,17 @@ async def test_the_last_row_that_is_not_frozen_is_emptied(make_bench: MakeBench)
 async def test_a_row_is_emptied_if_numbers_must_stay(make_bench: MakeBench) -> None:
     bench = make_bench(writes=WriteSettings(delete="clear"))
 
-    assert await carried_out(bench, Delete(row=3)) == []
-    assert await carried_out(bench, DeleteWhere(where=IN_TEXAS, max_rows=9)) == [{"rowIndex": 4}]
+    assert await carried_out(bench, Write.delete(row=3)) == []
+    assert await carried_out(bench, Write.delete_where(where=IN_TEXAS, max_rows=9)) == [
+        {"rowIndex": 4}
+    ]
     assert data(bench) == [BOSTON]
 
 
-@pytest.mark.parametrize("write", [Delete(row=4), DeleteWhere(where=IN_TEXAS, max_rows=9)])
-async def test_the_record_of_a_row_to_empty_names_it(
-    make_bench: MakeBench, write: Delete | DeleteWhere
-) -> None:
+@pytest.mark.parametrize(
+    "write", [Write.delete(row=4), Write.delete_where(where=IN_TEXAS, max_rows=9)]
+)
+async def test_the_record_of_a_row_to_empty_names_it(make_bench: MakeBench, write: Write) -> None:
     """After a kill nothing else tells that a late copy may still empty the row."""
     bench = make_bench(writes=WriteSettings(delete="clear"))
     bench.sheets.before("apply", RuntimeError("killed"))
@@ -171,14 +162,14 @@ async def test_a_row_that_google_keeps(bench: Bench) -> None:
     bench.sheets.before("apply", UpstreamRefusal(words))
 
     with pytest.raises(RowNotRemovable, match="array formula or merged cells") as failure:
-        await carried_out(bench, Delete(row=3))
+        await carried_out(bench, Write.delete(row=3))
     assert failure.value.outcome == "not_applied"
     assert "EUR" not in failure.value.message
 
 
 async def test_rows_are_updated_by_filter(bench: Bench) -> None:
     await bench.look()
-    write = UpdateWhere(where=ABOVE_700_000, fields={"state": "big"}, max_rows=2)
+    write = Write.update_where(where=ABOVE_700_000, fields={"state": "big"}, max_rows=2)
 
     assert await carried_out(bench, write) == [{"rowIndex": 3}, {"rowIndex": 4}]
     assert [line[1] for line in data(bench)] == ["MA", "big", "big"]
@@ -187,7 +178,7 @@ async def test_rows_are_updated_by_filter(bench: Bench) -> None:
 
 async def test_a_filter_of_numbers_needs_no_types(bench: Bench) -> None:
     await bench.look()
-    write = DeleteWhere(where=where("rowIndex", "$gte", 3), max_rows=2)
+    write = Write.delete_where(where=where("rowIndex", "$gte", 3), max_rows=2)
 
     assert await carried_out(bench, write) == [{"rowIndex": 3}, {"rowIndex": 4}]
     assert data(bench) == [BOSTON]
@@ -197,16 +188,19 @@ async def test_a_filter_of_numbers_needs_no_types(bench: Bench) -> None:
 
 
 async def test_an_unknown_sheet_id_costs_a_read_more(bench: Bench) -> None:
-    await carried_out(bench, DeleteWhere(where=ABOVE_700_000, max_rows=2))
+    await carried_out(bench, Write.delete_where(where=ABOVE_700_000, max_rows=2))
     assert bench.sheets.cost() == Cost(3, 1)
 
 
 async def test_a_filter_that_matches_nothing_writes_nothing(bench: Bench) -> None:
     nothing = where("state", "$eq", "NY")
 
-    assert await carried_out(bench, DeleteWhere(where=nothing, max_rows=1)) == []
+    assert await carried_out(bench, Write.delete_where(where=nothing, max_rows=1)) == []
     assert (
-        await carried_out(bench, UpdateWhere(where=nothing, fields={"state": ""}, max_rows=1)) == []
+        await carried_out(
+            bench, Write.update_where(where=nothing, fields={"state": ""}, max_rows=1)
+        )
+        == []
     )
     assert bench.sheets.batches == []
 
@@ -214,14 +208,17 @@ async def test_a_filter_that_matches_nothing_writes_nothing(bench: Bench) -> Non
 @pytest.mark.parametrize(
     ("write", "error"),
     [
-        (DeleteWhere(where=ABOVE_700_000, max_rows=1), TooManyRowsAffected),
-        (UpdateWhere(where=ABOVE_700_000, fields={"state": "x"}, max_rows=1), TooManyRowsAffected),
-        (DeleteWhere(where=where("staat", "$eq", "x"), max_rows=9), UnknownField),
-        (UpdateWhere(where=IN_TEXAS, fields={"staat": "x"}, max_rows=9), InvalidBody),
-        (Upsert(keys=("staat",), rows=({"name": "Boston"},)), UnknownField),
-        (Upsert(keys=("name",), rows=({"state": "MA"},)), InvalidBody),
-        (Upsert(keys=("name",), rows=({"name": "", "state": "MA"},)), InvalidBody),
-        (Upsert(keys=("name",), rows=({"name": "Boston", "staat": "MA"},)), InvalidBody),
+        (Write.delete_where(where=ABOVE_700_000, max_rows=1), TooManyRowsAffected),
+        (
+            Write.update_where(where=ABOVE_700_000, fields={"state": "x"}, max_rows=1),
+            TooManyRowsAffected,
+        ),
+        (Write.delete_where(where=where("staat", "$eq", "x"), max_rows=9), UnknownField),
+        (Write.update_where(where=IN_TEXAS, fields={"staat": "x"}, max_rows=9), InvalidBody),
+        (Write.upsert(keys=("staat",), rows=({"name": "Boston"},)), UnknownField),
+        (Write.upsert(keys=("name",), rows=({"state": "MA"},)), InvalidBody),
+        (Write.upsert(keys=("name",), rows=({"name": "", "state": "MA"},)), InvalidBody),
+        (Write.upsert(keys=("name",), rows=({"name": "Boston", "staat": "MA"},)), InvalidBody),
     ],
 )
 async def test_what_is_refused_writes_nothing(
@@ -235,9 +232,9 @@ async def test_what_is_refused_writes_nothing(
 @pytest.mark.parametrize(
     ("write", "numbers"),
     [
-        (UpdateWhere(where=IN_TEXAS, fields={"state": "x"}, max_rows=9), [3]),
-        (DeleteWhere(where=IN_TEXAS, max_rows=9), [3]),
-        (Upsert(keys=("name",), rows=({"name": "Austin", "state": "x"},)), [3]),
+        (Write.update_where(where=IN_TEXAS, fields={"state": "x"}, max_rows=9), [3]),
+        (Write.delete_where(where=IN_TEXAS, max_rows=9), [3]),
+        (Write.upsert(keys=("name",), rows=({"name": "Austin", "state": "x"},)), [3]),
     ],
     ids=["update by filter", "delete by filter", "upsert"],
 )
@@ -256,9 +253,9 @@ async def test_rows_that_move_out_of_the_grid_are_found_again(
 async def test_waiting_filters_share_a_read_and_a_write(bench: Bench) -> None:
     await bench.look()
     ends = await bench.together(
-        UpdateWhere(where=where("name", "$eq", "Boston"), fields={"state": "1"}, max_rows=9),
-        UpdateWhere(where=where("name", "$eq", "Austin"), fields={"state": "2"}, max_rows=9),
-        Upsert(keys=("name",), rows=({"name": "Denver", "population": 3},)),
+        Write.update_where(where=where("name", "$eq", "Boston"), fields={"state": "1"}, max_rows=9),
+        Write.update_where(where=where("name", "$eq", "Austin"), fields={"state": "2"}, max_rows=9),
+        Write.upsert(keys=("name",), rows=({"name": "Denver", "population": 3},)),
     )
 
     assert not any(isinstance(end, BaseException) for end in ends)
@@ -272,7 +269,9 @@ async def test_filters_of_many_rows_do_not_share_a_write(make_bench: MakeBench) 
     bench = make_bench([CITIES[0], *([name, "", ""] for name in names)])
     await bench.together(
         *(
-            UpdateWhere(where=where("name", "$eq", name), fields={"state": "x"}, max_rows=300)
+            Write.update_where(
+                where=where("name", "$eq", name), fields={"state": "x"}, max_rows=300
+            )
             for name in "abc"
         )
     )
@@ -283,8 +282,8 @@ async def test_filters_of_many_rows_do_not_share_a_write(make_bench: MakeBench) 
 
 async def test_a_filter_sees_what_one_before_it_wrote(bench: Bench) -> None:
     ends = await bench.together(
-        UpdateWhere(where=IN_TEXAS, fields={"state": "CO"}, max_rows=9),
-        UpdateWhere(where=where("state", "$eq", "CO"), fields={"population": 0}, max_rows=9),
+        Write.update_where(where=IN_TEXAS, fields={"state": "CO"}, max_rows=9),
+        Write.update_where(where=where("state", "$eq", "CO"), fields={"population": 0}, max_rows=9),
     )
 
     assert [numbers_of(end) for end in ends] == [[4], [3, 4]]
@@ -294,8 +293,8 @@ async def test_a_filter_sees_what_one_before_it_wrote(bench: Bench) -> None:
 async def test_a_filter_sees_what_one_before_it_emptied(make_bench: MakeBench) -> None:
     lines = [CITIES[0], ["Reno", "NV", 1], ["", "", 7], ["Erie", "PA", 3]]
     bench = make_bench(lines, writes=WriteSettings(delete="clear"))
-    delete = DeleteWhere(where=where("state", "$eq", "NV"), max_rows=9)
-    update = UpdateWhere(where=where("name", "$eq", ""), fields={"state": "NV"}, max_rows=9)
+    delete = Write.delete_where(where=where("state", "$eq", "NV"), max_rows=9)
+    update = Write.update_where(where=where("name", "$eq", ""), fields={"state": "NV"}, max_rows=9)
 
     ends = await bench.together(delete, update)
 
@@ -307,8 +306,8 @@ async def test_deletes_by_filter_share_a_write(bench: Bench) -> None:
     """Each tells the numbers that its rows had after the one before it."""
     await bench.look()
     ends = await bench.together(
-        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
-        DeleteWhere(where=IN_TEXAS, max_rows=9),
+        Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9),
+        Write.delete_where(where=IN_TEXAS, max_rows=9),
     )
 
     assert [numbers_of(end) for end in ends] == [[2], [3]]
@@ -322,8 +321,8 @@ async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench
     identity = WriteIdentity(scope="s", fingerprint="f", worksheet=TARGET.worksheet, key_id="")
     rows = ({"name": "Denver"},)
     ends = await bench.together(
-        Upsert(keys=("name",), rows=rows, merges=False, identity=identity),
-        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
+        Write.upsert(keys=("name",), rows=rows, merges=False, identity=identity),
+        Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9),
     )
 
     assert [numbers_of(end) for end in ends] == [[3], [2]]
@@ -332,11 +331,11 @@ async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench
 
 async def test_kinds_do_not_mix(bench: Bench) -> None:
     ends = await bench.together(
-        Create(rows=({"name": "Reno"},)),
-        Update(row=2, fields={"state": "x"}),
-        Delete(row=3),
-        DeleteWhere(where=IN_TEXAS, max_rows=9),
-        Upsert(keys=("name",), rows=({"name": "Waco"},)),
+        Write.create(rows=({"name": "Reno"},)),
+        Write.update(row=2, fields={"state": "x"}),
+        Write.delete(row=3),
+        Write.delete_where(where=IN_TEXAS, max_rows=9),
+        Write.upsert(keys=("name",), rows=({"name": "Waco"},)),
     )
 
     assert not any(isinstance(end, BaseException) for end in ends)
@@ -350,7 +349,7 @@ async def test_kept_rows_follow(make_bench: MakeBench) -> None:
     await bench.look()
     bench.sheets.cost()
 
-    await carried_out(bench, Delete(row=2))
+    await carried_out(bench, Write.delete(row=2))
     assert await bench.names() == ["Denver", "Austin"]
     assert (await bench.record(2))["name"] == "Denver"
     assert bench.sheets.cost() == Cost(1, 1)
@@ -369,7 +368,7 @@ async def test_a_window_ends_above_removed_rows(make_bench: MakeBench) -> None:
     page = Query(limit=3)
     before = await bench.page(page)
     for row in (8, 7):
-        await carried_out(bench, Delete(row=row))
+        await carried_out(bench, Write.delete(row=row))
 
     after = await bench.page(page)
     assert (before.has_next, after.has_next) == (True, False)
@@ -380,7 +379,7 @@ async def test_a_delete_without_an_answer_is_settled(bench: Bench, was_applied: 
     lost = WriteOutcomeUnknown("lost")
     getattr(bench.sheets, "after" if was_applied else "before")("apply", lost)
 
-    assert await carried_out(bench, Delete(row=3)) == []
+    assert await carried_out(bench, Write.delete(row=3)) == []
     assert data(bench) == [BOSTON, AUSTIN]
     assert [each[1] for each in bench.ledger.batches.values()] == [True]
 
@@ -388,7 +387,7 @@ async def test_a_delete_without_an_answer_is_settled(bench: Bench, was_applied: 
 async def test_a_delete_that_broke_off_is_settled_first(bench: Bench) -> None:
     """Whatever broke off: it may have been sent."""
     bench.sheets.after("apply", RuntimeError("broken"))
-    (end,) = await bench.together(Delete(row=2))
+    (end,) = await bench.together(Write.delete(row=2))
     await bench.create(name="Reno")
 
     assert isinstance(end, RuntimeError)
@@ -401,14 +400,14 @@ async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) 
     late: list[Batch] = []
     bench.sheets.before("apply", WriteOutcomeUnknown("lost"))
     with pytest.raises(WriteOutcomeUnknown):
-        await carried_out(bench, Delete(row=2))
+        await carried_out(bench, Write.delete(row=2))
     late += bench.sheets.batches
 
     for write in (
-        Update(row=3, fields={"state": "x"}),
-        Create(rows=({"name": "Reno"},)),
-        Delete(row=3),
-        Upsert(keys=("name",), rows=({"name": "Waco"},)),
+        Write.update(row=3, fields={"state": "x"}),
+        Write.create(rows=({"name": "Reno"},)),
+        Write.delete(row=3),
+        Write.upsert(keys=("name",), rows=({"name": "Waco"},)),
     ):
         with pytest.raises(GatewayError) as failure:
             await carried_out(bench, write)
@@ -424,8 +423,8 @@ async def test_what_waits_behind_an_open_delete_is_not_written(make_bench: MakeB
     bench = make_bench(repeatable_ids=True)
     bench.sheets.before("apply", WriteOutcomeUnknown("lost"))
     ends = await bench.together(
-        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
-        Upsert(keys=("name",), rows=({"name": "Austin", "state": "x"},)),
+        Write.delete_where(where=where("name", "$eq", "Boston"), max_rows=9),
+        Write.upsert(keys=("name",), rows=({"name": "Austin", "state": "x"},)),
     )
 
     assert [getattr(end, "outcome", None) for end in ends] == ["unknown", "not_applied"]
@@ -435,5 +434,5 @@ async def test_what_waits_behind_an_open_delete_is_not_written(make_bench: MakeB
 async def test_a_delete_that_cannot_be_noted_is_not_sent(bench: Bench) -> None:
     bench.ledger.trouble = UpstreamError("disk", outcome="not_applied")
     with pytest.raises(UpstreamError):
-        await bench.service.write(TARGET, Delete(row=2))
+        await bench.service.write(TARGET, Write.delete(row=2))
     assert len(data(bench)) == 3

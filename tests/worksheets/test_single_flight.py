@@ -6,8 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.google.call_context import CallContext, current_call_context, in_call_context
-from gateway.google.quota import Bucket
-from gateway.google.rate import Rate
+from gateway.google.quota import Bucket, Rate
 from gateway.worksheets.single_flight import SingleFlight
 from tests.google.timers import ManualTimers
 

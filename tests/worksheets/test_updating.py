@@ -21,7 +21,7 @@ from gateway.errors import (
 from gateway.table.record import Stored
 from gateway.table.tag import IfMatch
 from gateway.worksheets.fences import BURNT
-from gateway.worksheets.writes import Update
+from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Formatted, Held
 from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -231,7 +231,7 @@ async def test_rows_deleted_between_looks_concern_their_own_update(make_bench: M
     bench.sheets.before("read_sheet", shrink, nth=2)
 
     ends = await bench.together(
-        *(Update(row=each, fields={"name": f"X{each}"}) for each in (2, row, row + 9))
+        *(Write.update(row=each, fields={"name": f"X{each}"}) for each in (2, row, row + 9))
     )
 
     assert [type(end) for end in ends] == [tuple, RowNotFound, RowNotFound]
@@ -243,7 +243,7 @@ async def test_blank_rows_deleted_between_looks(make_bench: MakeBench) -> None:
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)
     bench.sheets.before("read_columns", lambda: bench.cities.delete_rows(3, 3))
 
-    ends = await bench.together(*(Update(row=row, fields={"name": "X"}) for row in (2, 4)))
+    ends = await bench.together(*(Write.update(row=row, fields={"name": "X"}) for row in (2, 4)))
 
     assert [type(end) for end in ends] == [tuple, RowNotFound]
 
@@ -257,7 +257,7 @@ async def test_rows_that_go_on_going(make_bench: MakeBench) -> None:
         )
 
     ends = await bench.together(
-        *(Update(row=row, fields={"name": "X"}) for row in (2, *range(18, 41, 2)))
+        *(Write.update(row=row, fields={"name": "X"}) for row in (2, *range(18, 41, 2)))
     )
 
     assert {type(end) for end in ends} == {LookOutdated}
@@ -307,7 +307,7 @@ async def test_an_update_is_looked_for_anew_once_its_look_is_old(bench: Bench) -
 async def test_an_open_update_meets_its_condition_again(bench: Bench) -> None:
     """If a person changed the row before it is sent anew, the condition fails: true for good."""
     tag = (await bench.read(2)).tag
-    update = Update(row=2, fields={"name": "X"}, condition=IfMatch(tags=frozenset({tag})))
+    update = Write.update(row=2, fields={"name": "X"}, condition=IfMatch(tags=frozenset({tag})))
     edit = partial(bench.cities.type, 2, None, None, None, None, "b")
     bench.sheets.before("apply", lambda: bench.clock.advance(1.0), edit, UNANSWERED)
 
@@ -323,9 +323,9 @@ async def test_an_update_of_which_nobody_can_know(bench: Bench) -> None:
     for nth in (1, 2):
         bench.sheets.before("fence_tokens", UpstreamAuth("no token"), nth=nth)
 
-    ends = await bench.together(Update(row=2, fields={"name": "X"}))
+    ends = await bench.together(Write.update(row=2, fields={"name": "X"}))
     ends += await bench.together(
-        Update(row=2, fields={"name": "Y"}), Update(row=3, fields={"name": "Z"})
+        Write.update(row=2, fields={"name": "Y"}), Write.update(row=3, fields={"name": "Z"})
     )
     later = await bench.updated(2, {"name": "Y"})
 

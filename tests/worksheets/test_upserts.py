@@ -5,10 +5,7 @@ import pytest
 from gateway.errors import (
     DuplicateKey,
 )
-from gateway.worksheets.writes import (
-    Fields,
-    Upsert,
-)
+from gateway.worksheets.writes import Fields, Write
 from tests.worksheets.conftest import (
     Bench,
     MakeBench,
@@ -33,7 +30,7 @@ async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
         {"name": "Boston", "state": "MA"},
     )
 
-    assert await carried_out(bench, Upsert(keys=("name",), rows=rows)) == [
+    assert await carried_out(bench, Write.upsert(keys=("name",), rows=rows)) == [
         {"rowIndex": 5, "created": True, "name": "Reno", "state": "NV"},
         {"rowIndex": 3, "created": False, "name": "Denver", "population": "1"},
         {"rowIndex": 6, "created": True, "name": "Waco", "state": "TX"},
@@ -56,7 +53,7 @@ async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
     bench.sheets.cost()
     rows: tuple[Fields, ...] = tuple({"sku": f"sku {n}", "price": n + 1} for n in range(400))
 
-    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows, is_array=True))
+    ends = await carried_out(bench, Write.upsert(keys=("sku",), rows=rows, is_array=True))
 
     assert [end["created"] for end in ends] == [False] * 300 + [True] * 100
     assert data(bench) == [[f"sku {n}", str(n + 1)] for n in range(400)]
@@ -65,7 +62,7 @@ async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
 
 async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
     rows: tuple[Fields, ...] = ({"name": "Denver", "population": 1}, {"name": "Reno"})
-    upsert = Upsert(keys=("name",), rows=rows, merges=False)
+    upsert = Write.upsert(keys=("name",), rows=rows, merges=False)
 
     assert await carried_out(bench, upsert) == [
         {"rowIndex": 3, "created": False, "name": "Denver", "population": "715522"},
@@ -79,7 +76,7 @@ async def test_a_key_of_several_fields_means_one_row(bench: Bench) -> None:
         {"name": "Boston", "state": "NY"},
         {"name": "Boston", "state": "MA", "population": 1},
     )
-    ends = await carried_out(bench, Upsert(keys=("name", "state"), rows=rows))
+    ends = await carried_out(bench, Write.upsert(keys=("name", "state"), rows=rows))
     assert [(end["rowIndex"], end["created"]) for end in ends] == [(5, True), (2, False)]
 
 
@@ -91,7 +88,7 @@ async def test_numbers_are_keys_as_they_are_displayed(make_bench: MakeBench) -> 
         {"sku": 7.5, "price": 30},
     )
 
-    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows))
+    ends = await carried_out(bench, Write.upsert(keys=("sku",), rows=rows))
     assert [(end["rowIndex"], end["created"]) for end in ends] == [
         (2, False),
         (3, False),
@@ -103,13 +100,13 @@ async def test_two_rows_of_one_key_are_a_conflict(make_bench: MakeBench) -> None
     bench = make_bench([["sku"], ["a"], ["b"], ["a"]])
 
     with pytest.raises(DuplicateKey, match="2, 4"):
-        await carried_out(bench, Upsert(keys=("sku",), rows=({"sku": "c"}, {"sku": "a"})))
+        await carried_out(bench, Write.upsert(keys=("sku",), rows=({"sku": "c"}, {"sku": "a"})))
     assert bench.sheets.batches == []
 
 
 async def test_upserts_of_one_new_key_make_one_row(bench: Bench) -> None:
     rows = ({"name": "Reno", "state": "NV"},)
-    ends = await bench.together(*[Upsert(keys=("name",), rows=rows)] * 5)
+    ends = await bench.together(*[Write.upsert(keys=("name",), rows=rows)] * 5)
 
     assert [numbers_of(end) for end in ends] == [[5]] * 5
     assert [each.record["created"] for end in ends if isinstance(end, tuple) for each in end] == [
@@ -121,7 +118,7 @@ async def test_upserts_of_one_new_key_make_one_row(bench: Bench) -> None:
 
 async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None:
     await bench.look()
-    upserts = [Upsert(keys=("name",), rows=({"name": f"new {n}"},)) for n in range(5)]
+    upserts = [Write.upsert(keys=("name",), rows=({"name": f"new {n}"},)) for n in range(5)]
     ends = await bench.together(*upserts)
 
     assert [numbers_of(end) for end in ends] == [[row] for row in range(5, 10)]
@@ -132,7 +129,7 @@ async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:
     """Their keys stay as they are."""
     await bench.look()
     rows: tuple[Fields, ...] = ({"name": "Boston", "state": "x"}, {"name": "Denver", "state": "x"})
-    ends = await bench.together(*(Upsert(keys=("name",), rows=(row,)) for row in rows))
+    ends = await bench.together(*(Write.upsert(keys=("name",), rows=(row,)) for row in rows))
 
     assert not [end for end in ends if isinstance(end, BaseException)]
     assert [line[1] for line in data(bench)] == ["x", "x", "TX"]

@@ -8,15 +8,7 @@ import pytest
 from gateway.errors import InvalidBody, SheetTooLarge, WriteTooLarge
 from gateway.google.sheets import WrittenCells
 from gateway.worksheets import batch, matching, planning
-from gateway.worksheets.writes import (
-    Delete,
-    DeleteWhere,
-    Update,
-    UpdateRows,
-    UpdateWhere,
-    Upsert,
-    Written,
-)
+from gateway.worksheets.writes import Write, Written
 from tests.worksheets.conftest import CITIES, KEPT, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 from tests.worksheets.several_rows import ABOVE_700_000, carried_out, data, where
@@ -49,13 +41,13 @@ async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> N
     before = data(bench)
     large = {"f1": "z" * 45_000, "f2": "z" * (bytes_ // rows - 45_000)}
 
-    (end,) = await bench.together(UpdateWhere(where=IN_ALL, fields=large, max_rows=rows))
+    (end,) = await bench.together(Write.update_where(where=IN_ALL, fields=large, max_rows=rows))
 
     assert isinstance(end, WriteTooLarge)
     assert (end.outcome, end.retryable, data(bench) == before) == ("not_applied", False, True)
     assert bench.sheets.cost().writes == 0
     small = {"f1": "z" * 45_000, "f2": "z" * (bytes_ // rows - 45_010)}
-    await carried_out(bench, UpdateWhere(where=IN_ALL, fields=small, max_rows=rows))
+    await carried_out(bench, Write.update_where(where=IN_ALL, fields=small, max_rows=rows))
     assert data(bench)[-1][2] == small["f2"]
 
 
@@ -63,8 +55,8 @@ async def test_rows_of_one_request_have_500_000_cells_at_most(make_bench: MakeBe
     """An update of such a list is refused after its look; those beside it are carried out."""
     columns = planning.MAX_TARGET_CELLS // 30
     bench = wide(make_bench, rows=32, text="y", columns=columns)
-    listed = UpdateRows(rows=tuple((2 + at, {"f1": "new"}) for at in range(31)))
-    single = Update(row=33, fields={"f1": "single"})
+    listed = Write.update_rows(rows=tuple((2 + at, {"f1": "new"}) for at in range(31)))
+    single = Write.update(row=33, fields={"f1": "single"})
 
     ends = await bench.together(listed, single)
 
@@ -78,7 +70,7 @@ async def test_updates_that_are_too_large_together_go_one_by_one(make_bench: Mak
     columns = planning.MAX_TARGET_CELLS // 30
     bench = wide(make_bench, rows=40, text="y", columns=columns)
     halves = [
-        UpdateRows(rows=tuple((row, {"f1": f"new {row}"}) for row in rows))
+        Write.update_rows(rows=tuple((row, {"f1": f"new {row}"}) for row in rows))
         for rows in (range(2, 22), range(22, 42))
     ]
 
@@ -94,12 +86,12 @@ async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(make_bench: M
     names = [f"f{column}" for column in range(columns)]
     lines = [["x", f"k{at}", *["y"] * (columns - 2)] for at in range(31)]
     bench = make_bench([names, *lines], cache=KEPT)
-    upsert = Upsert(keys=("f1",), rows=tuple({"f1": f"k{at}", "f2": "v"} for at in range(31)))
+    upsert = Write.upsert(keys=("f1",), rows=tuple({"f1": f"k{at}", "f2": "v"} for at in range(31)))
     before = data(bench)
 
     for write in (
-        UpdateWhere(where=IN_ALL, fields={"f1": "new"}, max_rows=100),
-        DeleteWhere(where=IN_ALL, max_rows=100),
+        Write.update_where(where=IN_ALL, fields={"f1": "new"}, max_rows=100),
+        Write.delete_where(where=IN_ALL, max_rows=100),
         upsert,
     ):
         (end,) = await bench.together(write)
@@ -109,16 +101,16 @@ async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(make_bench: M
 
 async def test_what_is_asked_back(bench: Bench) -> None:
     """The whole rows that change, and rows beside a removed one."""
-    await bench.together(Update(row=2, fields={"state": "ma"}))
+    await bench.together(Write.update(row=2, fields={"state": "ma"}))
     assert asked(bench) == ["1:1", "2:2"]
 
-    await bench.together(UpdateRows(rows=((2, {"state": "MA"}), (3, {"name": "Aurora"}))))
+    await bench.together(Write.update_rows(rows=((2, {"state": "MA"}), (3, {"name": "Aurora"}))))
     assert asked(bench) == ["1:1", "2:2", "3:3"]
 
-    await bench.together(UpdateWhere(where=ABOVE_700_000, fields={"name": "x"}, max_rows=9))
+    await bench.together(Write.update_where(where=ABOVE_700_000, fields={"name": "x"}, max_rows=9))
     assert asked(bench) == ["1:1", "3:3", "4:4"]
 
-    await bench.together(Delete(row=3))
+    await bench.together(Write.delete(row=3))
     assert asked(bench) == ["1:1", "A1:ZZZ6"]
 
 
@@ -141,7 +133,7 @@ async def test_a_large_answer_is_not_asked_for(make_bench: MakeBench) -> None:
     text = "z" * (batch.MAX_ASKED_BYTES // 2 // rows + 1)
     bench.sheets.cost()
 
-    await carried_out(bench, UpdateWhere(where=IN_ALL, fields={"f1": text}, max_rows=rows))
+    await carried_out(bench, Write.update_where(where=IN_ALL, fields={"f1": text}, max_rows=rows))
 
     assert asked(bench) == ["1:1"]
     assert sent_rows(bench) == [*range(2, 62)]
@@ -153,7 +145,7 @@ async def test_a_list_is_answered_by_its_written_cells(make_bench: MakeBench) ->
     rows, text = 60, "y" * 3_000
     bench = wide(make_bench, rows=rows, text=text)
     await bench.page()
-    update = UpdateRows(
+    update = Write.update_rows(
         rows=tuple((2 + row, {"f1": f"a{row}", "f19": f"b{row}"}) for row in range(rows))
     )
 
@@ -184,7 +176,7 @@ async def test_a_write_that_google_refuses_for_its_size(bench: Bench) -> None:
     bench.sheets.before("apply", WriteTooLarge("large", outcome="not_applied"))
     before = data(bench)
 
-    (end,) = await bench.together(Update(row=2, fields={"name": "x"}))
+    (end,) = await bench.together(Write.update(row=2, fields={"name": "x"}))
 
     assert isinstance(end, WriteTooLarge)
     assert (bench.sheets.cost(), data(bench)) == (Cost(1, 1), before)
@@ -196,7 +188,7 @@ async def test_a_batch_that_google_refuses_for_its_size(bench: Bench) -> None:
     bench.sheets.before("apply", large)  # all three
     bench.sheets.before("apply", large, nth=3)  # the second of them
 
-    ends = await bench.together(*(Update(row=row, fields={"name": "x"}) for row in (2, 3, 4)))
+    ends = await bench.together(*(Write.update(row=row, fields={"name": "x"}) for row in (2, 3, 4)))
 
     assert [type(end) for end in ends] == [tuple, WriteTooLarge, tuple]
     assert [row[0] for row in data(bench)] == ["x", "Denver", "x"]
@@ -208,7 +200,7 @@ async def test_a_row_that_is_too_large_to_look_at(bench: Bench) -> None:
     for nth in (1, 2):  # together, then by itself
         bench.sheets.before("read_sheet", SheetTooLarge("large"), nth=nth)
 
-    ends = await bench.together(*(Update(row=row, fields={"name": "x"}) for row in (2, 3)))
+    ends = await bench.together(*(Write.update(row=row, fields={"name": "x"}) for row in (2, 3)))
 
     assert [type(end) for end in ends] == [WriteTooLarge, tuple]
     assert isinstance(ends[0], WriteTooLarge)
@@ -227,9 +219,9 @@ async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Benc
         return original(*args)  # type: ignore[arg-type]
 
     upserts = [
-        Upsert(keys=("name",), rows=({"name": f"new {at % 2}", "population": at},))
+        Write.upsert(keys=("name",), rows=({"name": f"new {at % 2}", "population": at},))
         if at % 2
-        else Upsert(keys=("population",), rows=({"population": 1000 + at, "name": f"{at}"},))
+        else Write.upsert(keys=("population",), rows=({"population": 1000 + at, "name": f"{at}"},))
         for at in range(count)
     ]
     with patch.object(matching, "_rows_of", counting):

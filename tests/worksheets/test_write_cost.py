@@ -33,7 +33,7 @@ from gateway.worksheets.reading import Search
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Create, DeleteWhere, UpdateRows, UpdateWhere, Upsert
+from gateway.worksheets.writes import ByFilter, ByKey, Write
 from tests.counted_work import longest_turn, uncounted
 from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench
 
@@ -79,11 +79,12 @@ def new_fields(row: int, count: int = COLUMNS - 1) -> dict[str, str]:
     return {NAMES[1 + column]: f"new {row}" for column in range(count)}
 
 
-UPDATES = UpdateRows(rows=tuple((2 + row, new_fields(row)) for row in range(ROWS)))
-CREATES = Create(rows=tuple(new_fields(row) for row in range(ROWS)), is_array=True)
-PATCH = UpdateWhere(where=EVERY_ROW, fields=new_fields(0), max_rows=100)
-REMOVAL = DeleteWhere(where=EVERY_ROW, max_rows=100)
-UPSERT = Upsert(
+NUMBERED = tuple((2 + row, new_fields(row)) for row in range(ROWS))
+UPDATES = Write.update_rows(rows=NUMBERED)
+CREATES = Write.create(rows=tuple(new_fields(row) for row in range(ROWS)), is_array=True)
+PATCH = Write.update_where(where=EVERY_ROW, fields=new_fields(0), max_rows=100)
+REMOVAL = Write.delete_where(where=EVERY_ROW, max_rows=100)
+UPSERT = Write.upsert(
     rows=tuple({"f0": f"v{row * 2}", **new_fields(row)} for row in range(ROWS)), keys=("f0",)
 )
 
@@ -92,18 +93,20 @@ def by_number() -> Work[Planned]:
     return PLANNER.by_number(0, UPDATES, wide_look())
 
 
-def by_filter(write: UpdateWhere | DeleteWhere = PATCH, *, clears: bool = False) -> Work[Planned]:
+def by_filter(write: Write = PATCH, *, clears: bool = False) -> Work[Planned]:
     planner = Planner(ignore_unknown=False, clears=clears)
     table = wide_table()
+    assert isinstance(write.selector, ByFilter)
     return Matching(planner=planner, search=SEARCH)._by_filter(
-        table, table.header.whole, 0, write, frozenset({0})
+        table, table.header.whole, 0, write, write.selector, frozenset({0})
     )
 
 
-def upserted(upsert: Upsert = UPSERT, table: Table | None = None) -> Work[Planned]:
+def upserted(upsert: Write = UPSERT, table: Table | None = None) -> Work[Planned]:
     table = table or wide_table()
-    return Matching(planner=PLANNER, search=SEARCH)._upsert(
-        table, table.header.whole, 0, upsert, frozenset({0})
+    assert isinstance(upsert.selector, ByKey)
+    return Matching(planner=PLANNER, search=SEARCH)._by_key(
+        table, table.header.whole, 0, upsert, upsert.selector, frozenset({0})
     )
 
 
@@ -114,9 +117,9 @@ def numbers(count: int) -> Table:
     return make_table([*zip(*lines, strict=True)])
 
 
-def numeric_upsert(patterns: int, count: int = 500) -> Upsert:
+def numeric_upsert(patterns: int, count: int = 500) -> Write:
     """Rows whose keys are numbers and texts in so many patterns."""
-    return Upsert(
+    return Write.upsert(
         keys=tuple(f"k{at}" for at in range(KEYS)),
         rows=tuple(
             {
@@ -160,7 +163,7 @@ def batch_of(planned: Planned) -> Batch:
 
 
 ID = WorksheetId("book", "T")
-ALTERNATE = UpdateRows(
+ALTERNATE = Write.update_rows(
     rows=tuple((2 + row, dict.fromkeys(NAMES[1::2], "new")) for row in range(ROWS))
 )
 WORKS: Mapping[str, Callable[[], Work[object]]] = {
@@ -249,7 +252,7 @@ async def wide_bench(make_bench: MakeBench) -> Bench:
     return bench
 
 
-WRITES: Mapping[str, Create | UpdateRows | UpdateWhere | DeleteWhere | Upsert] = {
+WRITES: Mapping[str, Write] = {
     "a create": CREATES,
     "an update of rows": UPDATES,
     "an update of alternate columns": ALTERNATE,
@@ -260,9 +263,7 @@ WRITES: Mapping[str, Create | UpdateRows | UpdateWhere | DeleteWhere | Upsert] =
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
-async def test_a_large_write_lets_others_run(
-    make_bench: MakeBench, write: Create | UpdateRows | UpdateWhere | DeleteWhere | Upsert
-) -> None:
+async def test_a_large_write_lets_others_run(make_bench: MakeBench, write: Write) -> None:
     """From the request to its answer, no turn of the loop runs many instructions."""
     bench = await wide_bench(make_bench)
     before = bench.cities.lines()
@@ -276,7 +277,7 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
     bench = await wide_bench(make_bench)
 
     with patch.object(RowChange, "values", property(rebuilding)):
-        update = UpdateRows(rows=UPDATES.rows[:1])
+        update = Write.update_rows(rows=NUMBERED[:1])
         assert await longest_turn(bench.together(update)) > MOST_INSTRUCTIONS
 
 

@@ -16,12 +16,12 @@ from gateway.errors import (
     ShuttingDown,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import current_call_context
+from gateway.google.call_context import Beneficiaries, current_call_context
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import MAX_ROWS
-from gateway.worksheets.writes import Outcome, Update, Write
+from gateway.worksheets.writes import Outcome, Write
 from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.desk import Desk, Writer, caller, held, start
 
@@ -60,7 +60,7 @@ async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
 async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
     """Creates are a group and updates are one; the kind of the first in line goes first."""
     first = await held(writer, desk)
-    update = Update(row=2, fields={"n": 2}, access=Access(key_id="b"))
+    update = Write.update(row=2, fields={"n": 2}, access=Access(key_id="b"))
     tasks = [
         start(writer, 1, key_id="a"),
         asyncio.create_task(writer[WORKSHEET].write(update)),
@@ -299,7 +299,7 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
     async def perform(ref: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
         beneficiaries = current_call_context().beneficiaries
         if beneficiaries is not None and len(group) > 1:
-            beneficiaries.follow(told.append)
+            told.extend(beneficiaries.key_ids)
         return await desk.perform(ref, group)
 
     writer = Writer(perform, WriteSettings())
@@ -318,13 +318,18 @@ class Turns:
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
-    keys: list[str] = field(default_factory=list)
+    groups: list[Beneficiaries] = field(default_factory=list)
     ended: int = 0
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that wait for a turn, turn by turn."""
+        return [key_id for group in self.groups for key_id in group.key_ids]
 
     async def __call__(self, _spreadsheet: str) -> AbstractContextManager[None]:
         beneficiaries = current_call_context().beneficiaries
         if beneficiaries is not None:
-            beneficiaries.follow(self.keys.append)
+            self.groups.append(beneficiaries)
         await self.gate.wait()
         if self.error is not None:
             raise self.error

@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import QueueFull
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.write_queue import WriteQueue, WriteQueues
-from gateway.worksheets.writes import Create, Update
+from gateway.worksheets.writes import Write
 from tests.worksheets.conftest import TARGET, WORKSHEET, Bench
 from tests.worksheets.desk import Desk
 
@@ -41,8 +41,8 @@ def queue_of(desk: Desk, lock: Lock, *, seconds: float) -> WriteQueue:
     return WriteQueue(WORKSHEET, partial(desk.perform, WORKSHEET), WriteQueues(settings), held=lock)
 
 
-def update(number: int) -> Update:
-    return Update(row=number, fields={"n": number})
+def update(number: int) -> Write:
+    return Write.update(row=number, fields={"n": number})
 
 
 async def test_known_outcomes_outlive_the_end_of_the_lock() -> None:
@@ -75,6 +75,6 @@ async def test_writes_that_gave_up_meanwhile_harm_no_later_one() -> None:
 async def test_a_process_alone_keeps_no_news(bench: Bench) -> None:
     """Nobody asks for what its writes did."""
     for number in range(3):
-        await bench.service.create_rows(TARGET, Create(rows=({"name": f"n{number}"},)))
+        await bench.service.write(TARGET, Write.create(rows=({"name": f"n{number}"},)))
 
-    assert bench.service._pool[WORKSHEET].shared.take_news() == []
+    assert bench.service._pool[WORKSHEET].shared is None

@@ -5,7 +5,7 @@ import pytest
 from gateway.table.header import parse_header
 from gateway.table.record import Placement
 from gateway.table.tag import row_tag
-from gateway.worksheets.writes import Create, Update, written_row
+from gateway.worksheets.writes import Write, written_row
 
 HEADER = parse_header(["name", "", "state", "note"])
 
@@ -15,7 +15,7 @@ HEADER = parse_header(["name", "", "state", "note"])
 )
 def test_where_a_row_is_in_the_body(is_array: bool, paths: list[str]) -> None:
     """Errors point at the object itself, or at its place in the list."""
-    create = Create(rows=({"a": 1}, {"a": 2}), is_array=is_array)
+    create = Write.create(rows=({"a": 1}, {"a": 2}), is_array=is_array)
 
     assert [create.path(number) for number in range(2)] == paths
 
@@ -25,21 +25,21 @@ def test_bytes_are_not_underrated(value: str | int | float | bool | None) -> Non
     """A value counts at least as much as it takes in the request to Google, quotes included."""
     sent = len(str(value).encode()) + 2
 
-    assert Update(row=2, fields={"a": value}).byte_count >= sent
-    assert Create(rows=({"a": value, "b": value}, {"a": value})).byte_count >= 3 * sent
+    assert Write.update(row=2, fields={"a": value}).byte_count >= sent
+    assert Write.create(rows=({"a": value, "b": value}, {"a": value})).byte_count >= 3 * sent
 
 
 def test_memory_is_that_of_texts_and_of_many_fields() -> None:
     """Wide texts count as they are kept, and so does each row; a list counts all its rows."""
     narrow, wide = {"a": "x" * 1000}, {"a": "x" * 999 + "🏙"}
     many = {str(number): 1 for number in range(1000)}
-    sizes = [Create(rows=(row,)).memory_bytes for row in (narrow, wide, many)]
+    sizes = [Write.create(rows=(row,)).memory_bytes for row in (narrow, wide, many)]
 
     assert 1000 < sizes[0] < 2000
     assert 4000 < sizes[1] < 5000
     assert sizes[2] > 30_000
-    assert Create(rows=(narrow, wide, many)).memory_bytes == sum(sizes)
-    assert Update(row=2, fields=wide).memory_bytes == sizes[1]
+    assert Write.create(rows=(narrow, wide, many)).memory_bytes == sum(sizes)
+    assert Write.update(row=2, fields=wide).memory_bytes == sizes[1]
 
 
 def test_an_answer_shows_the_written_fields() -> None:

@@ -12,7 +12,7 @@ from gateway.worksheets.access import Target
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Create, Update
+from gateway.worksheets.writes import Write
 from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK
 from tests.request_events import during
@@ -140,9 +140,11 @@ async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     async def as_request(event: RequestEvent, row: int | None) -> None:
         with during(event):
             if row is None:
-                await service.create_rows(TARGET, Create(rows=({"name": event.request_id},)))
+                await service.write(TARGET, Write.create(rows=({"name": event.request_id},)))
             else:
-                await service.update_row(TARGET, Update(row=row, fields={"name": event.request_id}))
+                await service.write(
+                    TARGET, Write.update(row=row, fields={"name": event.request_id})
+                )
 
     await asyncio.gather(*map(as_request, events, (None, None, 2)))
 

@@ -15,7 +15,7 @@ from gateway.table.record import Stored
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Answer, Entry, Ledger, OpenWrite, Settled
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.writes import Create, Results, WriteIdentity
+from gateway.worksheets.writes import Results, Write, WriteIdentity
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
@@ -137,8 +137,8 @@ def restarted(
     )
 
 
-def create(*rows: Mapping[str, Stored], identity: WriteIdentity | None = TICKET) -> Create:
-    return Create(rows=rows or (BERN,), is_array=len(rows) > 1, identity=identity)
+def create(*rows: Mapping[str, Stored], identity: WriteIdentity | None = TICKET) -> Write:
+    return Write.create(rows=rows or (BERN,), is_array=len(rows) > 1, identity=identity)
 
 
 def names(cities: FakeWorksheet) -> Sequence[Value]:
@@ -147,13 +147,13 @@ def names(cities: FakeWorksheet) -> Sequence[Value]:
 
 
 async def killed(
-    service: RowService, sheets: ScriptedSheets, sent: Create, *, was_applied: bool
+    service: RowService, sheets: ScriptedSheets, sent: Write, *, was_applied: bool
 ) -> None:
     """A create whose process ended before or after Google applied it."""
     play = sheets.after if was_applied else sheets.before
     play("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
-        await service.create_rows(TARGET, sent)
+        await service.write(TARGET, sent)
     sheets.cost()
 
 
@@ -172,7 +172,7 @@ async def left_open(
     play("apply", LOST)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown):
-        await service.create_rows(TARGET, create(identity=identity))
+        await service.write(TARGET, create(identity=identity))
 
 
 async def ends(*requests: Awaitable[Settled]) -> list[int | str]:

@@ -18,16 +18,16 @@ async def test_a_write_that_could_not_be_shown_is_found_later(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
     """If its fence was found but its row was not read, a retry minutes later finds both."""
-    await service.create_rows(TARGET, OTHER)
+    await service.write(TARGET, OTHER)
     sheets.after("apply", LOST)
     sheets.before("read_sheet", UpstreamError("away"))
     with pytest.raises(WriteOutcomeUnknown):
-        await service.create_rows(TARGET, create())
+        await service.write(TARGET, create())
     for _ in range(2):
         clock.advance(UNKNOWN_RETRY_SECONDS + 1)
-        await service.create_rows(TARGET, OTHER)
+        await service.write(TARGET, OTHER)
 
-    settled = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert settled.is_replayed
     assert names(cities) == ["Basel", "Bern", "Basel", "Basel"]
@@ -38,13 +38,13 @@ async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
 ) -> None:
     """On a full disk the record stays open, and so does the fence."""
     service = restarted(sheets, ForgetfulLedger(ledger), clock, recorded=ledger.open_fences)
-    await service.create_rows(TARGET, OTHER)
-    await service.create_rows(TARGET, create())
+    await service.write(TARGET, OTHER)
+    await service.write(TARGET, create())
     for _ in range(2):
         clock.advance(UNKNOWN_RETRY_SECONDS + 1)
-        await service.create_rows(TARGET, OTHER)
+        await service.write(TARGET, OTHER)
 
-    settled = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert settled.is_replayed
     assert names(cities) == ["Basel", "Bern", "Basel", "Basel"]

@@ -20,7 +20,7 @@ from gateway.worksheets.access import Access, Target
 from gateway.worksheets.fences import BURNT
 from gateway.worksheets.idempotency import OpenWrite, Sending, Settled
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.writes import Delete, Update
+from gateway.worksheets.writes import Write
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.storage.by_hand import take_fences
@@ -42,10 +42,10 @@ async def test_rows_are_found_where_they_were_sent(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
     """The retry costs two reads and no write, and answers as the first request would have."""
-    expected = await service.create_rows(TARGET, create(BERN, {"name": "Basel"}, identity=None))
+    expected = await service.write(TARGET, create(BERN, {"name": "Basel"}, identity=None))
     sent = create(BERN, {"name": "Basel"})
     await killed(service, sheets, sent, was_applied=True)
-    settled = await service.create_rows(TARGET, sent)
+    settled = await service.write(TARGET, sent)
     cost = sheets.cost()
 
     assert settled.is_replayed
@@ -70,8 +70,8 @@ async def test_a_retry_is_answered_with_what_its_key_sees(
     sent = create({"name": "Bern"})
     sheets.after("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
-        await service.create_rows(target, sent)
-    settled = await service.create_rows(target, sent)
+        await service.write(target, sent)
+    settled = await service.write(target, sent)
     (written,) = settled.results
     read = await service.read_row(target, 5, None, PlainEncoder())
 
@@ -86,8 +86,8 @@ async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(
     """A process that ended between Google's answer and the note of it leaves one row too."""
     dying = restarted(sheets, DyingLedger(ledger), clock)
     with pytest.raises(RuntimeError):
-        await dying.create_rows(TARGET, create())
-    settled = await restarted(sheets, ledger, clock).create_rows(TARGET, create())
+        await dying.write(TARGET, create())
+    settled = await restarted(sheets, ledger, clock).write(TARGET, create())
 
     assert settled.is_replayed
     assert settled.results[0].row == 5
@@ -100,7 +100,7 @@ async def test_rows_are_found_below_those_of_others(
     """A person who was quicker, or inserted rows, moved them down."""
     await killed(service, sheets, create(), was_applied=True)
     cities.insert_rows(3, 2)
-    settled = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert settled.results[0].row == 7
 
@@ -109,12 +109,12 @@ async def test_rows_are_found_after_any_time(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
     """Nothing deletes the fence of an open write, and its record says where its row had to land."""
-    await service.create_rows(TARGET, create({"name": "Aarau"}, identity=None))
+    await service.write(TARGET, create({"name": "Aarau"}, identity=None))
     await killed(service, sheets, create(), was_applied=True)
     for _ in range(5):
         clock.advance(20_000)
-        await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
-    settled = await service.create_rows(TARGET, create())
+        await service.write(TARGET, create({"name": "Basel"}, identity=None))
+    settled = await service.write(TARGET, create())
 
     assert (settled.results[0].row, settled.is_replayed) == (6, True)
 
@@ -124,8 +124,8 @@ async def test_rows_of_a_write_that_did_not_know_the_end(
 ) -> None:
     """The first create after a start: its row is found as long as no other one is equal."""
     await killed(service, sheets, create(), was_applied=True)
-    await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
-    settled = await service.create_rows(TARGET, create())
+    await service.write(TARGET, create({"name": "Basel"}, identity=None))
+    settled = await service.write(TARGET, create())
 
     assert (settled.results[0].row, settled.is_replayed) == (5, True)
 
@@ -136,8 +136,8 @@ async def test_rows_that_are_not_there_are_sent_anew(
     """A row like it from before is not it. First the fence is burnt: the first copy is void."""
     cities.type(4, "Bern", "", 1)
     await killed(service, sheets, create(), was_applied=False)
-    settled = await service.create_rows(TARGET, create())
-    again = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
+    again = await service.write(TARGET, create())
 
     assert not settled.is_replayed
     assert again.is_replayed
@@ -154,7 +154,7 @@ async def test_rows_that_land_late_are_found(
     (late,) = sheets.batches
     # The first two prove that ids are unique.
     sheets.before("put_fence", lambda: fake.land(late), nth=3)
-    settled = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert (settled.results[0].row, settled.is_replayed) == (5, True)
     assert names(cities) == ["Bern"]
@@ -167,8 +167,8 @@ async def test_rows_are_as_open_as_before_while_google_cannot_be_asked(
     await killed(service, sheets, create(), was_applied=True)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown) as caught:
-        await service.create_rows(TARGET, create())
-    settled = await service.create_rows(TARGET, create())
+        await service.write(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert (caught.value.outcome, caught.value.retry_after_seconds) == ("unknown", 10)
     assert settled.is_replayed
@@ -187,10 +187,10 @@ async def test_where_ids_can_be_used_twice_time_must_pass(
     for seconds in (0, 179, 1, 29):
         clock.advance(seconds)
         with pytest.raises(WriteOutcomeUnknown) as caught:
-            await service.create_rows(TARGET, create())
+            await service.write(TARGET, create())
         waits.append(caught.value.retry_after_seconds)
     clock.advance(1)
-    settled = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert waits == [185] * 4
     assert not settled.is_replayed
@@ -203,7 +203,7 @@ async def test_a_grid_that_ends_above_is_no_trouble(
     """In a full grid the rows are below its end when they are sent anew."""
     cities.rows = 4
     await killed(service, sheets, create(), was_applied=False)
-    settled = await service.create_rows(TARGET, create())
+    settled = await service.write(TARGET, create())
 
     assert settled.results[0].row == 5
     assert names(cities) == ["Bern"]
@@ -229,7 +229,7 @@ async def test_found_rows_that_people_changed_are_applied_for_good(
     errors = []
     for _ in range(2):
         with pytest.raises(RowNumberUnknown) as caught:
-            await service.create_rows(TARGET, create())
+            await service.write(TARGET, create())
         errors.append(caught.value)
 
     assert [(error.outcome, error.is_replayed) for error in errors] == [("applied", True)] * 2
@@ -238,8 +238,8 @@ async def test_found_rows_that_people_changed_are_applied_for_good(
 
 async def update(service: RowService) -> tuple[int, Mapping[str, object], bool]:
     """Row, record and replay mark of a keyed update of row 3."""
-    change = Update(row=3, fields={"state": "=1", "population": 7}, identity=CHANGE)
-    settled = await service.update_row(TARGET, change)
+    change = Write.update(row=3, fields={"state": "=1", "population": 7}, identity=CHANGE)
+    settled = await service.write(TARGET, change)
     return settled.results[0].row, settled.results[0].record, settled.is_replayed
 
 
@@ -325,7 +325,7 @@ async def test_open_writes_of_one_batch_are_settled_once(
     ]
     service = restarted(sheets, ledger, clock, open_writes=left)
 
-    await service.write(TARGET, Delete(row=2))
+    await service.write(TARGET, Write.delete(row=2))
     assert sheets.count("fence_tokens") == 1
 
 
@@ -340,13 +340,13 @@ async def test_an_open_update_of_a_dead_process_holds_its_row(
     async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as later:
         successor = restarted(sheets, later, clock, open_writes=later.open_writes)
         sheets.before("fence_tokens", UpstreamAuth("no token"))
-        plain = Update(row=3, fields={"state": "XX"})
-        other = Update(row=2, fields={"state": "YY"})
+        plain = Write.update(row=3, fields={"state": "XX"})
+        other = Write.update(row=2, fields={"state": "YY"})
         with pytest.raises(QueueFull) as caught:
-            await successor.update_row(TARGET, plain)
-        await successor.update_row(TARGET, other)
+            await successor.write(TARGET, plain)
+        await successor.write(TARGET, other)
         before = sheets.count("fence_tokens")
-        await successor.update_row(TARGET, plain)
+        await successor.write(TARGET, plain)
         found = await update(successor)
 
     assert (caught.value.outcome, before) == ("not_applied", 1)
@@ -357,11 +357,11 @@ async def test_an_update_without_a_change_is_answered_again(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
     """What was not written because it was there already is not written later either."""
-    change = Update(row=3, fields={"state": "CO"}, identity=CHANGE)
-    await service.update_row(TARGET, change)
+    change = Write.update(row=3, fields={"state": "CO"}, identity=CHANGE)
+    await service.write(TARGET, change)
     cities.type(3, None, "XX")
     sheets.cost()
-    again = await service.update_row(TARGET, change)
+    again = await service.write(TARGET, change)
 
     assert again.is_replayed
     assert again.results[0].record == {"rowIndex": 3, "state": "CO"}
@@ -369,9 +369,9 @@ async def test_an_update_without_a_change_is_answered_again(
 
 
 REPEATS: Mapping[str, Callable[[RowService], Awaitable[Settled]]] = {
-    "create": lambda service: service.create_rows(TARGET, create()),
-    "update": lambda service: service.update_row(
-        TARGET, Update(row=2, fields={"name": "Bern"}, identity=TICKET)
+    "create": lambda service: service.write(TARGET, create()),
+    "update": lambda service: service.write(
+        TARGET, Write.update(row=2, fields={"name": "Bern"}, identity=TICKET)
     ),
 }
 

@@ -38,8 +38,8 @@ async def test_a_row_of_somebody_else_is_not_taken(
     """A row that looks the same and was acknowledged to another request stays that one's."""
     await killed(service, sheets, create(), was_applied=False)
     later = restarted(sheets, ledger, clock)
-    acknowledged = await later.create_rows(TARGET, create(identity=other))
-    settled = await later.create_rows(TARGET, create())
+    acknowledged = await later.write(TARGET, create(identity=other))
+    settled = await later.write(TARGET, create())
 
     assert acknowledged.results[0].row == 5
     assert (settled.results[0].row, settled.is_replayed) == (6, False)
@@ -56,7 +56,7 @@ async def test_rows_among_those_that_look_the_same_are_applied(
         await killed(begun, sheets, create(identity=identity), was_applied=True)
     later = restarted(sheets, ledger, clock)
     found = [
-        await ends(later.create_rows(TARGET, create(identity=identity)))
+        await ends(later.write(TARGET, create(identity=identity)))
         for identity in (identities[1], identities[0], identities[2])
     ]
 
@@ -70,10 +70,10 @@ async def test_an_equal_record_from_before_is_not_taken(
     """A write that did not know the end of the sheet has no row that it had to land in."""
     boston = {"name": "Boston"}
     await killed(service, sheets, create(boston), was_applied=True)
-    await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
+    await service.write(TARGET, create({"name": "Basel"}, identity=None))
 
     with pytest.raises(RowNumberUnknown) as raised:
-        await service.create_rows(TARGET, create(boston))
+        await service.write(TARGET, create(boston))
 
     assert raised.value.outcome == "applied"
 
@@ -85,15 +85,13 @@ async def test_a_row_among_others_is_found(
     bodies = {scope: {"name": scope, "population": 1.0} for scope in ("a", "b", "c")}
     for scope, body in bodies.items():
         begun = restarted(sheets, ledger, clock)
-        await begun.create_rows(TARGET, create({"name": "Aarau"}, identity=None))
+        await begun.write(TARGET, create({"name": "Aarau"}, identity=None))
         sent = create(body, identity=replace(TICKET, scope=scope))
         await killed(begun, sheets, sent, was_applied=True)
     later = restarted(sheets, ledger, clock)
-    await later.create_rows(TARGET, create(identity=None))
+    await later.write(TARGET, create(identity=None))
     found = [
-        await later.create_rows(
-            TARGET, create(bodies[scope], identity=replace(TICKET, scope=scope))
-        )
+        await later.write(TARGET, create(bodies[scope], identity=replace(TICKET, scope=scope)))
         for scope in ("b", "a", "c")
     ]
 
@@ -111,7 +109,7 @@ async def test_of_two_retries_each_has_its_row(
     await left_open(service, sheets, second)
     await left_open(service, sheets, first, was_applied=True)
     found = await asyncio.gather(
-        *(service.create_rows(TARGET, create(identity=identity)) for identity in (first, second)),
+        *(service.write(TARGET, create(identity=identity)) for identity in (first, second)),
         return_exceptions=True,
     )
 
@@ -131,9 +129,9 @@ async def test_a_write_under_way_does_not_hold_its_retry_up_for_ever(
     watched.is_found.clear()
     gate = asyncio.Event()
     sheets.after("apply", gate)
-    other = asyncio.create_task(service.create_rows(TARGET, create(identity=None)))
+    other = asyncio.create_task(service.write(TARGET, create(identity=None)))
     await wait_all_tasks_blocked()
-    mine = asyncio.create_task(service.create_rows(TARGET, create()))
+    mine = asyncio.create_task(service.write(TARGET, create()))
     await watched.is_found.wait()
     await wait_all_tasks_blocked()
     gate.set()
@@ -150,13 +148,13 @@ async def test_a_row_that_a_person_added_to_is_found(
     clock: ManualClock,
 ) -> None:
     """Cells that were not written may hold anything by now."""
-    await service.create_rows(TARGET, create({"name": "Aarau"}, identity=None))
+    await service.write(TARGET, create({"name": "Aarau"}, identity=None))
     await killed(service, sheets, create(), was_applied=True)
     later = restarted(sheets, ledger, clock)
-    await later.create_rows(TARGET, create({"name": "Basel"}, identity=None))
+    await later.write(TARGET, create({"name": "Basel"}, identity=None))
     cities.type(6, "Bern", "BE", 1.0)
     clock.advance(200)
-    settled = await later.create_rows(TARGET, create())
+    settled = await later.write(TARGET, create())
 
     assert (settled.results[0].row, settled.is_replayed) == (6, True)
 
@@ -181,7 +179,7 @@ async def test_found_rows_that_cannot_be_shown_are_applied(
     outcomes = []
     for _ in range(2):
         with pytest.raises(expected) as failure:
-            await service.create_rows(TARGET, create())
+            await service.write(TARGET, create())
         error = failure.value
         row = error.row if isinstance(error, HeaderChanged) else None
         outcomes.append((type(error), error.outcome, error.is_replayed, row))

@@ -11,15 +11,7 @@ from gateway.settings.model import WriteSettings
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.writes import (
-    Create,
-    Delete,
-    DeleteWhere,
-    Update,
-    UpdateWhere,
-    Upsert,
-    Write,
-)
+from gateway.worksheets.writes import Write
 from tests.clock import ManualClock
 from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import TARGET
@@ -35,16 +27,16 @@ from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 CREATE = create()
 """In row 5."""
 KEYED: Sequence[Write] = [
-    Update(row=3, fields={"state": "x"}, identity=TICKET),
-    UpdateWhere(
+    Write.update(row=3, fields={"state": "x"}, identity=TICKET),
+    Write.update_where(
         where=parse_where({"name": "Denver"}), fields={"state": "x"}, max_rows=9, identity=TICKET
     ),
-    Upsert(keys=("name",), rows=({"name": "Denver", "state": "x"},), identity=TICKET),
+    Write.upsert(keys=("name",), rows=({"name": "Denver", "state": "x"},), identity=TICKET),
 ]
 """All of row 3."""
 DELETES: Sequence[Write] = [
-    Delete(row=3, identity=replace(TICKET, removes_rows=True)),
-    DeleteWhere(
+    Write.delete(row=3, identity=replace(TICKET, removes_rows=True)),
+    Write.delete_where(
         where=parse_where({"name": "Denver"}),
         max_rows=9,
         identity=replace(TICKET, removes_rows=True),
@@ -53,10 +45,6 @@ DELETES: Sequence[Write] = [
 
 
 async def carried_out(service: RowService, write: Write) -> Settled:
-    if isinstance(write, Update):
-        return await service.update_row(TARGET, write)
-    if isinstance(write, Create):
-        return await service.create_rows(TARGET, write)
     return await service.write(TARGET, write)
 
 
@@ -81,7 +69,7 @@ async def test_an_answer_is_given_again_unless_its_rows_moved(
 ) -> None:
     """Without a call; a delete below changes nothing, a clearing nothing but its own row."""
     first = await carried_out(service, write)
-    await carried_out(service, Delete(row=row))
+    await carried_out(service, Write.delete(row=row))
     sheets.cost()
     if row == 3 or (row < 3 and not clears):
         for _ in range(2):
@@ -101,7 +89,7 @@ async def test_a_delete_has_its_answer_for_good(
 ) -> None:
     """Its numbers are those of before it."""
     first = await carried_out(service, write)
-    await carried_out(service, Delete(row=2))
+    await carried_out(service, Write.delete(row=2))
     rows = cities.lines()
     again = await carried_out(service, write)
 
@@ -115,7 +103,7 @@ async def test_a_created_row_that_was_emptied_or_moved_is_not_told(
 ) -> None:
     """No second row is created for it either."""
     await carried_out(service, CREATE)
-    await carried_out(service, Delete(row=row))
+    await carried_out(service, Write.delete(row=row))
     lines = cities.lines()
     if clears and row == 2:
         assert (await carried_out(service, CREATE)).results[0].row == 5
@@ -134,7 +122,7 @@ async def left_open(
     play("apply", LOST)
     sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown):
-        await carried_out(service, Delete(row=row))
+        await carried_out(service, Write.delete(row=row))
     sheets.cost()
 
 
@@ -202,7 +190,7 @@ async def test_an_open_write_whose_rows_moved_is_applied(
         with pytest.raises(RuntimeError):
             await carried_out(service, write)
     later = restarted(sheets, ledger, clock)
-    await carried_out(later, Delete(row=3))
+    await carried_out(later, Write.delete(row=3))
     sheets.cost()
     for _ in range(2):
         with pytest.raises(RowNumberUnknown) as caught:

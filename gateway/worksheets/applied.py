@@ -450,7 +450,7 @@ def _keep(
 ) -> int:
     """Keep header, sheet id and end of the worksheet as of a write; the last row, 0 if unknown."""
     cache = worksheet.header
-    cache.compare(header, as_of=cache.moment())
+    cache.compare(header, as_of=worksheet.moment())
     last = cache.last()
     if removed and (last is None or max(removed) >= last.last_row):
         cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
@@ -469,7 +469,7 @@ def _keep(
             last_row=last_row,
             is_end=is_end,
             header_as_of=sent_seconds,
-            as_of=cache.moment(),
+            as_of=worksheet.moment(),
         )
         cache.keep(extent)
     kept = cache.last()

@@ -363,7 +363,7 @@ class FencedWriter:
             if has_note:
                 await self._ledger.settled(worksheet.id, fence, is_applied=False)
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
-        sent_at, sent_seconds = cache.moment(), cache.now()
+        sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
         batch = Batch(
             sheet_id=plan.sheet_id,
@@ -472,10 +472,10 @@ class FencedWriter:
         Free if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
         updates that only name a row are sent; for all others the time is None.
         """
-        cache, looked_at = worksheet.header, plan.looked_at
+        looked_at = plan.looked_at
         around = AROUND if plan.around else 0
         for _ in range(MAX_SMALL_LOOKS):
-            if cache.now() - looked_at <= plan.fresh_seconds:
+            if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
             rows = sorted({row for each in writes for row in each.rows})
             look = await look_again(self._sheets, worksheet, rows, around=around)
@@ -491,11 +491,11 @@ class FencedWriter:
                 request = await self._scheduler.build(
                     shown_around(worksheet.id, plan, writes, request, look.rows)
                 )
-        if cache.now() - looked_at <= plan.fresh_seconds:
+        if worksheet.now() - looked_at <= plan.fresh_seconds:
             return request, looked_at
         if any(each.is_conditional or each.removed_rows for each in writes):
             return request, None
-        return request, cache.now()
+        return request, worksheet.now()
 
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]

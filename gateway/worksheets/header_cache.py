@@ -6,14 +6,12 @@ Rules
 """
 
 import hashlib
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gateway.google.sheets import SheetView
 from gateway.table.header import Header
-from gateway.worksheets.worksheet_id import WorksheetId
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +19,7 @@ class SheetExtent:
     """A worksheet's header and its end.
 
     `as_of` is the moment at which the last row was known: the start of the read or the end of our
-    append, as counted by `HeaderCache.moment`. `header_as_of` is when the header's read began, in
+    append, as counted by `Worksheet.moment`. `header_as_of` is when the header's read began, in
     seconds of the monotonic clock.
     """
 
@@ -31,13 +29,6 @@ class SheetExtent:
     is_end: bool = False
     """True if it was the last row when it was seen."""
     header_as_of: float
-    as_of: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Forgotten:
-    """A change of the worksheet, certain or possible, at this moment."""
-
     as_of: int
 
 
@@ -54,23 +45,21 @@ def digest_of(header: Header) -> bytes:
 
 
 class HeaderCache:
+    """`clock` is monotonic, in seconds; `moment` numbers the events of the worksheet."""
+
     def __init__(
-        self, worksheet: WorksheetId, *, ttl_seconds: float, clock: Callable[[], float]
+        self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
     ) -> None:
-        self._id = worksheet
         self._ttl_seconds = ttl_seconds
         self._clock = clock
-        self.moment: Callable[[], int] = itertools.count().__next__
-        """A number for the present that is larger than all earlier moments."""
-        self._kept: SheetExtent | _Forgotten | None = None
+        self._moment = moment
+        self._extent: SheetExtent | None = None
+        self._as_of = -1
+        """The moment of the extent, or of a change after which none is known."""
         self._seen: _SeenHeader | None = None
         self._sheet: tuple[int, float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
-
-    def now(self) -> float:
-        """Seconds of the monotonic clock."""
-        return self._clock()
 
     def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
         """Keep the sheet id, seen at a time or now; returns the time."""
@@ -92,28 +81,25 @@ class HeaderCache:
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh."""
-        extent = self.last()
+        extent = self._extent
         if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
         return extent
 
     def last(self) -> SheetExtent | None:
         """The extent, however old, as a hint where to read."""
-        kept = self._kept
-        return kept if isinstance(kept, SheetExtent) else None
+        return self._extent
 
     def keep(self, extent: SheetExtent) -> None:
         """Cache an extent, unless a newer one or a later change is known."""
         if self._seen is not None and self._seen.cells != extent.header.cells:
             return
-        known = self._kept
-        if known is None or known.as_of <= extent.as_of:
-            self._kept = extent
+        if self._as_of <= extent.as_of:
+            self._extent, self._as_of = extent, extent.as_of
 
     def forget(self) -> None:
         """Discard everything read so far, including reads that are running."""
-        self._kept = _Forgotten(as_of=self.moment())
-        self._sheet = None
+        self._extent, self._as_of, self._sheet = None, self._moment(), None
 
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
@@ -122,7 +108,7 @@ class HeaderCache:
 
         Keep what was read later. Forget everything if the other knew another tab or header.
         """
-        extent, sheet = self.last(), self._sheet
+        extent, sheet = self._extent, self._sheet
         if extent is not None and extent.as_of > as_of:
             return
         if (
@@ -134,7 +120,8 @@ class HeaderCache:
         ):
             self.forget()
         else:
-            self._kept = replace(extent, last_row=last_row, is_end=False, as_of=self.moment())
+            self._as_of = self._moment()
+            self._extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
 
     def compare(self, header: Header, *, as_of: int) -> None:
         """Take in the header of a read that began at `as_of`.
@@ -145,7 +132,5 @@ class HeaderCache:
         if self._seen is not None and as_of < self._seen.as_of:
             return
         self._seen = _SeenHeader(header.cells, as_of)
-        last = self.last()
-        if last is not None and last.header.cells != header.cells:
-            self._kept = _Forgotten(as_of=max(as_of, last.as_of))
-            self._sheet = None
+        if self._extent is not None and self._extent.header.cells != header.cells:
+            self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None

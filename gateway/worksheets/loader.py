@@ -9,7 +9,8 @@ All rows for a write are read by sheet id, so that they are of the tab that is w
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.call_context import recording_sent_at
@@ -25,8 +26,7 @@ from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
-from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
-from gateway.worksheets.window import Window
+from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot, Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
 
 
@@ -34,8 +34,7 @@ class OtherTab(Exception):
     """The title is not, or no more, that of the tab with this sheet id."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TypedRead:
+class TypedRead(NamedTuple):
     """The typed rendering as read; no rendering if it is the known one."""
 
     rendering: Rendering | None
@@ -43,7 +42,7 @@ class TypedRead:
 
 
 class Loader:
-    """Reads one worksheet."""
+    """Reads one worksheet; `moment` numbers its events, `clock` is monotonic, in seconds."""
 
     def __init__(
         self,
@@ -53,6 +52,7 @@ class Loader:
         sheets: Sheets,
         scheduler: Scheduler,
         clock: Callable[[], float],
+        moment: Callable[[], int],
         shared: SharedState | None,
     ) -> None:
         self._id = worksheet
@@ -61,6 +61,7 @@ class Loader:
         self._sheets = sheets
         self._scheduler = scheduler
         self._clock = clock
+        self._moment = moment
 
     async def displayed(
         self, known: Snapshot | None = None, *, sheet_id: int | None = None
@@ -70,19 +71,27 @@ class Loader:
         If `known` has not changed it is returned, with its typed rendering if it has one. With a
         `sheet_id` it is read by that; raises `OtherTab`.
         """
-        started, moment = self._clock(), self._header_cache.moment()
+        moment = self._moment()
         digest = None if known is None else known.displayed.digest
-        with recording_sent_at() as sent_at:
-            rendering = await self._rendering(Render.DISPLAYED, digest, sheet_id)
-        began = sent_at.at_seconds or started
-        if rendering is None and known is not None:
+        rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id)
+        if rendering is not None:
+            snapshot = Snapshot(
+                table=make_table(rendering.columns),
+                grid_rows=own_area(self._id, rendering.range).last_row,
+                displayed=Origin(
+                    began_seconds=began,
+                    byte_count=rendering.byte_count,
+                    digest=rendering.digest,
+                ),
+                encodings=Encodings(rendering.byte_count),
+            )
+        elif known is not None:
             origin = replace(known.displayed, began_seconds=began)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = self._snapshot(_present(rendering), began)
+            raise ValueError("a rendering is left out only if it is known")
         table = snapshot.table
-        self._header_cache.compare(table.header, as_of=moment)
-        self._check_header(table.header)
+        self._take_header(table.header, moment)
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
@@ -97,43 +106,40 @@ class Loader:
         self, known: Snapshot | None = None, *, sheet_id: int | None = None
     ) -> TypedRead:
         """The typed rendering. 1 read. With a `sheet_id` it is read by that; raises `OtherTab`."""
-        started = self._clock()
         origin = None if known is None else known.typed
-        with recording_sent_at() as sent_at:
-            rendering = await self._rendering(
-                Render.TYPED, None if origin is None else origin.digest, sheet_id
-            )
-        return TypedRead(rendering=rendering, began_seconds=sent_at.at_seconds or started)
+        digest = None if origin is None else origin.digest
+        return TypedRead(*await self._read(Render.TYPED, digest, sheet_id))
 
-    async def paired(
-        self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
-    ) -> Snapshot | None:
-        """Both renderings as one snapshot; None if they show different states."""
-        if typed.rendering is None and known is not None and snapshot.table is known.table:
-            origin = _typed_origin(typed, known)
-            return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
-        paired = await self.joined(snapshot, typed, known)
-        return None if paired.table.is_mixed else paired
-
-    async def joined(
+    async def with_types(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot:
-        """Both renderings as one snapshot, even of different states."""
-        table, columns = snapshot.table, _typed_columns(typed, known)
-        both = await self._scheduler.build(table.with_typed(columns))
-        origin = _typed_origin(typed, known)
-        return Snapshot(
-            table=both,
-            grid_rows=snapshot.grid_rows,
-            displayed=snapshot.displayed,
+        """Both renderings as one snapshot; its table `is_mixed` if they show different states."""
+        rendering, began = typed
+        columns: Sequence[Column]
+        if rendering is not None:
+            columns = rendering.columns
+            origin = Origin(
+                began_seconds=began, byte_count=rendering.byte_count, digest=rendering.digest
+            )
+        elif known is not None and known.typed is not None and known.table.typed is not None:
+            columns = known.table.typed
+            origin = replace(known.typed, began_seconds=began)
+            if snapshot.table is known.table:
+                return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
+        else:
+            raise ValueError("a rendering is left out only if it is known")
+        return replace(
+            snapshot,
+            table=await self._scheduler.build(snapshot.table.with_typed(columns)),
             typed=origin,
             encodings=Encodings(snapshot.displayed.byte_count),
+            is_expired=False,
         )
 
     async def look_at_header(self) -> tuple[SheetExtent, SheetView]:
         """The header with the last row of an earlier look or row 1, and the view. 1 read."""
         known = self._header_cache.last()
-        started, moment = self._clock(), self._header_cache.moment()
+        started, moment = self._clock(), self._moment()
         async with explaining(self._sheets, self._id):
             view = await self._sheets.read_sheet(
                 self._id.spreadsheet, [a1.header_range(self._id.title)]
@@ -141,8 +147,7 @@ class Loader:
         own_sheet(self._id, view)
         (top,) = view.blocks
         header = parse_header(top.texts[0] if top.texts else ())
-        self._header_cache.compare(header, as_of=moment)
-        self._check_header(header)
+        self._take_header(header, moment)
         extent = SheetExtent(
             header=header,
             last_row=1 if known is None else min(known.last_row, view.rows),
@@ -156,7 +161,7 @@ class Loader:
 
     async def window(self, span: RowSpan) -> Window:
         """Some rows, and whether there are more. 1 read, 2 at the end or past it."""
-        moment, started = self._header_cache.moment(), self._clock()
+        moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
             a1.header_range(self._id.title),
@@ -198,18 +203,11 @@ class Loader:
             read_seconds=sent_at.at_seconds or started,
         )
 
-    def _snapshot(self, rendering: Rendering, started: float) -> Snapshot:
-        area = own_area(self._id, rendering.range)
-        return Snapshot(
-            table=make_table(rendering.columns),
-            grid_rows=area.last_row,
-            displayed=_origin(rendering, started),
-            encodings=Encodings(rendering.byte_count),
-        )
-
-    async def _rendering(
+    async def _read(
         self, render: Render, known: bytes | None, sheet_id: int | None
-    ) -> Rendering | None:
+    ) -> tuple[Rendering | None, float]:
+        """A rendering, None if it has the digest `known`; and when it was sent, in seconds."""
+
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
                 area = SheetArea(sheet_id)
@@ -218,25 +216,34 @@ class Loader:
                 self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
             )
 
-        async with explaining(self._sheets, self._id):
-            shared = self._shared
-            if shared is None:
-                return await from_google(known)
-            extent, newest = self._header_cache.last(), shared.newest_seconds
-            if extent is not None:
-                newest = max(newest, extent.header_as_of)
-            if sheet_id is not None:  # what others read by the title may be of another tab
-                newest = math.inf
-            return await shared.peers.rows.read(
-                shared, render, known=known, newer_than=newest, from_google=from_google
-            )
+        started, shared = self._clock(), self._shared
+        with recording_sent_at() as sent_at:
+            async with explaining(self._sheets, self._id):
+                if shared is None:
+                    rendering = await from_google(known)
+                else:
+                    extent, newest = self._header_cache.last(), shared.newest_seconds
+                    if extent is not None:
+                        newest = max(newest, extent.header_as_of)
+                    if sheet_id is not None:  # what others read by the title may be of another tab
+                        newest = math.inf
+                    rendering = await shared.peers.rows.read(
+                        shared, render, known=known, newer_than=newest, from_google=from_google
+                    )
+        return rendering, sent_at.at_seconds or started
 
-    def _check_header(self, header: Header) -> None:
-        """Raise NoHeaderRow if row 1 names no field; log duplicates once per header."""
+    def _take_header(self, header: Header, moment: int) -> None:
+        """Compare the header with the kept one, and log duplicates once per header.
+
+        Raises NoHeaderRow if row 1 names no field.
+        """
+        self._header_cache.compare(header, as_of=moment)
         check_names(header)
         known = self._header_cache.last()
-        if header.duplicates() and (known is None or known.header.cells != header.cells):
-            header_trouble(self._id.spreadsheet, self._id.title, header.duplicates())
+        if known is None or known.header.cells != header.cells:
+            duplicates = header.duplicates()
+            if duplicates:
+                header_trouble(self._id.spreadsheet, self._id.title, duplicates)
 
 
 async def read_tab(
@@ -276,32 +283,3 @@ def check_names(header: Header) -> None:
 def _filled(values: Values) -> int:
     """Number of rows up to the last one that is not blank."""
     return 1 + max((at for at, line in enumerate(values.cells) if any(line)), default=-1)
-
-
-def _origin(rendering: Rendering, began_seconds: float) -> Origin:
-    return Origin(
-        began_seconds=began_seconds, byte_count=rendering.byte_count, digest=rendering.digest
-    )
-
-
-def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]:
-    if typed.rendering is not None:
-        return typed.rendering.columns
-    columns = None if known is None else known.table.typed
-    if columns is None:
-        raise ValueError("a rendering is left out only if it is known")
-    return columns
-
-
-def _typed_origin(typed: TypedRead, known: Snapshot | None) -> Origin:
-    if typed.rendering is not None:
-        return _origin(typed.rendering, typed.began_seconds)
-    if known is None or known.typed is None:
-        raise ValueError("a rendering is left out only if it is known")
-    return replace(known.typed, began_seconds=typed.began_seconds)
-
-
-def _present(rendering: Rendering | None) -> Rendering:
-    if rendering is None:
-        raise ValueError("a rendering is left out only if it is known")
-    return rendering

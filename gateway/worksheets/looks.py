@@ -78,7 +78,7 @@ async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
 ) -> RowLook:
     """The header and the rows in the grid, blank ones too."""
-    moment = worksheet.header.moment()
+    moment = worksheet.moment()
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
@@ -94,7 +94,7 @@ async def _look(
                 header=parse_header(()),
                 rows={},
                 missing=frozenset(rows),
-                sent_at=worksheet.header.now(),
+                sent_at=worksheet.now(),
             )
         if grid_of is None or grid_of == view.sheet_id:
             break
@@ -129,7 +129,7 @@ async def look_again(
 
     1 read. `around` as in `look_at_rows`.
     """
-    moment, spans = worksheet.header.moment(), row_spans(rows, around=around)
+    moment, spans = worksheet.moment(), row_spans(rows, around=around)
     try:
         view, sent_at = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows))
     except RowNotFound:
@@ -155,7 +155,7 @@ async def _read_rows(
     Raises RowNotFound if a row is past the grid, and WriteTooLarge; `asked` are the rows that the
     writes name.
     """
-    id_, began = worksheet.id, worksheet.header.now()
+    id_, began = worksheet.id, worksheet.now()
     ranges = [a1.header_range(id_.title)]
     ranges += [a1.rows_between(id_.title, *span) for span in spans]
     try:

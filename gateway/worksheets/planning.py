@@ -47,8 +47,8 @@ from gateway.table.tag import IfMatch
 from gateway.table.texts import as_texts, composed, composed_texts
 from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
+from gateway.worksheets.reading import Search
 from gateway.worksheets.refusal import row_not_found
-from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import MAX_ROWS

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.demand import Demand
-from gateway.worksheets.worksheet import Resources, Worksheet
+from gateway.worksheets.worksheet import Demand, Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 
 
@@ -48,7 +47,10 @@ class Pool:
 
     def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
         """The other worksheets of the spreadsheet that have rows."""
-        return (each for each in self.loaded(worksheet.id.spreadsheet) if each.id != worksheet.id)
+        spreadsheet = worksheet.id.spreadsheet
+        for each in self._weights:
+            if each.spreadsheet == spreadsheet and each != worksheet.id:
+                yield self._worksheets[each]
 
     def weigh(self, worksheet: Worksheet) -> None:
         """Count the memory of a worksheet whose rows changed, and evict others."""
@@ -61,7 +63,7 @@ class Pool:
             worksheet.drop_rows()
             return
         self._byte_count += byte_count - self._weights.pop(worksheet.id, 0)
-        if worksheet.has_rows:
+        if worksheet.blocks:
             self._weights[worksheet.id] = byte_count
         while self._byte_count > self._max_bytes:
             self._worksheets[next(iter(self._weights))].drop_rows()
@@ -70,7 +72,7 @@ class Pool:
     def _make_room(self) -> None:
         """Evict worksheets that were never read, or the one renewed longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
-        unseen = [each for each in idle if not each.has_rows and each.header.last() is None]
+        unseen = [each for each in idle if not each.blocks and each.header.last() is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:
             worksheet.drop_rows()
             del self._worksheets[worksheet.id]

@@ -5,7 +5,7 @@ Until it is sent, it waits for the quota on behalf of all waiters.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -16,14 +16,25 @@ from gateway.google.call_context import (
     in_call_context,
 )
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
-class SingleFlight(Generic[T]):
-    """A running read, in the context of the request that started it."""
+class SingleFlight(Generic[K, T]):
+    """A running read, in the context of the request that started it.
 
-    def __init__(self, work: Coroutine[Any, Any, T], began_seconds: float) -> None:
+    It is in `flights` by its `key` until it is over, unless it was taken out or replaced before.
+    """
+
+    def __init__(
+        self,
+        flights: "dict[K, SingleFlight[K, T]]",
+        key: K,
+        work: Coroutine[Any, Any, T],
+        began_seconds: float,
+    ) -> None:
         self.began_seconds = began_seconds
+        self._flights, self._key = flights, key
         self._beneficiaries = Beneficiaries()
         self._join()
         call_context = current_call_context()
@@ -32,7 +43,8 @@ class SingleFlight(Generic[T]):
         own = replace(call_context, beneficiaries=self._beneficiaries, sent_at=self._sent_at)
         with in_call_context(own):
             self._task = asyncio.get_running_loop().create_task(work)
-        self._task.add_done_callback(_look_at)
+        flights[key] = self
+        self._task.add_done_callback(self._end)
 
     @property
     def is_over(self) -> bool:
@@ -42,10 +54,6 @@ class SingleFlight(Generic[T]):
     def sent_seconds(self) -> float | None:
         """Time at which its last call was sent; None while it waits for the quota."""
         return self._sent_at.at_seconds
-
-    def when_over(self, act: Callable[[], None]) -> None:
-        """Call `act` at the end of the read, also after a failure."""
-        self._task.add_done_callback(lambda _: act())
 
     async def outcome(self) -> T:
         """Wait for the result; raises the error of the read."""
@@ -63,8 +71,9 @@ class SingleFlight(Generic[T]):
         """Add the waiter's key to the beneficiaries of the calls."""
         self._beneficiaries.join_as(current_call_context())
 
-
-def _look_at(task: asyncio.Task[Any]) -> None:
-    """Mark an error as retrieved; the next read meets it again."""
-    if not task.cancelled():
-        task.exception()
+    def _end(self, task: asyncio.Task[T]) -> None:
+        """Mark an error as retrieved; the next read meets it again."""
+        if self._flights.get(self._key) is self:
+            del self._flights[self._key]
+        if not task.cancelled():
+            task.exception()

@@ -14,7 +14,7 @@ from gateway.table.table import Table, make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.snapshot import TYPED, Origin, Snapshot
+from gateway.worksheets.snapshot import TYPED, Origin, Rows, Snapshot
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteQueues
@@ -83,6 +83,11 @@ class Stage:
         return self.pool.get(worksheet, self.resources)
 
 
+def kept(worksheet: Worksheet) -> Rows | None:
+    block = worksheet.blocks.get(TYPED)
+    return None if block is None else block.rows
+
+
 async def nothing(_: Worksheet, __: Sequence[Write]) -> Sequence[Outcome]:
     return ()
 
@@ -97,8 +102,8 @@ def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
 
     stage.pool.weigh(stage[WORKSHEET])
 
-    assert stage[WORKSHEET].cached(TYPED) is snapshot
-    assert stage[OTHER].cached(TYPED) is None
+    assert kept(stage[WORKSHEET]) is snapshot
+    assert kept(stage[OTHER]) is None
 
 
 def test_indexes_that_leave_no_room_are_dropped() -> None:
@@ -110,7 +115,7 @@ def test_indexes_that_leave_no_room_are_dropped() -> None:
 
     stage.pool.weigh(stage[WORKSHEET])
 
-    assert stage[WORKSHEET].cached(TYPED) is snapshot
+    assert kept(stage[WORKSHEET]) is snapshot
     assert snapshot.table.index_bytes == 0
 
 
@@ -136,7 +141,7 @@ def test_made_up_names_push_out_no_worksheet() -> None:
         each.keep(make_snapshot(), began=0)
 
     for name in made_up:
-        stage[name].cached(TYPED)
+        kept(stage[name])
 
     assert [stage[first], stage[second]] == known
 
@@ -149,12 +154,12 @@ def test_the_worksheet_used_longest_ago_goes() -> None:
     for each in (first, second, third):
         known[each] = stage[each]
         stage[each].keep(make_snapshot(), began=0)
-    stage[first].cached(TYPED)
+    kept(stage[first])
 
-    stage[fourth].cached(TYPED)
+    kept(stage[fourth])
 
     assert stage[first] is known[first]
-    assert known[second].cached(TYPED) is None
+    assert kept(known[second]) is None
     assert len([*stage.pool.demands()]) == 2
 
 

@@ -28,8 +28,8 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.looks import RowLook
 from gateway.worksheets.planning import Planned, Planner, RowChange
+from gateway.worksheets.reading import Search
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Write

@@ -54,10 +54,12 @@ class Story:
         emptied: Sequence[int] = (),
         is_lost: bool = False,
         is_idle: bool = False,
+        answer_from: int = 0,
     ) -> "Story":
         """The rows below the header from a moment on; with a fence the gateway made them so.
 
-        `is_idle`: its batch changed none of them.
+        `is_idle`: its batch changed none of them. It added rows if `answer_from` is given, the row
+        from which its answer shows them.
         """
         sheet = Sheet(
             sheet_id=0,
@@ -75,12 +77,14 @@ class Story:
             self.history.versions.setdefault(TITLE, []).append(version)
         if fence is not None:
             requests = [
+                *([{"appendCells": {"sheetId": 0}}] * bool(answer_from)),
                 *map(_emptying, emptied),
                 *(_deletion(each) for each in sorted(removed, reverse=True)),
             ]
+            ranges = [f"'{TITLE}'!1:1", *[f"'{TITLE}'!A{answer_from}:ZZZ"] * bool(answer_from)]
             self.sent[fence] = SentBatch(
                 sent_at=at - 0.1 if sent_at is None else sent_at,
-                body=json.dumps({"requests": requests}).encode(),
+                body=json.dumps({"requests": requests, "responseRanges": ranges}).encode(),
                 is_lost=is_lost,
             )
         return self

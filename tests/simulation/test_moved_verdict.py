@@ -49,12 +49,12 @@ def third(*, is_told: bool) -> Entry:
 @pytest.mark.parametrize(
     ("story", "kinds"),
     [
-        pytest.param(emptied(4, *ROWS), {"answer"}, id="nothing changed"),
+        pytest.param(emptied(4, *ROWS), {"false alarm"}, id="nothing changed"),
         pytest.param(
-            emptied(4, ONE, EDITED, THREE, FOUR, FIVE), {"answer"}, id="a cell beside changed"
+            emptied(4, ONE, EDITED, THREE, FOUR, FIVE), {"false alarm"}, id="a cell beside changed"
         ),
         pytest.param(
-            emptied(4, ONE, TWO, THREE, FOUR, EMPTY, FIVE), {"answer"}, id="rows below moved"
+            emptied(4, ONE, TWO, THREE, FOUR, EMPTY, FIVE), {"false alarm"}, id="rows below moved"
         ),
         pytest.param(emptied(4, FIVE, FOUR, TWO, THREE, ONE), set(), id="sorted"),
         pytest.param(emptied(4, EMPTY, *ROWS), set(), id="a row inserted above"),
@@ -100,7 +100,7 @@ def test_a_delete_by_filter_that_found_nothing() -> None:
     ("filter_", "kinds"),
     [
         pytest.param(IN_GROUP_0, set(), id="cells"),
-        pytest.param(Filter(rows=range(2, 3)), {"answer"}, id="row numbers"),
+        pytest.param(Filter(rows=range(2, 3)), {"false alarm"}, id="row numbers"),
     ],
 )
 def test_a_blank_row_met_by_a_filter(filter_: Filter, kinds: set[str]) -> None:
@@ -119,4 +119,4 @@ def test_the_error_of_an_update_whose_row_stayed() -> None:
     error = updated(tag="t", named=told.operation.named, outcome="applied", code=4095)
 
     assert kinds_of(story, told) == set()
-    assert kinds_of(story, error) == {"answer"}
+    assert kinds_of(story, error) == {"false alarm"}

@@ -81,6 +81,24 @@ def test_creates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
     assert kinds_of(story, *entries) == kinds
 
 
+@pytest.mark.parametrize(
+    ("answer_from", "kinds"),
+    [
+        pytest.param(2, ({"answer"}, {"unexplained"}), id="shown"),
+        pytest.param(4, (set[str](), set[str]()), id="not shown"),
+    ],
+)
+def test_created_rows_above_those_of_the_answer(
+    answer_from: int, kinds: tuple[set[str], set[str]]
+) -> None:
+    """People moved the end up, so the row is looked for: it is told where it is then, if found."""
+    story = begun(ONE, TWO).add(4.95, ONE).add(5.0, ONE, NEW_ROW, fence=1, answer_from=answer_from)
+    story.add(5.1, ONE, TWO, NEW_ROW)
+
+    assert kinds_of(story, created(4)) == kinds[0]
+    assert kinds_of(story, created(outcome="applied", code=4094)) == kinds[1]
+
+
 NAMED = {"id": "id:1", "note": "note:1", "group": "group:0"}
 SORTED = begun(ONE, TWO).add(4.95, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
 SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
@@ -111,7 +129,7 @@ SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", no
         pytest.param(
             at_5(CHANGED, TWO),
             [updated(tag="t", named=NAMED, outcome="applied", code=4095)],
-            {"answer"},
+            {"false alarm"},
             id="not moved, but told",
         ),
         pytest.param(

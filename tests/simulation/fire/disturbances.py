@@ -12,7 +12,7 @@ from tests.simulation.fire.orders import FIRST_VISITED
 from tests.simulation.fire.person import Person
 
 STARTS = 20
-"""Attempts to start a gateway: another process may have its port for a while."""
+"""Attempts to start a gateway, which takes longer than `running` waits on a busy machine."""
 PAUSE_SECONDS = 1.0
 
 

@@ -1,9 +1,10 @@
 """Answers, held against the worksheet as it was when they were given.
 
 Rules
-- What an answer tells of its rows is true at their commit. If Google's answer was lost, the rows
-  were looked for later: then a number is true at some moment up to the answer. A row that an upsert
-  left as it is was there at the look for keys: only rows that change are looked at again.
+- What an answer tells of its rows is true at their commit. If Google's answer was lost, or people
+  moved the end of the sheet above the rows that it shows, the rows were looked for later: then a
+  number is true at some moment up to the answer. A row that an upsert left as it is was there at
+  the look for keys: only rows that change are looked at again.
 - A refusal, and an answer that nothing matched, is true at some moment of its request.
 - The second answer to a key is the first one, unless the gateway removed its rows or rows above
   them since: then it is 4094. That of a delete always is the first one.
@@ -54,7 +55,7 @@ def problems_of_answers(
         elif entry.outcome == "not_applied":
             yield from _of_kind("false refusal", entry, _refused(entry, courses))
         elif entry.outcome == "applied":
-            yield from _of_kind("answer", entry, _applied(entry, courses, made))
+            yield from _applied(entry, courses, made)
         elif entry.outcome == "done":
             found = _told(entry, made[0]) if made else _told_nothing(entry, tabs)
             yield from _of_kind("answer", entry, found)
@@ -92,24 +93,28 @@ def _of_kind(kind: str, entry: Entry, found: Iterator[str]) -> Iterator[Problem]
     return (Problem(kind=kind, detail=f"{entry}: {detail}") for detail in found)
 
 
-def _applied(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]) -> Iterator[str]:
+def _applied(
+    entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]
+) -> Iterator[Problem]:
     """An error that says that the write was applied: people moved rows or tabs meanwhile."""
-    answer = entry.answer
+    answer, kind, detail = entry.answer, "answer", ""
     if answer.code == ROWS_MOVED:
         if not entry.operation.is_conditional or is_false_alarm(entry, courses, made):
-            yield f"no row moved: {answer.message}"
+            kind, detail = "false alarm", f"no row moved: {answer.message}"
     elif answer.code == UPSTREAM and RENAMED in answer.message:
         since = entry.asked_at - KNOWN_SECONDS
         if not any(each.was_renamed(since, entry.answered_at) for each in courses.values()):
-            yield f"no tab was renamed: {answer.message}"
+            detail = f"no tab was renamed: {answer.message}"
     elif answer.code != NUMBER_UNKNOWN:
-        yield answer.message
+        detail = answer.message
+    if detail:
+        yield Problem(kind=kind, detail=f"{entry}: {detail}")
 
 
 def _told(entry: Entry, commit: Commit) -> Iterator[str]:
     """The rows of an operation that wrote cells."""
     operation, answer = entry.operation, entry.answer
-    is_direct = not answer.is_replayed and not commit.batch.is_lost
+    is_direct = commit.is_direct
     if operation.kind == "update where":
         (effects,) = commit.effects.values()
         if is_direct and [*answer.rows] != commit.rows:
@@ -264,7 +269,7 @@ def _replayed(
     if not second.is_replayed:
         yield f"answered anew: {second.status} {second.results} {second.message}"
         return
-    is_direct = bool(made) and not first.is_replayed and not made[0].batch.is_lost
+    is_direct = bool(made) and made[0].is_direct
     starts: Sequence[int] = course.indexes(entry.asked_at, entry.answered_at)
     if is_direct:
         starts = [made[0].batch.index]

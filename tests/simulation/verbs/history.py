@@ -32,6 +32,7 @@ from tests.simulation.fire.witness import SentBatch
 from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Filter, Operation, Texts
 
 MARK = re.compile(r"note:(\d+)")
+FROM_ROW = re.compile(r"!A(\d+):")
 LOOK_SECONDS = 1.75
 """A look is at most so old when its batch is sent: the second that is promised, and slack."""
 SEED = 0.0
@@ -108,11 +109,18 @@ class Batch:
     emptied: frozenset[int] = frozenset()
     """All rows that it emptied where they are, blank ones, too."""
     effects: tuple[Effect, ...] = ()
+    answer_from: int = 0
+    """Its answer shows the rows from here on, if it added any."""
     complaint: str = ""
 
     @property
     def only_adds(self) -> bool:
         return not self.removed and all(each.is_below for each in self.effects)
+
+    @property
+    def is_outside(self) -> bool:
+        """True if new rows came above those that its answer shows: people moved the end up."""
+        return any(each.is_below and each.row < self.answer_from for each in self.effects)
 
     @property
     def moves_rows(self) -> bool:
@@ -340,7 +348,8 @@ def _commutes(batch: Batch, other: Batch) -> bool:
 def _batch(
     before: Version, after: Version, index: int, sent: SentBatch, kills: Sequence[float]
 ) -> Batch:
-    requests = json.loads(sent.body)["requests"]
+    body = json.loads(sent.body)
+    requests = body["requests"]
     height = max(len(before.sheet.rows), before.sheet.row_count)
     kept = _kept_rows(requests, height)
     removed = set(range(1, height + 1)).difference(kept)
@@ -371,6 +380,7 @@ def _batch(
         cleared=frozenset(cleared),
         emptied=_emptied_rows(requests) | cleared,
         effects=tuple(effects),
+        answer_from=_answer_from(body),
         complaint="; ".join(complaints),
     )
 
@@ -394,6 +404,14 @@ def _emptied_rows(requests: Sequence[Mapping[str, Any]]) -> frozenset[int]:
             first = update.get("start", {}).get("rowIndex", 0)
             emptied.add(1 + update.get("range", {}).get("startRowIndex", first))
     return frozenset(emptied)
+
+
+def _answer_from(body: Mapping[str, Any]) -> int:
+    """The row from which the answer to a batch shows the rows that it appends; 0 without any."""
+    if not any("appendCells" in request for request in body["requests"]):
+        return 0
+    first = FROM_ROW.search("".join(body.get("responseRanges", ())[-1:]))
+    return int(first[1]) if first else 0
 
 
 def _sheet_id(sent: SentBatch) -> int:

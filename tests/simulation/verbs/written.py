@@ -48,7 +48,8 @@ class Commit:
     @property
     def is_direct(self) -> bool:
         """True if its client was answered by Google's answer to the batch."""
-        return not self.entry.answer.is_replayed and not self.batch.is_lost
+        is_lost = self.batch.is_lost or self.batch.is_outside
+        return not self.entry.answer.is_replayed and not is_lost
 
     @property
     def is_in_its_tab(self) -> bool:

@@ -1,6 +1,7 @@
 """The command line `sheets-gateway`."""
 
 import asyncio
+import dataclasses
 import os
 import re
 from pathlib import Path
@@ -10,14 +11,24 @@ import typer
 
 from gateway import __version__
 from gateway.commands.keys import keys
-from gateway.commands.options import ConfigOption, configuration_words, fail, say, settings_of
+from gateway.commands.options import (
+    ConfigOption,
+    configuration_words,
+    fail,
+    flag,
+    number,
+    reported,
+    say,
+    settings_of,
+)
 from gateway.commands.storage import storage
 from gateway.server.version import version_problem
 
 if TYPE_CHECKING:
-    import socket
-
     from gateway.commands.demo import Demo
+
+_HOST = typer.Option(metavar="ADDRESS", help="Address to listen on.")
+_PORT = typer.Option(metavar="PORT", help="Port to listen on.")
 
 main = typer.Typer(
     no_args_is_help=True,
@@ -56,35 +67,23 @@ def check_system(name: str) -> None:
 @main.command()
 def serve(
     config: ConfigOption = None,
-    host: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Address to listen on.")
-    ] = None,
-    port: Annotated[int | None, typer.Option(metavar="PORT", help="Port to listen on.")] = None,
+    host: Annotated[str | None, _HOST] = None,
+    port: Annotated[int | None, _PORT] = None,
     fd: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Inherited listening socket instead of host and port; systemd passes 3.",
-        ),
+        number("Inherited listening socket instead of host and port; systemd passes 3.", "NUMBER"),
     ] = None,
     workers: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=1, help="Number of processes; several need PostgreSQL and [cluster]."
-        ),
+        int, number("Number of processes; several need PostgreSQL and [cluster].", least=1)
     ] = 1,
 ) -> None:
     """Serve the gateway."""
     _check_server_version()
-    from gateway.server.lock import LockError
-    from gateway.settings.model import ConfigError
-
     if fd is not None and (host is not None or port is not None):
         fail(["--fd names a listening socket: omit --host and --port"])
     overrides = {"server.host": host, "server.port": port}
     settings = settings_of(config, overrides)
-    try:
+    with reported():
         if workers > 1:
             from gateway.commands.workers import serve_workers
 
@@ -92,19 +91,13 @@ def serve(
         from gateway.commands.serve import serve_gateway
 
         serve_gateway(settings, config=config, fd=fd)
-    except ConfigError as error:
-        fail(error.problems)
-    except LockError as error:
-        fail([str(error)], status=1)
 
 
 @main.command()
 def demo(
     source: Annotated[Path | None, typer.Argument(metavar="FILE|FOLDER", hidden=True)] = None,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
+    host: Annotated[str, _HOST] = "127.0.0.1",
+    port: Annotated[int, _PORT] = 8000,
 ) -> None:
     """Serve a sample workbook, or your own, on the emulator, for trying out.
 
@@ -122,16 +115,17 @@ def demo(
         except SeedError as error:
             fail([str(error)], status=1)
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
-    from gateway.settings.model import ConfigError
+    from gateway.commands.listening import listening_at
 
     signals = stop_at_signal()
-    listening = _bind(host, port)
     try:
-        with log_in_file() as log, running_demo(listening, os.environ, seed) as running:
+        with (
+            reported(),
+            log_in_file() as log,
+            running_demo(listening_at(host, port), os.environ, seed) as running,
+        ):
             _greet(running, log)
             signals.get()
-    except ConfigError as error:
-        fail(error.problems)
     except NoExample as error:
         fail([f"{source}: {error}"], status=1)
 
@@ -139,13 +133,15 @@ def demo(
 def _greet(running: "Demo", log: Path) -> None:
     from gateway.commands.demo_lines import SPREADSHEET
 
-    say(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
-    say(f"Spreadsheet id: {SPREADSHEET}")
-    say(f"Paid key:       {running.paid_key}")
-    say(f"Free key:       {running.free_key}")
-    say(f"Read-only key:  {running.read_only_key}")
-    say(f"Try it:         {running.url}/docs")
-    say(f"Log:            {log}")
+    say(
+        f"Sheets gateway on {running.url}, emulator on {running.emulator_url}",
+        f"Spreadsheet id: {SPREADSHEET}",
+        f"Paid key:       {running.paid_key}",
+        f"Free key:       {running.free_key}",
+        f"Read-only key:  {running.read_only_key}",
+        f"Try it:         {running.url}/docs",
+        f"Log:            {log}",
+    )
     for path, fields in running.fields.items():
         say("", f"{path} has the fields {', '.join(fields)}")
     if running.warnings:
@@ -167,32 +163,20 @@ def init(
         typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for."),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")] = "first",
-    wait: Annotated[
-        int,
-        typer.Option(metavar="SECONDS", min=0, help="Wait so long until it is shared."),
-    ] = 900,
+    wait: Annotated[int, number("Wait so long until it is shared.", "SECONDS")] = 900,
     config: ConfigOption = None,
 ) -> None:
     """Set up an account, a spreadsheet and the first key, step by step."""
-    from gateway.commands.init import InitOptions, initialise
+    from gateway.commands.init import initialise
 
-    initialise(
-        InitOptions(
-            credentials=credentials,
-            spreadsheet=spreadsheet,
-            name=name,
-            wait_seconds=wait,
-            config=config,
-        )
-    )
+    initialise(credentials, spreadsheet, name=name, wait_seconds=wait, config=config)
 
 
 @main.command()
 def emulator(
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 9099,
+    context: typer.Context,
+    host: Annotated[str, _HOST] = "127.0.0.1",
+    port: Annotated[int, _PORT] = 9099,
     seed: Annotated[
         Path | None,
         typer.Option(
@@ -215,44 +199,29 @@ def emulator(
             "accounts. Accounts without PROJECT are in the same one.",
         ),
     ] = None,
-    latency_ms: Annotated[
-        int, typer.Option(metavar="MS", min=0, help="Latency of every call.")
-    ] = 0,
-    latency_jitter_ms: Annotated[
-        int,
-        typer.Option(metavar="MS", min=0, help="Maximum random additional latency."),
-    ] = 0,
+    latency_ms: Annotated[int, number("Latency of every call.", "MS")] = 0,
+    latency_jitter_ms: Annotated[int, number("Maximum random additional latency.", "MS")] = 0,
     racing_inserts: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--racing-inserts",
-            help="Appends with INSERT_ROWS race too; calls overlap only with --latency-ms.",
+            "Appends with INSERT_ROWS race too; calls overlap only with --latency-ms.",
         ),
     ] = False,
     repeatable_metadata_ids: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--repeatable-metadata-ids",
-            help="Developer metadata may get the id of other metadata instead of a refusal.",
+            "Developer metadata may get the id of other metadata instead of a refusal.",
         ),
     ] = False,
-    reads_per_minute: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Read quota of each account; 0: no limit.")
-    ] = 0,
-    writes_per_minute: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Write quota of each account; 0: no limit.")
-    ] = 0,
+    reads_per_minute: Annotated[int, number("Read quota of each account; 0: no limit.")] = 0,
+    writes_per_minute: Annotated[int, number("Write quota of each account; 0: no limit.")] = 0,
     reads_per_minute_per_project: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Read quota of a project's accounts together; 0: no limit."
-        ),
+        int, number("Read quota of a project's accounts together; 0: no limit.")
     ] = 0,
     writes_per_minute_per_project: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Write quota of a project's accounts together; 0: no limit."
-        ),
+        int, number("Write quota of a project's accounts together; 0: no limit.")
     ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
@@ -263,6 +232,7 @@ def emulator(
         data = None if seed is None else read_seed(seed)
     except (OSError, SeedError) as error:
         fail([f"--seed: {error}"], status=1)
+    from gateway.commands.listening import listening_at
     from gateway.server.running import make_server, run
     from gateway.server.sockets import base_url
     from sheets_emulator.app import EmulatorOptions, create_emulator
@@ -270,28 +240,22 @@ def emulator(
     from sheets_emulator.state.disk import DiskError
 
     key_files = [_key_file(text, PROJECT) for text in credentials or ()]
+    others = {each.name for each in dataclasses.fields(EmulatorOptions)} - {"projects", "seed"}
     options = EmulatorOptions(
         projects=tuple(project for project, _ in key_files) or (PROJECT,),
         seed=data,
-        db=db,
-        latency_ms=latency_ms,
-        latency_jitter_ms=latency_jitter_ms,
-        racing_inserts=racing_inserts,
-        repeatable_metadata_ids=repeatable_metadata_ids,
-        reads_per_minute=reads_per_minute,
-        writes_per_minute=writes_per_minute,
-        reads_per_minute_per_project=reads_per_minute_per_project,
-        writes_per_minute_per_project=writes_per_minute_per_project,
+        **{name: context.params[name] for name in others},
     )
     try:
         running = create_emulator(options)
     except DiskError as error:
         fail([f"--db: {error}"])
-    listening = _bind(host, port)
+    with reported():
+        listening = listening_at(host, port)
     running.serve_at(base_url(listening))
-    for number, (_, path) in enumerate(key_files, start=1):
+    for account, (_, path) in enumerate(key_files, start=1):
         try:
-            running.write_credentials(path, base_url(listening), number=number)
+            running.write_credentials(path, base_url(listening), number=account)
         except OSError as error:
             fail([f"--credentials: {path}: {error.strerror}"])
     for note in running.notes:
@@ -312,9 +276,7 @@ def check(
     spreadsheet: Annotated[
         str | None, typer.Option(metavar="ID", help="Also check this spreadsheet.")
     ] = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Also write metadata to it, and delete that.")
-    ] = False,
+    write: Annotated[bool, flag("--write", "Also write metadata to it, and delete that.")] = False,
 ) -> None:
     """Check the settings, the keys, the account and a spreadsheet."""
     from gateway.commands.check import check_setup
@@ -339,13 +301,3 @@ def _check_server_version() -> None:
     problem = version_problem()
     if problem is not None:
         fail([problem], status=1)
-
-
-def _bind(host: str, port: int) -> "socket.socket":
-    from gateway.commands.listening import listening_at
-    from gateway.settings.model import ConfigError
-
-    try:
-        return listening_at(host, port)
-    except ConfigError as error:
-        fail(error.problems)

@@ -8,14 +8,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
 from secrets import token_bytes
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import KeyRequest
 from gateway.access.keys import ALPHABET, RandomBytes
-from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.demo_lines import (
     CITIES,
@@ -26,12 +24,12 @@ from gateway.commands.demo_lines import (
     find_fields,
 )
 from gateway.commands.doctor.account import check_accounts
-from gateway.commands.options import say
+from gateway.commands.options import new_key, say
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import GoogleSettings, Settings, load_settings
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from sheets_emulator.state.seed import Seed
@@ -160,36 +158,16 @@ async def _warnings(settings: GoogleSettings) -> Sequence[str]:
 
 
 async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:
-    requests = [
-        KeyRequest(
-            name="demo paid",
-            plan="paid",
-            grants=Grants(spreadsheets=frozenset({SPREADSHEET}), may_delete=True),
-        ),
-        KeyRequest(
-            name="demo free", plan="free", grants=Grants(spreadsheets=frozenset({SPREADSHEET}))
-        ),
-        KeyRequest(
-            name="demo read-only",
-            plan="paid",
-            grants=Grants(spreadsheets=frozenset({SPREADSHEET}), read_only=True),
-        ),
-    ]
-    async with KeyStore.open(settings.access.database) as store:
-        created = [
-            await create_key(
-                request,
-                store=store,
-                pepper=await pepper_of(store, settings.access),
-                plans=settings.plans,
-                now=datetime.now(UTC),
-                random_bytes=random_bytes,
-            )
-            for request, random_bytes in zip(
-                requests, (paid_bytes, token_bytes, token_bytes), strict=True
-            )
-        ]
-    return [key for _, key in created]
+    sheet = frozenset({SPREADSHEET})
+    keys = []
+    for name, plan, grants, random_bytes in (
+        ("paid", "paid", Grants(spreadsheets=sheet, may_delete=True), paid_bytes),
+        ("free", "free", Grants(spreadsheets=sheet), token_bytes),
+        ("read-only", "paid", Grants(spreadsheets=sheet, read_only=True), token_bytes),
+    ):
+        request = KeyRequest(name=f"demo {name}", plan=plan, grants=grants)
+        keys.append((await new_key(settings, request, random_bytes=random_bytes))[1])
+    return keys
 
 
 def _public_digits(count: int) -> bytes:

@@ -13,7 +13,6 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -21,8 +20,7 @@ from urllib.parse import quote
 import anyio
 import typer
 
-from gateway.access.issue import KeyRequest, create_key
-from gateway.access.pepper import pepper_of
+from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.finding import Finding
 from gateway.commands.doctor.reasons import CheckContext, refusal_words
@@ -32,7 +30,7 @@ from gateway.commands.doctor.spreadsheet import (
     check_writing,
     id_words,
 )
-from gateway.commands.options import fail, run, say, settings_of
+from gateway.commands.options import fail, new_key, run, say, settings_of
 from gateway.errors import (
     GatewayError,
     SpreadsheetNotFound,
@@ -81,52 +79,51 @@ or in the console: """
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class InitOptions:
-    """`spreadsheet` is an ID or a URL; what is None is asked for."""
-
-    credentials: Path | None
-    spreadsheet: str | None
-    name: str
-    wait_seconds: float
-    config: Path | None
-
-
 class UnknownSpreadsheet(Exception):
     """Google does not know the ID; the text says so, and how to find the right one."""
 
 
-def initialise(options: InitOptions) -> None:
-    """Ask for what is missing, wait until the spreadsheet is shared, create a key."""
-    config = options.config or Path("config.toml")
-    is_new = not config.exists() and VARIABLE not in os.environ
+def initialise(
+    credentials: Path | None,
+    spreadsheet: str | None,
+    *,
+    name: str,
+    wait_seconds: float,
+    config: Path | None,
+) -> None:
+    """Ask for what is missing, wait until the spreadsheet is shared, create a key.
+
+    `spreadsheet` is an ID or a URL; what is None is asked for.
+    """
+    file = config or Path("config.toml")
+    is_new = not file.exists() and VARIABLE not in os.environ
     if is_new:
-        _write_config(config, _key_file(options.credentials))
-    settings = settings_of(options.config)
+        _write_config(file, _key_file(credentials))
+    settings = settings_of(config)
     account = next(iter(settings.google.by_account().values()))
-    given, used = options.credentials, account.credentials
-    if given is not None and (used is None or given.resolve() != used.resolve()):
+    used = account.credentials
+    if credentials is not None and (used is None or credentials.resolve() != used.resolve()):
         place = used or "no key file"
         fail([f"--credentials: the settings have {place}, and init does not change them"])
     try:
         context = run(_sign_in(account))
     except typer.Exit:
         if is_new:  # the next try starts anew
-            config.unlink()
+            file.unlink()
         raise
-    say(f"{config} is written." if is_new else f"The settings are used unchanged: {used}")
+    say(f"{file} is written." if is_new else f"The settings are used unchanged: {used}")
     say("", "Share the spreadsheet with this address, as Editor:", "", f"  {context.who}", "")
     worksheet = None
     while worksheet is None:
-        spreadsheet = _spreadsheet_id(options.spreadsheet)
+        found = _spreadsheet_id(spreadsheet)
         try:
-            worksheet = run(_find_worksheet(account, spreadsheet, options.wait_seconds))
+            worksheet = run(_find_worksheet(account, found, wait_seconds))
         except UnknownSpreadsheet as error:
-            if options.spreadsheet is not None:
+            if spreadsheet is not None:
                 fail([str(error)])
             say(str(error), err=True)
-    key = run(_first_key(settings, spreadsheet, worksheet, options.name))
-    say(*_next_steps(settings, options.config, spreadsheet, worksheet, key))
+    key = run(_first_key(settings, found, worksheet, name))
+    say(*_next_steps(settings, config, found, worksheet, key))
 
 
 def _key_file(given: Path | None) -> Path:
@@ -293,14 +290,8 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
                     "sheets-gateway keys create creates another."
                 )
                 return None
-        _, key = await create_key(
-            KeyRequest(name=name, grants=Grants(spreadsheets=frozenset({spreadsheet}))),
-            store=store,
-            pepper=await pepper_of(store, settings.access),
-            plans=settings.plans,
-            now=now,
-        )
-    return key
+    grants = Grants(spreadsheets=frozenset({spreadsheet}))
+    return (await new_key(settings, KeyRequest(name=name, grants=grants)))[1]
 
 
 def _next_steps(

@@ -13,7 +13,10 @@ import typer
 from gateway.commands.options import (
     ConfigOption,
     fail,
+    flag,
     missing_store,
+    new_key,
+    repeatable,
     run,
     say,
     settings_of,
@@ -37,46 +40,31 @@ def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
     plan: Annotated[str, typer.Option(metavar="PLAN", help="Plan in the configuration.")] = "paid",
     spreadsheet: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="ID of a spreadsheet that the key may use; repeatable."),
+        list[str] | None, repeatable("ID", "ID of a spreadsheet that the key may use")
     ] = None,
     any_spreadsheet: Annotated[
-        bool,
-        typer.Option("--any-spreadsheet", help="Allow every spreadsheet shared with the account."),
+        bool, flag("--any-spreadsheet", "Allow every spreadsheet shared with the account.")
     ] = False,
     worksheet: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TITLE", help="Worksheet that the key may use, by default all; repeatable."
-        ),
+        list[str] | None, repeatable("TITLE", "Worksheet that the key may use, by default all")
     ] = None,
     column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Field that the key may see, by default all; repeatable."
-        ),
+        list[str] | None, repeatable("NAME", "Field that the key may see, by default all")
     ] = None,
     writable_column: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Field that the key may write, by default all visible ones; repeatable.",
-        ),
+        repeatable("NAME", "Field that the key may write, by default all visible ones"),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Do not allow writes.")] = False,
+    read_only: Annotated[bool, flag("--read-only", "Do not allow writes.")] = False,
     delete: Annotated[
         bool,
-        typer.Option(
-            "--delete", help="Allow deleting whole rows, on a plan with deletes; by default none."
-        ),
+        flag("--delete", "Allow deleting whole rows, on a plan with deletes; by default none."),
     ] = False,
     refresh: Annotated[
-        bool,
-        typer.Option("--refresh", help="Allow reporting changes, after which rows are read anew."),
+        bool, flag("--refresh", "Allow reporting changes, after which rows are read anew.")
     ] = False,
     origin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Origin whose pages may use the key; repeatable."),
+        list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")
     ] = None,
     expires: Annotated[
         datetime | None,
@@ -91,9 +79,8 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Create a key and print it; it is shown only once."""
-    from gateway.access.issue import KeyRequest, create_key
-    from gateway.access.pepper import pepper_of
-    from gateway.storage.key_store import Grants, KeyStore
+    from gateway.access.issue import KeyRequest
+    from gateway.storage.key_store import Grants
     from gateway.table.view import ColumnGrant
 
     if any_spreadsheet == bool(spreadsheet):
@@ -114,17 +101,7 @@ def create(
         expires_at=expires and expires.replace(tzinfo=UTC),
     )
 
-    async def make() -> tuple["KeyRecord", str]:
-        async with KeyStore.open(settings.access.database) as store:
-            return await create_key(
-                request,
-                store=store,
-                pepper=await pepper_of(store, settings.access, replaced=_warn_of_pepper),
-                plans=settings.plans,
-                now=datetime.now(UTC),
-            )
-
-    record, key = run(make())
+    record, key = run(new_key(settings, request, replaced=_warn_of_pepper))
     if any_spreadsheet:
         say("Warning: this key may use every spreadsheet shared with the account.", err=True)
     if delete and not settings.plans[plan].deletes:

@@ -4,7 +4,10 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
@@ -13,8 +16,10 @@ import typer
 from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
+    from gateway.access.issue import KeyRequest
     from gateway.settings.database import Database
     from gateway.settings.model import Settings
+    from gateway.storage.key_store import KeyRecord
 
 T = TypeVar("T")
 
@@ -26,14 +31,54 @@ ConfigOption = Annotated[
 ]
 
 
+def number(help_text: str, metavar: str = "N", least: int = 0) -> Any:
+    """An option for a number of at least `least`."""
+    return typer.Option(metavar=metavar, min=least, help=help_text)
+
+
+def repeatable(metavar: str, help_text: str) -> Any:
+    """An option for any number of values; its help says so."""
+    return typer.Option(metavar=metavar, help=f"{help_text}; repeatable.")
+
+
+def flag(name: str, help_text: str) -> Any:
+    """An option without a value and without a `--no-` form."""
+    return typer.Option(name, help=help_text)
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Print the problems of an error that an operator can solve, and exit.
+
+    The status is 2 for the configuration, and 1 for a store that fails or is locked.
+    """
+    try:
+        yield
+    except Exception as error:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from gateway.server.lock import LockError
+        from gateway.settings.model import ConfigError
+        from gateway.storage.damaged_rows import DamagedRow
+        from gateway.storage.database import reason_of
+
+        if isinstance(error, ConfigError):
+            fail(error.problems)
+        if isinstance(error, LockError):
+            fail([str(error)], status=1)
+        if isinstance(error, DamagedRow):
+            fail([f"access.database: {error}"], status=1)
+        if isinstance(error, SQLAlchemyError):
+            fail([unusable_store(reason_of(error))], status=1)
+        raise
+
+
 def settings_of(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":
     """Load the settings; print all problems and exit if they are invalid."""
-    from gateway.settings.model import ConfigError, load_settings
+    from gateway.settings.model import load_settings
 
-    try:
+    with reported():
         return load_settings(config, os.environ, overrides or {})
-    except ConfigError as error:
-        fail(error.problems)
 
 
 def configuration_words(config: Path | None) -> str:
@@ -47,21 +92,32 @@ def configuration_words(config: Path | None) -> str:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine; print the problems and exit on ConfigError, or a failing store."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from gateway.settings.model import ConfigError
-    from gateway.storage.damaged_rows import DamagedRow
-    from gateway.storage.database import reason_of
-
-    try:
+    """Run a command's coroutine; print the problems and exit as `reported` does."""
+    with reported():
         return asyncio.run(work)
-    except ConfigError as error:
-        fail(error.problems)
-    except DamagedRow as error:
-        fail([f"access.database: {error}"], status=1)
-    except SQLAlchemyError as error:
-        fail([unusable_store(reason_of(error))], status=1)
+
+
+async def new_key(
+    settings: "Settings",
+    request: "KeyRequest",
+    *,
+    replaced: Callable[[], None] = lambda: None,
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+) -> tuple["KeyRecord", str]:
+    """Create a key in the store of the settings, as `create_key` and `pepper_of` do."""
+    from gateway.access.issue import create_key
+    from gateway.access.pepper import pepper_of
+    from gateway.storage.key_store import KeyStore
+
+    async with KeyStore.open(settings.access.database) as store:
+        return await create_key(
+            request,
+            store=store,
+            pepper=await pepper_of(store, settings.access, replaced=replaced),
+            plans=settings.plans,
+            now=datetime.now(UTC),
+            random_bytes=random_bytes,
+        )
 
 
 def missing_store(database: "Database") -> str | None:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.commands.options import ConfigOption, counted, fail, run, say, settings_of
+from gateway.commands.options import (
+    ConfigOption,
+    counted,
+    fail,
+    flag,
+    reported,
+    run,
+    say,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from gateway.commands.store_files import Done
@@ -25,7 +34,7 @@ storage = typer.Typer(
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup.")],
     without_pepper: Annotated[
-        bool, typer.Option("--without-pepper", help="Write no FILE.pepper, which you keep apart.")
+        bool, flag("--without-pepper", "Write no FILE.pepper, which you keep apart.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -40,8 +49,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Backup to restore.")],
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Give an existing file another name, and take its place."),
+        bool, flag("--replace", "Give an existing file another name, and take its place.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -54,15 +62,9 @@ def restore(
 
 def _carry_out(work: "Callable[[], Done]") -> None:
     """Print what was done, or the problems."""
-    from gateway.server.lock import LockError
-    from gateway.settings.model import ConfigError
-
     try:
-        done = work()
-    except ConfigError as error:
-        fail(error.problems)
-    except LockError as error:
-        fail([str(error)], status=1)
+        with reported():
+            done = work()
     except OSError as error:
         fail([f"{error.filename}: {error.strerror}"])
     say(*done.lines)
@@ -93,7 +95,6 @@ def copy(
     config: ConfigOption = None,
 ) -> None:
     """Copy all keys and records of writes from a SQLite file to PostgreSQL."""
-    from gateway.server.lock import LockError
     from gateway.server.session_lock import store_lock
     from gateway.settings.database import PostgresUrl, parse_database
     from gateway.storage.database import migrate_database
@@ -108,11 +109,8 @@ def copy(
     if not source.is_file():
         fail([f"--from: {source} does not exist"])
     run(migrate_database(database))
-    try:
-        with store_lock(source), store_lock(database):
-            counts = run(copy_store(source, database))
-    except LockError as error:
-        fail([str(error)], status=1)
+    with reported(), store_lock(source), store_lock(database):
+        counts = run(copy_store(source, database))
     say(
         f"Copied {counted(counts['api_keys'], 'key')} and "
         f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"

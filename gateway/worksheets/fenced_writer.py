@@ -68,7 +68,6 @@ from gateway.worksheets.batch import (
     sendings_of,
 )
 from gateway.worksheets.fences import Fences, NeverApplied
-from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import (
     AppliedRows,
     Entry,
@@ -78,6 +77,7 @@ from gateway.worksheets.idempotency import (
     no_fence,
     number_unknown,
 )
+from gateway.worksheets.loader import SheetExtent
 from gateway.worksheets.matching import Matching, needs_types
 from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import (

@@ -26,7 +26,7 @@ from gateway.commands.demo_lines import CITIES, SPREADSHEET
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator
 
 RESTARTS = 20
@@ -164,7 +164,7 @@ async def make_key(settings: Settings) -> str:
     """A key for the rows of the sample."""
     async with KeyStore.open(settings.access.database) as store:
         _, key = await create_key(
-            KeyRequest(name="restarts", spreadsheets=frozenset({SPREADSHEET})),
+            KeyRequest(name="restarts", grants=Grants(spreadsheets=frozenset({SPREADSHEET}))),
             store=store,
             pepper=load_pepper(settings.access),
             plans=settings.plans,

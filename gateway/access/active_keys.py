@@ -25,7 +25,7 @@ from typing import Protocol
 
 from cachetools import LRUCache
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.errors import KeysUnavailable
 from gateway.settings.plans import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
@@ -284,18 +284,9 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
 
 
 def _caller(record: KeyRecord, plan: PlanSettings, tag_key: bytes) -> Caller:
-    columns = record.columns
-    if columns.readable is not None:
-        columns = replace(columns, tag_key=tag_key)
-    grants = Grants(
-        spreadsheets=record.spreadsheets,
-        worksheets=record.worksheets,
-        read_only=record.read_only,
-        origins=record.origins,
-        columns=columns,
-        may_delete=record.may_delete,
-        may_refresh=record.may_refresh,
-    )
+    grants = record.grants
+    if grants.columns.readable is not None:
+        grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
     return Caller(
         key_id=record.id,
         name=record.name,

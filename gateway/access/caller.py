@@ -20,9 +20,9 @@ from gateway.errors import (
     SpreadsheetNotFound,
 )
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.tag import IfMatch
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId
 
@@ -34,25 +34,6 @@ class Operation(enum.Enum):
 
     READ = "read"
     WRITE = "write"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grants:
-    """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
-
-    `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
-    plan allows it.
-    `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
-    Origins have the form of `normal_origin`.
-    """
-
-    spreadsheets: frozenset[str] | None
-    worksheets: frozenset[str] | None = None
-    read_only: bool = False
-    origins: frozenset[str] = frozenset()
-    columns: ColumnGrant = ALL_COLUMNS
-    may_delete: bool = False
-    may_refresh: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,17 +2,16 @@
 
 import secrets
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.access.origin import normal_origin
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.texts import composed
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
 
 ID_PREFIX = "key_"
 ID_DIGITS = 8
@@ -21,18 +20,12 @@ MAX_NAME_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRequest:
-    """An operator's request; `None` means any spreadsheet, all worksheets, no expiry."""
+    """An operator's request, with origins as they were typed; `None` means no expiry."""
 
     name: str
     plan: str = "paid"
-    spreadsheets: frozenset[str] | None
-    worksheets: frozenset[str] | None = None
-    read_only: bool = False
-    origins: frozenset[str] = frozenset()
+    grants: Grants
     expires_at: datetime | None = None
-    columns: ColumnGrant = ALL_COLUMNS
-    may_delete: bool = False
-    may_refresh: bool = False
 
 
 async def create_key(
@@ -51,21 +44,15 @@ async def create_key(
     problems = list(_problems(request, plans, now))
     if problems:
         raise ConfigError(problems)
-    key = mint_key(random_bytes)
+    key, origins = mint_key(random_bytes), map(normal_origin, request.grants.origins)
     record = KeyRecord(
         id=ID_PREFIX + random_digits(ID_DIGITS, random_bytes),
         name=request.name,
         last4=key[-4:],
         plan=request.plan,
-        spreadsheets=request.spreadsheets,
-        worksheets=request.worksheets,
-        read_only=request.read_only,
-        origins=frozenset(filter(None, map(normal_origin, request.origins))),
+        grants=replace(request.grants, origins=frozenset(filter(None, origins))),
         created_at=now.astimezone(UTC),
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
-        columns=request.columns,
-        may_delete=request.may_delete,
-        may_refresh=request.may_refresh,
     )
     await store.add(record, digest(key, pepper))
     return record, key
@@ -76,12 +63,12 @@ def _problems(
 ) -> Iterator[str]:
     yield from _name_problems(request.name)
     yield from _plan_problems(request.plan, plans)
-    yield from _spreadsheet_problems(request.spreadsheets)
-    yield from _worksheet_problems(request.worksheets)
-    yield from _column_problems(request)
-    if request.may_delete and request.read_only:
+    yield from _spreadsheet_problems(request.grants.spreadsheets)
+    yield from _worksheet_problems(request.grants.worksheets)
+    yield from _column_problems(request.grants)
+    if request.grants.may_delete and request.grants.read_only:
         yield "--delete: a key that is --read-only deletes nothing"
-    yield from _origin_problems(request.origins)
+    yield from _origin_problems(request.grants.origins)
     yield from _expiry_problems(request.expires_at, now)
 
 
@@ -114,8 +101,8 @@ def _worksheet_problems(worksheets: frozenset[str] | None) -> Iterator[str]:
             yield f"--worksheet: {title!r} cannot be the name of a worksheet"
 
 
-def _column_problems(request: KeyRequest) -> Iterator[str]:
-    columns = request.columns
+def _column_problems(grants: Grants) -> Iterator[str]:
+    columns = grants.columns
     for option, names in (
         ("--column", columns.readable),
         ("--writable-column", columns.writable),
@@ -125,7 +112,7 @@ def _column_problems(request: KeyRequest) -> Iterator[str]:
         for name in sorted(names or ()):
             if not name.strip() or not _is_encodable(name):
                 yield f"{option}: {name!r} cannot be the name of a field"
-    if columns.writable and request.read_only:
+    if columns.writable and grants.read_only:
         yield "--writable-column: a key that is --read-only writes none"
     if columns.readable is not None:
         seen = {*map(composed, columns.readable)}

@@ -117,7 +117,7 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
         yield problem(f"access.database: {row}")
     how = "" if records else "; create one: sheets-gateway keys create"
     yield ok(f"keys: {len(records)} not revoked{how}")
-    named = sorted({each for record in records for each in record.spreadsheets or ()})
+    named = sorted({each for record in records for each in record.grants.spreadsheets or ()})
     if named and spreadsheet is None:
         place = f"spreadsheet{'s' if len(named) > 1 else ''} {listed(named)}"
         yield ok(f"keys: they allow the {place}; check one with --spreadsheet {named[0]}")
@@ -127,10 +127,10 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
 
 
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
-    if record.spreadsheets is None:
+    if record.grants.spreadsheets is None:
         yield warning(f"key {record.id} may use every spreadsheet shared with the service account")
-    if record.spreadsheets is None and record.may_delete:
-        yield warning(f"key {record.id} may delete rows in every spreadsheet")
+        if record.grants.may_delete:
+            yield warning(f"key {record.id} may delete rows in every spreadsheet")
     if record.plan not in settings.plans:
         yield problem(
             f"key {record.id} has the plan {record.plan}, which does not exist. Add "

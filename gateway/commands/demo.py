@@ -31,7 +31,7 @@ from gateway.server.running import in_background, make_gateway_server, make_serv
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import GoogleSettings, Settings, load_settings
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from sheets_emulator.state.seed import Seed
@@ -164,15 +164,15 @@ async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]
         KeyRequest(
             name="demo paid",
             plan="paid",
-            spreadsheets=frozenset({SPREADSHEET}),
-            may_delete=True,
+            grants=Grants(spreadsheets=frozenset({SPREADSHEET}), may_delete=True),
         ),
-        KeyRequest(name="demo free", plan="free", spreadsheets=frozenset({SPREADSHEET})),
+        KeyRequest(
+            name="demo free", plan="free", grants=Grants(spreadsheets=frozenset({SPREADSHEET}))
+        ),
         KeyRequest(
             name="demo read-only",
             plan="paid",
-            spreadsheets=frozenset({SPREADSHEET}),
-            read_only=True,
+            grants=Grants(spreadsheets=frozenset({SPREADSHEET}), read_only=True),
         ),
     ]
     async with KeyStore.open(settings.access.database) as store:

@@ -11,7 +11,6 @@ import os
 import secrets
 import shlex
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,12 +23,15 @@ import typer
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import pepper_of
-from gateway.commands.doctor.account import NoClient, check_sign_in, context_of, opened_accounts
-from gateway.commands.doctor.context import CheckContext
+from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.finding import Finding
-from gateway.commands.doctor.refusal import refusal_words
-from gateway.commands.doctor.spreadsheet import FIRST_ROWS, check_header, id_words
-from gateway.commands.doctor.writing import check_writing
+from gateway.commands.doctor.reasons import CheckContext, refusal_words
+from gateway.commands.doctor.spreadsheet import (
+    FIRST_ROWS,
+    check_header,
+    check_writing,
+    id_words,
+)
 from gateway.commands.options import fail, run, say, settings_of
 from gateway.errors import (
     GatewayError,
@@ -48,7 +50,7 @@ from gateway.google.credentials import (
 from gateway.google.sheets import Sheets
 from gateway.settings.model import ConfigError, GoogleSettings, Settings
 from gateway.settings.private_file import is_open_to_others, open_regular
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
@@ -189,13 +191,9 @@ def _write_config(config: Path, key_file: Path) -> None:
 
 async def _sign_in(account: GoogleSettings) -> CheckContext:
     check_credentials(account, os.environ)
-    try:
-        async with opened_accounts({"": account}, time.time) as opened:
-            client = opened[""]
-            findings = [each async for each in check_sign_in(account, client)]
-            context = context_of(account, client.tokens)
-    except NoClient as error:
-        raise ConfigError([f"network: {error}"]) from error
+    async with opened_accounts({"": account}) as opened:
+        findings = [each async for each in check_sign_in(account, opened[""])]
+        context = context_of(account, opened[""])
     problems = [redacted(each.text) for each in findings if each.level == "problem"]
     if problems:
         raise ConfigError(problems)
@@ -221,9 +219,8 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
 
     Raises ConfigError and UnknownSpreadsheet.
     """
-    async with opened_accounts({"": account}, time.time) as opened:
-        client = opened[""]
-        context, sheets = context_of(account, client.tokens), GoogleSheets(client.make)
+    async with opened_accounts({"": account}) as opened:
+        context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
             looked_at = [
@@ -286,18 +283,18 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
         for record in await store.list(lambda damaged: say(f"Warning: {damaged}", err=True)):
-            is_valid = record.revoked_at is None and (record.expires_at or now) >= now
-            is_for_it = spreadsheet in (record.spreadsheets or ()) and (
-                record.worksheets is None or worksheet in record.worksheets
+            grants = record.grants
+            is_for_it = spreadsheet in (grants.spreadsheets or ()) and (
+                grants.worksheets is None or worksheet in grants.worksheets
             )
-            if is_valid and is_for_it:
+            if is_for_it and record.is_active(now):
                 say(
                     f"The key {record.id} may use the spreadsheet already; "
                     "sheets-gateway keys create creates another."
                 )
                 return None
         _, key = await create_key(
-            KeyRequest(name=name, spreadsheets=frozenset({spreadsheet})),
+            KeyRequest(name=name, grants=Grants(spreadsheets=frozenset({spreadsheet}))),
             store=store,
             pepper=await pepper_of(store, settings.access),
             plans=settings.plans,

@@ -21,7 +21,7 @@ from gateway.commands.options import (
 from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
-    from gateway.storage.key_store import KeyRecord
+    from gateway.storage.key_store import Grants, KeyRecord
 
 _HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
 
@@ -93,7 +93,7 @@ def create(
     """Create a key and print it; it is shown only once."""
     from gateway.access.issue import KeyRequest, create_key
     from gateway.access.pepper import pepper_of
-    from gateway.storage.key_store import KeyStore
+    from gateway.storage.key_store import Grants, KeyStore
     from gateway.table.view import ColumnGrant
 
     if any_spreadsheet == bool(spreadsheet):
@@ -102,13 +102,15 @@ def create(
     request = KeyRequest(
         name=name,
         plan=plan,
-        spreadsheets=None if any_spreadsheet else frozenset(spreadsheet or ()),
-        worksheets=_named(worksheet),
-        columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
-        read_only=read_only,
-        may_delete=delete,
-        may_refresh=refresh,
-        origins=frozenset(origin or ()),
+        grants=Grants(
+            spreadsheets=None if any_spreadsheet else frozenset(spreadsheet or ()),
+            worksheets=_named(worksheet),
+            columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
+            read_only=read_only,
+            may_delete=delete,
+            may_refresh=refresh,
+            origins=frozenset(origin or ()),
+        ),
         expires_at=expires and expires.replace(tzinfo=UTC),
     )
 
@@ -195,19 +197,20 @@ def _named(names: list[str] | None) -> frozenset[str] | None:
 
 def described(record: "KeyRecord") -> dict[str, object]:
     """A key as a JSON object, without the key itself."""
+    grants = record.grants
     return {
         "id": record.id,
         "name": record.name,
         "last4": record.last4,
         "plan": record.plan,
-        "spreadsheets": _listed(record.spreadsheets),
-        "worksheets": _listed(record.worksheets),
-        "columns": _listed(record.columns.readable),
-        "writableColumns": _listed(record.columns.writable),
-        "readOnly": record.read_only,
-        "mayDelete": record.may_delete,
-        "mayRefresh": record.may_refresh,
-        "origins": _listed(record.origins),
+        "spreadsheets": _listed(grants.spreadsheets),
+        "worksheets": _listed(grants.worksheets),
+        "columns": _listed(grants.columns.readable),
+        "writableColumns": _listed(grants.columns.writable),
+        "readOnly": grants.read_only,
+        "mayDelete": grants.may_delete,
+        "mayRefresh": grants.may_refresh,
+        "origins": _listed(grants.origins),
         "createdAt": _moment(record.created_at),
         "expiresAt": _moment(record.expires_at),
         "revokedAt": _moment(record.revoked_at),
@@ -240,20 +243,20 @@ def _row(record: "KeyRecord") -> Sequence[str]:
         f"…{record.last4}",
         _state(record),
         record.plan,
-        _rights(record),
+        _rights(record.grants),
         _hour(record.last_used_at),
         "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
         record.name,
-        "; ".join(_grants(record)),
+        "; ".join(_restrictions(record.grants)),
     )
 
 
-def _rights(record: "KeyRecord") -> str:
+def _rights(grants: "Grants") -> str:
     rights = {
         "read": True,
-        "write": not record.read_only,
-        "delete": record.may_delete,
-        "refresh": record.may_refresh,
+        "write": not grants.read_only,
+        "delete": grants.may_delete,
+        "refresh": grants.may_refresh,
     }
     return ", ".join(right for right, is_granted in rights.items() if is_granted)
 
@@ -262,18 +265,19 @@ def _hour(instant: datetime | None) -> str:
     return "never" if instant is None else f"{instant:%Y-%m-%d %Hh}"
 
 
-def _grants(record: "KeyRecord") -> Iterator[str]:
+def _restrictions(grants: "Grants") -> Iterator[str]:
     """The restrictions of a key; anything not listed is unrestricted."""
-    named = record.spreadsheets
+    named = grants.spreadsheets
     yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
-    if record.worksheets is not None:
-        yield f"worksheets: {_quoted(record.worksheets)}"
-    if record.columns.readable is not None:
-        yield f"columns: {_quoted(record.columns.readable)}"
-    if record.columns.writable is not None:
-        yield f"writes: {_quoted(record.columns.writable)}"
-    if record.origins:
-        yield f"origins: {', '.join(sorted(record.origins))}"
+    for title, names in (
+        ("worksheets", grants.worksheets),
+        ("columns", grants.columns.readable),
+        ("writes", grants.columns.writable),
+    ):
+        if names is not None:
+            yield f"{title}: {_quoted(names)}"
+    if grants.origins:
+        yield f"origins: {', '.join(sorted(grants.origins))}"
 
 
 def _quoted(names: frozenset[str]) -> str:
@@ -289,8 +293,7 @@ def _json(value: object) -> str:
 def _state(record: "KeyRecord") -> str:
     if record.revoked_at is not None:
         return "revoked"
-    is_expired = record.expires_at is not None and record.expires_at <= datetime.now(UTC)
-    return "expired" if is_expired else "active"
+    return "active" if record.is_active(datetime.now(UTC)) else "expired"
 
 
 def _listed(names: frozenset[str] | None) -> list[str] | None:

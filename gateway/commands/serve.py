@@ -8,7 +8,6 @@ import resource
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from starlette.types import ASGIApp
 from gateway import __version__
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
-from gateway.commands.doctor.account import NoClient, context_of, opened_accounts
+from gateway.commands.doctor.account import context_of, opened_accounts
 from gateway.commands.listening import inherited_at, listening_at
 from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
@@ -182,17 +181,14 @@ async def _announce(settings: Settings, config: Path | None, key_count: int) -> 
     """
     google, database = settings.google, settings.access.database
     accounts, found = google.by_account(), []
-    try:
-        async with opened_accounts(accounts, time.time) as opened:
-            for name, client in opened.items():
-                if accounts[name].credentials is None and not await _has_credentials(client):
-                    if _is_google(google.endpoint):
-                        words = f"configuration: {configuration_words(config)}"
-                        raise ConfigError([_NO_CREDENTIALS, words])
-                    credentials_missing(name, google.endpoint)
-                found.append(f"{name}: {context_of(accounts[name], client.tokens).who}")
-    except NoClient as error:
-        raise ConfigError([f"network: {error}"]) from error
+    async with opened_accounts(accounts) as opened:
+        for name, client in opened.items():
+            if accounts[name].credentials is None and not await _has_credentials(client):
+                if _is_google(google.endpoint):
+                    words = f"configuration: {configuration_words(config)}"
+                    raise ConfigError([_NO_CREDENTIALS, words])
+                credentials_missing(name, google.endpoint)
+            found.append(f"{name}: {context_of(accounts[name], client).who}")
     serving(
         version=__version__,
         configuration=configuration_words(config),

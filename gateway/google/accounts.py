@@ -73,6 +73,7 @@ class Accounts:
         rested: Callable[[str, bool], None] = lambda _name, _rests: None,
     ) -> None:
         self._accounts = accounts
+        self.by_name = {each.name: each for each in accounts}
         self._clock = clock
         self._rested = rested
         self._reach = Reach(clock=clock)
@@ -100,9 +101,6 @@ class Accounts:
 
     def first(self, spreadsheet: str, *, is_write: bool) -> Account:
         return self.pick(spreadsheet, {}, is_write=is_write) or self._accounts[0]
-
-    def named(self, name: str) -> Account:
-        return next(each for each in self._accounts if each.name == name)
 
     def refusal(self, errors: Mapping[str, GatewayError]) -> GatewayError:
         """The error of a call that all accounts refused: of the first one, whose address it names.

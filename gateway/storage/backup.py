@@ -24,7 +24,6 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 
 _KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
 _RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
-_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _MARK = "SELECT mark FROM pepper"
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -152,12 +151,8 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 def _content(connection: sqlite3.Connection) -> StoreContent:
     keys = frozenset(key for (key,) in connection.execute(_KEYS))
-    # The first schemas have keys only.
-    tables = {name for (name,) in connection.execute(_TABLES)}
-    records, open_records = (0, 0)
-    if "idempotency_records" in tables:
-        records, open_records = connection.execute(_RECORDS).fetchone()
-    mark = connection.execute(_MARK).fetchone() if "pepper" in tables else None
+    records, open_records = connection.execute(_RECORDS).fetchone()
+    mark = connection.execute(_MARK).fetchone()
     return StoreContent(
         keys=keys,
         records=records,

@@ -49,6 +49,8 @@ STATEMENT_TIMEOUT_SECONDS = 10.0
 
 SCHEMA = "0005"
 """The last migration that this version knows; those of later versions have higher numbers."""
+FIRST_SCHEMA = "0005"
+"""The first migration; lower numbers were of development versions."""
 
 STORE_ERRORS = (SQLAlchemyError, OSError)
 """Errors of a database that is unavailable; connecting to PostgreSQL raises OSError."""
@@ -274,7 +276,7 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
 def _stored_schema(connection: Connection) -> str | None:
     """The last migration of the database; None if there was none.
 
-    Raises ConfigError for migrations of another program.
+    Raises ConfigError for migrations of another program or of a development version.
     """
     if not inspect(connection).has_table("alembic_version"):
         return None
@@ -287,7 +289,15 @@ def _stored_schema(connection: Connection) -> str | None:
                 "from a backup"
             ]
         )
-    return max(found, default=None)
+    schema: str | None = max(found, default=None)
+    if schema is not None and schema < FIRST_SCHEMA:
+        raise ConfigError(
+            [
+                f"access.database: its schema {schema} is of a development version before 0.1.0, "
+                "and cannot be upgraded: create its keys again in a new database"
+            ]
+        )
+    return schema
 
 
 def _check_tables(connection: Connection) -> None:

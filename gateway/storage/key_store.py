@@ -71,7 +71,6 @@ keys = Table(
     Column("revoked_at", String),
     Column("readable", String),
     Column("writable", String),
-    Column("formulas", AsStoredFlag, nullable=False, server_default=false()),  # not read any more
     Column("last_used_at", String),
     Column("may_delete", AsStoredFlag, nullable=False, server_default=false()),
     Column("may_refresh", AsStoredFlag, nullable=False, server_default=false()),
@@ -91,7 +90,7 @@ _key_changes = Table(
 
 _PUT_MARK = upsert(pepper_marks)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_RECORD_COLUMNS = [each for each in keys.columns if each.name not in {"digest", "formulas"}]
+_RECORD_COLUMNS = [each for each in keys.columns if each is not keys.c.digest]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))
@@ -116,27 +115,41 @@ Texts and numbers need little memory and no garbage collection.
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyRecord:
-    """A stored key. `None` means any spreadsheet, all worksheets, never.
+class Grants:
+    """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
 
-    `last_used_at` is rounded down to the hour.
+    `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
+    plan allows it.
+    `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
+    Origins of a stored key have the form of `gateway.access.origin.normal_origin`.
     """
+
+    spreadsheets: frozenset[str] | None
+    worksheets: frozenset[str] | None = None
+    read_only: bool = False
+    origins: frozenset[str] = frozenset()
+    columns: ColumnGrant = ALL_COLUMNS
+    may_delete: bool = False
+    may_refresh: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRecord:
+    """A stored key. `None` means never; `last_used_at` is rounded down to the hour."""
 
     id: str
     name: str
     last4: str
     plan: str
-    spreadsheets: frozenset[str] | None
-    worksheets: frozenset[str] | None
-    read_only: bool
-    origins: frozenset[str]
+    grants: Grants
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
-    columns: ColumnGrant = ALL_COLUMNS
     last_used_at: datetime | None = None
-    may_delete: bool = False
-    may_refresh: bool = False
+
+    def is_active(self, now: datetime) -> bool:
+        """True if the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 class KeyChange(NamedTuple):
@@ -285,23 +298,24 @@ class KeyStore:
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
+    grants = record.grants
     return {
         "id": record.id,
         "name": record.name,
         "last4": record.last4,
         "plan": record.plan,
-        "spreadsheets": _json(record.spreadsheets),
-        "worksheets": _json(record.worksheets),
-        "read_only": record.read_only,
-        "origins": _json(record.origins),
+        "spreadsheets": _json(grants.spreadsheets),
+        "worksheets": _json(grants.worksheets),
+        "read_only": grants.read_only,
+        "origins": _json(grants.origins),
         "created_at": record.created_at.isoformat(),
         "expires_at": record.expires_at and record.expires_at.isoformat(),
         "revoked_at": record.revoked_at and record.revoked_at.isoformat(),
-        "readable": _json(record.columns.readable),
-        "writable": _json(record.columns.writable),
+        "readable": _json(grants.columns.readable),
+        "writable": _json(grants.columns.writable),
         "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
-        "may_delete": record.may_delete,
-        "may_refresh": record.may_refresh,
+        "may_delete": grants.may_delete,
+        "may_refresh": grants.may_refresh,
     }
 
 
@@ -339,17 +353,19 @@ def record_of(key: StoredKey) -> KeyRecord:
             name=stored.name,
             last4=stored.last4,
             plan=stored.plan,
-            spreadsheets=_set(stored.spreadsheets),
-            worksheets=_set(stored.worksheets),
-            read_only=bool(stored.read_only),
-            origins=_set(stored.origins) or frozenset(),
+            grants=Grants(
+                spreadsheets=_set(stored.spreadsheets),
+                worksheets=_set(stored.worksheets),
+                read_only=bool(stored.read_only),
+                origins=_set(stored.origins) or frozenset(),
+                columns=ColumnGrant(_set(stored.readable), _set(stored.writable)),
+                may_delete=bool(stored.may_delete),
+                may_refresh=bool(stored.may_refresh),
+            ),
             created_at=stored.created_at,
             expires_at=stored.expires_at,
             revoked_at=stored.revoked_at,
-            columns=ColumnGrant(_set(stored.readable), _set(stored.writable)),
             last_used_at=stored.last_used_at,
-            may_delete=bool(stored.may_delete),
-            may_refresh=bool(stored.may_refresh),
         )
     except msgspec.MsgspecError as error:
         raise DamagedRow(keys, values, "a list in it is no JSON list of texts") from error

@@ -15,11 +15,11 @@ def scripts() -> ScriptDirectory:
     return ScriptDirectory(str(MIGRATIONS), version_locations=[str(MIGRATIONS)])
 
 
-def upgrade(connection: Connection, to: str = "head") -> None:
+def upgrade(connection: Connection) -> None:
     """Run the migrations that the database lacks; the caller commits."""
     found = scripts()
     with EnvironmentContext(
-        Config(), found, fn=lambda current, _: found._upgrade_revs(to, current)
+        Config(), found, fn=lambda current, _: found._upgrade_revs("head", current)
     ) as environment:
         environment.configure(connection=connection)
         environment.run_migrations()

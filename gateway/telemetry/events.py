@@ -374,7 +374,7 @@ def store_lock_lost() -> None:
     log.error("key-store-taken")
 
 
-def unbounded_keys(key_ids: Sequence[str]) -> None:
+def any_spreadsheet_keys(key_ids: Sequence[str]) -> None:
     """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
 

@@ -6,18 +6,15 @@ Uses are not recorded: rows in use are renewed every few seconds.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.worksheet import Demand, Worksheet
+from gateway.worksheets.worksheet import Demand, Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 
 
 class Pool:
-    def __init__(
-        self, make: Callable[[WorksheetId], Worksheet], *, max_worksheets: int, max_bytes: int
-    ) -> None:
-        self._make = make
+    def __init__(self, *, max_worksheets: int, max_bytes: int) -> None:
         self._max_worksheets = max_worksheets
         self._max_bytes = max_bytes
         self._worksheets: OrderedDict[WorksheetId, Worksheet] = OrderedDict()
@@ -25,14 +22,15 @@ class Pool:
         """The memory of the rows of each worksheet, those renewed longest ago first."""
         self._byte_count = 0
 
-    def __getitem__(self, worksheet_id: WorksheetId) -> Worksheet:
+    def get(self, worksheet_id: WorksheetId, resources: Resources) -> Worksheet:
+        """The worksheet that is in use, or a new one."""
         worksheet = self._worksheets.get(worksheet_id)
         if worksheet is not None:
             self._worksheets.move_to_end(worksheet_id)
             return worksheet
         if len(self._worksheets) >= self._max_worksheets:
             self._make_room()
-        worksheet = self._worksheets[worksheet_id] = self._make(worksheet_id)
+        worksheet = self._worksheets[worksheet_id] = Worksheet(worksheet_id, resources)
         return worksheet
 
     def find(self, worksheet_id: WorksheetId) -> Worksheet | None:

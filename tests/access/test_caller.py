@@ -4,7 +4,6 @@ import pytest
 
 from gateway.access.caller import (
     Caller,
-    Grants,
     Operation,
     authorise,
     check_conditional,
@@ -22,6 +21,7 @@ from gateway.errors import (
     SpreadsheetNotFound,
 )
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.tag import IfMatch
 from gateway.table.view import ALL_COLUMNS, ColumnGrant

@@ -8,23 +8,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.access.active_keys import ActiveKeys
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.access.gatekeeper import DEFAULT_PER_MINUTE, Gatekeeper
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from tests.access.conftest import NOW, here
 from tests.access.watched import PEPPER, PLANS, WIDE, issue
 
 NARROW = KeyRequest(
     name="browser",
     plan="free",
-    spreadsheets=frozenset({"one"}),
-    worksheets=frozenset({"Cities"}),
-    read_only=True,
-    origins=frozenset({"https://a.org"}),
+    grants=Grants(
+        spreadsheets=frozenset({"one"}),
+        worksheets=frozenset({"Cities"}),
+        read_only=True,
+        origins=frozenset({"https://a.org"}),
+    ),
     expires_at=NOW + timedelta(hours=1),
 )
 

@@ -9,13 +9,13 @@ import pytest
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import is_well_formed
 from gateway.settings.model import ConfigError, Settings
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from gateway.table.view import ColumnGrant
 from tests.access.conftest import NOW
 
 PEPPER = b"a pepper of 32 bytes, as if drawn"
 COLUMNS = ColumnGrant(frozenset({"name", "state"}), frozenset({"state"}))
-REQUEST = KeyRequest(name="demo", spreadsheets=frozenset({"one"}))
+REQUEST = KeyRequest(name="demo", grants=Grants(spreadsheets=frozenset({"one"})))
 
 
 async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
@@ -28,11 +28,13 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
     request = KeyRequest(
         name="demo",
         plan="free",
-        spreadsheets=frozenset({"one", "two"}),
-        worksheets=frozenset({"Cities"}),
-        origins=frozenset({"HTTPS://A.org:443"}),
+        grants=Grants(
+            spreadsheets=frozenset({"one", "two"}),
+            worksheets=frozenset({"Cities"}),
+            origins=frozenset({"HTTPS://A.org:443"}),
+            columns=COLUMNS,
+        ),
         expires_at=datetime(2026, 3, 2, tzinfo=timezone(timedelta(hours=2))),
-        columns=COLUMNS,
     )
     record, key = await issue(store, request)
 
@@ -43,28 +45,48 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         name="demo",
         last4=key[-4:],
         plan="free",
-        spreadsheets=frozenset({"one", "two"}),
-        worksheets=frozenset({"Cities"}),
-        read_only=False,
-        origins=frozenset({"https://a.org"}),
+        grants=Grants(
+            spreadsheets=frozenset({"one", "two"}),
+            worksheets=frozenset({"Cities"}),
+            read_only=False,
+            origins=frozenset({"https://a.org"}),
+            columns=COLUMNS,
+        ),
         created_at=NOW,
         expires_at=datetime(2026, 3, 1, 22, tzinfo=UTC),
-        columns=COLUMNS,
     )
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({"read_only": True}, id="read-only"),
-        pytest.param({"columns": ColumnGrant(frozenset({"name"}))}, id="columns"),
-        pytest.param({"columns": ColumnGrant(None, frozenset({"name"}))}, id="written columns"),
-        pytest.param({"read_only": True, "columns": ColumnGrant(frozenset({"a"}))}, id="both"),
+        pytest.param({"grants": replace(REQUEST.grants, read_only=True)}, id="read-only"),
         pytest.param(
-            {"columns": ColumnGrant(frozenset({"\u00e4"}), frozenset({"a\u0308"}))},
+            {"grants": replace(REQUEST.grants, columns=ColumnGrant(frozenset({"name"})))},
+            id="columns",
+        ),
+        pytest.param(
+            {"grants": replace(REQUEST.grants, columns=ColumnGrant(None, frozenset({"name"})))},
+            id="written columns",
+        ),
+        pytest.param(
+            {
+                "grants": replace(
+                    REQUEST.grants, read_only=True, columns=ColumnGrant(frozenset({"a"}))
+                )
+            },
+            id="both",
+        ),
+        pytest.param(
+            {
+                "grants": replace(
+                    REQUEST.grants,
+                    columns=ColumnGrant(frozenset({"\u00e4"}), frozenset({"a\u0308"})),
+                )
+            },
             id="a written column in another spelling",
         ),
-        pytest.param({"may_delete": True}, id="delete"),
+        pytest.param({"grants": replace(REQUEST.grants, may_delete=True)}, id="delete"),
     ],
 )
 async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, object]) -> None:
@@ -73,11 +95,7 @@ async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, obj
     record, _ = await issue(store, request)
 
     assert await store.list() == [record]
-    assert (record.read_only, record.columns, record.may_delete) == (
-        request.read_only,
-        request.columns,
-        request.may_delete,
-    )
+    assert record.grants == request.grants
 
 
 async def test_ids_of_keys_have_the_documented_form(store: KeyStore) -> None:
@@ -110,55 +128,92 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
         pytest.param({"name": "a\nb"}, "--name: ", id="line end in the name"),
         pytest.param({"name": "\udcff"}, "--name: ", id="name with a lone surrogate"),
         pytest.param({"plan": "gold"}, "--plan: 'gold' .* free, paid", id="unknown plan"),
-        pytest.param({"spreadsheets": frozenset()}, "--spreadsheet: name", id="no spreadsheet"),
         pytest.param(
-            {"spreadsheets": frozenset({"https://docs.google.com/spreadsheets/d/x/edit"})},
+            {"grants": replace(REQUEST.grants, spreadsheets=frozenset())},
+            "--spreadsheet: name",
+            id="no spreadsheet",
+        ),
+        pytest.param(
+            {
+                "grants": replace(
+                    REQUEST.grants,
+                    spreadsheets=frozenset({"https://docs.google.com/spreadsheets/d/x/edit"}),
+                )
+            },
             "--spreadsheet: .*between /d/ and /edit",
             id="URL for an id",
         ),
-        pytest.param({"worksheets": frozenset()}, "--worksheet: name", id="no worksheet"),
-        pytest.param({"worksheets": frozenset({""})}, "--worksheet: ''", id="blank worksheet"),
         pytest.param(
-            {"worksheets": frozenset({"\ud800"})}, r"--worksheet: '\\ud800'", id="surrogate"
+            {"grants": replace(REQUEST.grants, worksheets=frozenset())},
+            "--worksheet: name",
+            id="no worksheet",
         ),
         pytest.param(
-            {"columns": ColumnGrant(frozenset())}, "--column: name at least", id="no column"
+            {"grants": replace(REQUEST.grants, worksheets=frozenset({""}))},
+            "--worksheet: ''",
+            id="blank worksheet",
         ),
         pytest.param(
-            {"columns": ColumnGrant(None, frozenset())},
+            {"grants": replace(REQUEST.grants, worksheets=frozenset({"\ud800"}))},
+            r"--worksheet: '\\ud800'",
+            id="surrogate",
+        ),
+        pytest.param(
+            {"grants": replace(REQUEST.grants, columns=ColumnGrant(frozenset()))},
+            "--column: name at least",
+            id="no column",
+        ),
+        pytest.param(
+            {"grants": replace(REQUEST.grants, columns=ColumnGrant(None, frozenset()))},
             "--writable-column: name at least",
             id="no written column",
         ),
         pytest.param(
-            {"columns": ColumnGrant(frozenset({" "}))}, "--column: ' ' cannot", id="blank column"
+            {"grants": replace(REQUEST.grants, columns=ColumnGrant(frozenset({" "})))},
+            "--column: ' ' cannot",
+            id="blank column",
         ),
         pytest.param(
-            {"columns": ColumnGrant(None, frozenset({"\ud800"}))},
+            {"grants": replace(REQUEST.grants, columns=ColumnGrant(None, frozenset({"\ud800"})))},
             r"--writable-column: '\\ud800' cannot",
             id="column with a lone surrogate",
         ),
         pytest.param(
-            {"columns": ColumnGrant(frozenset({"a"}), frozenset({"a", "b"}))},
+            {
+                "grants": replace(
+                    REQUEST.grants, columns=ColumnGrant(frozenset({"a"}), frozenset({"a", "b"}))
+                )
+            },
             "--writable-column: 'b' is not among --column",
             id="written and not seen",
         ),
         pytest.param(
-            {"columns": ColumnGrant(frozenset({"a"}), frozenset({"a "}))},
+            {
+                "grants": replace(
+                    REQUEST.grants, columns=ColumnGrant(frozenset({"a"}), frozenset({"a "}))
+                )
+            },
             "--writable-column: 'a ' is not among --column",
             id="written under another spelling",
         ),
         pytest.param(
-            {"columns": ColumnGrant(None, frozenset({"a"})), "read_only": True},
+            {
+                "grants": replace(
+                    REQUEST.grants, columns=ColumnGrant(None, frozenset({"a"})), read_only=True
+                )
+            },
             "--writable-column: .*--read-only",
             id="written by a read-only key",
         ),
         pytest.param(
-            {"may_delete": True, "read_only": True},
+            {"grants": replace(REQUEST.grants, may_delete=True, read_only=True)},
             "--delete: .*--read-only",
             id="delete by a read-only key",
         ),
         pytest.param(
-            {"origins": frozenset({"https://a.org/"})}, "--origin: 'https://a.org/'", id="origin"
+            {"grants": replace(REQUEST.grants, origins=frozenset({"https://a.org/"}))},
+            "--origin: 'https://a.org/'",
+            id="origin",
         ),
         pytest.param({"expires_at": NOW}, "--expires: .*past", id="expires now"),
         pytest.param(
@@ -182,10 +237,12 @@ async def test_all_mistakes_are_reported_at_once(store: KeyStore) -> None:
     request = KeyRequest(
         name="",
         plan="gold",
-        spreadsheets=frozenset({"a b", "c d"}),
-        worksheets=frozenset({""}),
-        columns=ColumnGrant(frozenset({"a"}), frozenset({"b"})),
-        origins=frozenset({"*"}),
+        grants=Grants(
+            spreadsheets=frozenset({"a b", "c d"}),
+            worksheets=frozenset({""}),
+            columns=ColumnGrant(frozenset({"a"}), frozenset({"b"})),
+            origins=frozenset({"*"}),
+        ),
         expires_at=NOW - timedelta(days=1),
     )
     with pytest.raises(ConfigError) as refusal:

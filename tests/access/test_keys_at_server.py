@@ -18,7 +18,7 @@ from gateway.access.keys import mint_key
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.key_signals import SESSION
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from tests.journeys.failure import refused
 from tests.postgres import PASSWORD, PostgresServer, in_thread, running_server
 from tests.storage.by_hand import execute
@@ -28,7 +28,7 @@ PEPPER = "a pepper of the tests"
 GRACE_SECONDS = 5.0
 PATIENCE_SECONDS = 20.0
 NAMES = ("first", "second", "third")
-REQUESTS = {name: KeyRequest(name=name, spreadsheets=GRANTED) for name in NAMES}
+REQUESTS = {name: KeyRequest(name=name, grants=Grants(spreadsheets=GRANTED)) for name in NAMES}
 SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND usename = current_user"
 
 
@@ -125,7 +125,7 @@ def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -
 
     async def make() -> str:
         async with KeyStore.open(gateways.database) as store:
-            request = KeyRequest(name="new", spreadsheets=GRANTED)
+            request = KeyRequest(name="new", grants=Grants(spreadsheets=GRANTED))
             plans, now = Settings().plans, datetime.now(UTC)
             pepper = PEPPER.encode()
             return (await create_key(request, store=store, pepper=pepper, plans=plans, now=now))[1]

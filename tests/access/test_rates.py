@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease, key_rate_limit
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.gcra import Standing
 from gateway.settings.plans import PlanSettings, missing_limits
+from gateway.storage.key_store import Grants
 from tests.clock import ManualClock
 
 PLANS = {

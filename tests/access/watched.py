@@ -9,13 +9,13 @@ from gateway.access.active_keys import OF_FILE, ActiveKeys, Holder, Outage
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import digest
 from gateway.settings.model import Settings
-from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey
+from gateway.storage.key_store import Grants, KeyChange, KeyRecord, KeyStore, StoredKey
 from tests.clock import ManualClock
 from tests.storage.conftest import NOW
 
 PEPPER = bytes(range(32))
 PLANS = Settings().plans
-WIDE = KeyRequest(name="server", spreadsheets=None)
+WIDE = KeyRequest(name="server", grants=Grants(spreadsheets=None))
 
 
 @dataclass

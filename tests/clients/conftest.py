@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.clients.middlebox import Middlebox, running_middlebox
 from tests.clients.workbook import CLIENTS_WORKBOOK
 from tests.journeys.conftest import (
@@ -20,7 +21,9 @@ from tests.journeys.conftest import (
 )
 
 LIBRARY_KEYS: Mapping[str, KeyRequest] = {
-    "paid": KeyRequest(name="paid", spreadsheets=DEMO, may_delete=True, may_refresh=True)
+    "paid": KeyRequest(
+        name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True, may_refresh=True)
+    )
 }
 LIBRARY_SETTINGS: Mapping[str, object] = {"plans.paid.deletes": True, "cache.header_ttl_seconds": 0}
 

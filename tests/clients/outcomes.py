@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 SETTINGS: Mapping[str, object] = {"plans.free.requests_per_minute": 1}
@@ -17,11 +18,15 @@ def keys_of_site(page_origin: str) -> Mapping[str, KeyRequest]:
     """The keys that the samples use; one is for pages of this origin, one for those of another."""
     elsewhere = frozenset({"https://app.example.org"})
     return {
-        "paid": KeyRequest(name="paid", spreadsheets=DEMO | {"other"}),
-        "free": KeyRequest(name="free", plan="free", spreadsheets=DEMO),
-        "hasty": KeyRequest(name="hasty", plan="free", spreadsheets=DEMO),
-        "here": KeyRequest(name="here", spreadsheets=DEMO, origins=frozenset({page_origin})),
-        "elsewhere": KeyRequest(name="elsewhere", spreadsheets=DEMO, origins=elsewhere),
+        "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO | {"other"})),
+        "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=DEMO)),
+        "hasty": KeyRequest(name="hasty", plan="free", grants=Grants(spreadsheets=DEMO)),
+        "here": KeyRequest(
+            name="here", grants=Grants(spreadsheets=DEMO, origins=frozenset({page_origin}))
+        ),
+        "elsewhere": KeyRequest(
+            name="elsewhere", grants=Grants(spreadsheets=DEMO, origins=elsewhere)
+        ),
     }
 
 

@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.clients.test_curl import CURL, PATIENCE_SECONDS
 from tests.journeys.conftest import (
     DEMO,
@@ -21,8 +22,8 @@ from tests.journeys.conftest import (
 )
 
 KEYS: Mapping[str, KeyRequest] = {
-    "deleter": KeyRequest(name="deleter", spreadsheets=DEMO, may_delete=True),
-    "paid": KeyRequest(name="paid", spreadsheets=DEMO),
+    "deleter": KeyRequest(name="deleter", grants=Grants(spreadsheets=DEMO, may_delete=True)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO)),
 }
 LEFT = ["New York", "Chicago", "Houston"]
 

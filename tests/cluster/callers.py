@@ -7,13 +7,14 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.access.rates import KeyRates, RateLease
 from gateway.cluster.key_rates import EXCHANGE_SECONDS, SharedKeyRates
 from gateway.cluster.membership import Membership
 from gateway.cluster.store import Store
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from tests.cluster.world import Link, World
 
 TICK_SECONDS = 0.01

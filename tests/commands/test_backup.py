@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +26,7 @@ from gateway.server.lock import exclusive_lock
 from gateway.settings.model import AccessSettings, ConfigError
 from gateway.storage.backup import SIDE_FILES
 from gateway.storage.backup import replace as replace_store
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.writes import WriteIdentity
 from tests.clock import ManualClock
@@ -32,20 +34,16 @@ from tests.journeys.conftest import create_keys
 from tests.journeys.waiting import until
 from tests.storage.by_hand import execute, scopes
 from tests.storage.conftest import FENCE, NOW, ROWS, WORKSHEET, found_after_restart, results
-from tests.storage.test_key_store_migration import FIRST_SCHEMA
-from tests.storage.test_migrations import EARLIER
+from tests.storage.next_version import NEXT_SCHEMA, make_next_version
 
 _REVOKE = "UPDATE api_keys SET revoked_at = $1 WHERE id = $2"
-A_KEY = KeyRequest(name="n", spreadsheets=None)
+A_KEY = KeyRequest(name="n", grants=Grants(spreadsheets=None))
 NEW_KEY = KeyRecord(
     id="key",
     name="n",
     last4="wxyz",
     plan="paid",
-    spreadsheets=None,
-    worksheets=None,
-    read_only=True,
-    origins=frozenset(),
+    grants=Grants(spreadsheets=None, read_only=True),
     created_at=NOW,
 )
 
@@ -467,31 +465,26 @@ def test_a_store_that_another_program_reads_is_not_replaced(
     assert here.files() == {"keys.db", "keys.db.lock", "keys.db.pepper"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "ids"),
-    [
-        pytest.param(FIRST_SCHEMA, {"key_old"}, id="first"),
-        pytest.param(
-            f"{EARLIER.read_text('utf-8')}\nDELETE FROM pepper;",
-            {"key_00000000", "key_00000001"},
-            id="before migrations",
-        ),
-    ],
-)
 def test_a_backup_of_an_earlier_version_is_upgraded(
-    here: Installation, there: Installation, backup: Path, schema: str, ids: set[str]
+    here: Installation, there: Installation, backup: Path, tmp_path: Path
 ) -> None:
-    """The backup keeps its schema, and the restored store has this version's."""
-    with closing(sqlite3.connect(here.database)) as connection:
-        connection.executescript(schema)
-    here.pepper.write_bytes(b"x" * 32)
-    here.pepper.chmod(0o600)
+    """The backup keeps its schema, and the restored store has the next version's."""
+    key = here.create_key()
     saved = here.storage("backup", backup)
     before = backup.read_bytes()
-    done = there.storage("restore", backup)
+    config = ("--config", str(there.folder / "config.toml"))
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "gateway", "storage", "restore", str(backup), *config],
+        cwd=make_next_version(tmp_path / "next"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
-    assert (saved.exit_code, done.exit_code) == (0, 0), saved.output + done.output
-    assert {record.id for record in there.records()} == ids
+    assert (saved.exit_code, done.returncode) == (0, 0), saved.output + done.stderr
+    assert {record.id for record in there.records()} == {key}
+    assert execute(there.database, "SELECT version_num FROM alembic_version") == [(NEXT_SCHEMA,)]
     assert backup.read_bytes() == before
     assert names(backup.parent) == {"monday.db", "monday.db.pepper"}
 
@@ -569,8 +562,9 @@ def test_a_damaged_backup_is_refused(here: Installation, there: Installation, ba
     """One page of a table is lost: the check of the copy finds it."""
     here.create_key()
     here.storage("backup", backup)
+    ((page,),) = execute(backup, "SELECT rootpage FROM sqlite_master WHERE name = 'worksheets'")
     content = bytearray(backup.read_bytes())
-    content[-4096:] = b"\xff" * 4096
+    content[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
     backup.write_bytes(content)
     done = there.storage("restore", backup)
 

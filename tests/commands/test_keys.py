@@ -76,7 +76,7 @@ def test_columns_are_options(
 
     assert done.exit_code == 0
     assert set(json.loads(done.stdout)) == {"id", "key"}
-    assert record.columns == columns
+    assert record.grants.columns == columns
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_deleting_is_an_option(
 
     assert done.exit_code == 0
     assert set(json.loads(done.stdout)) == {"id", "key"}
-    assert record.may_delete
+    assert record.grants.may_delete
     assert len(done.stderr.splitlines()) == len(words)
     assert all(word in done.stderr for word in words)
 

@@ -14,7 +14,7 @@ from gateway.commands.cli import main
 from gateway.server.lock import exclusive_lock
 from gateway.server.session_lock import session_lock
 from gateway.settings.database import PostgresUrl
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from tests.journeys.conftest import create_keys
 from tests.postgres import PASSWORD, PostgresServer
 from tests.storage.by_hand import execute
@@ -56,7 +56,9 @@ def command(config: Path) -> Command:
 def source(tmp_path: Path) -> tuple[Path, str]:
     """A SQLite store with a key, and the key."""
     file = tmp_path / "keys.db"
-    keys = asyncio.run(create_keys(file, {"old": KeyRequest(name="old", spreadsheets=None)}))
+    keys = asyncio.run(
+        create_keys(file, {"old": KeyRequest(name="old", grants=Grants(spreadsheets=None))})
+    )
     return file, keys["old"]
 
 

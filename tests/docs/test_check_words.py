@@ -68,7 +68,7 @@ def texts_in(node: ast.AST) -> Iterator[str]:
 def _text(node: ast.AST) -> str | None:
     match node:
         case ast.Constant(value=str(text)):
-            return text
+            return re.sub(r"\{[a-z_]+\}", GAP, text)
         case ast.JoinedStr(values=values):
             return "".join(_text(each) or GAP for each in values)
         case _:

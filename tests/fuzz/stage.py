@@ -18,6 +18,7 @@ from gateway.app import create_app
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
+from gateway.storage.key_store import Grants
 from gateway.table.view import ColumnGrant
 from gateway.telemetry.events import configure_logging, reset_logging
 from gateway.telemetry.metrics import create_metrics
@@ -38,11 +39,14 @@ from tests.journeys.workbook import WORKBOOK
 SEEN = ColumnGrant(readable=frozenset({"name", "population", "state", " name"}))
 DEMO = frozenset({"demo"})
 KEYS: Mapping[str, KeyRequest] = {
-    "paid": KeyRequest(name="paid", spreadsheets=DEMO, columns=SEEN),
-    "free": KeyRequest(name="free", plan="free", spreadsheets=DEMO, columns=SEEN),
-    "read-only": KeyRequest(name="r", spreadsheets=DEMO, read_only=True, columns=SEEN),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
+    "read-only": KeyRequest(
+        name="r", grants=Grants(spreadsheets=DEMO, read_only=True, columns=SEEN)
+    ),
     "some": KeyRequest(
-        name="some", spreadsheets=DEMO, worksheets=frozenset({"Cities", "Hidden"}), columns=SEEN
+        name="some",
+        grants=Grants(spreadsheets=DEMO, worksheets=frozenset({"Cities", "Hidden"}), columns=SEEN),
     ),
 }
 SETTINGS: Mapping[str, object] = {
@@ -174,7 +178,10 @@ def _write_seed(folder: Path) -> None:
 
 async def make_keys(settings: Settings, spreadsheets: frozenset[str] = DEMO) -> dict[str, str]:
     """A key of each kind by name."""
-    requests = {name: replace(each, spreadsheets=spreadsheets) for name, each in KEYS.items()}
+    requests = {
+        name: replace(each, grants=replace(each.grants, spreadsheets=spreadsheets))
+        for name, each in KEYS.items()
+    }
     secret = settings.access.pepper
     pepper = None if secret is None else secret.get_secret_value()
     return await create_keys(settings.access.database, requests, pepper=pepper)

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ColumnGrant
 from tests.journeys.conftest import (
     Api,
@@ -30,14 +31,16 @@ HOSTILE = {
 }
 BOOK = frozenset({"book"})
 KEYS: Mapping[str, KeyRequest] = {
-    "all": KeyRequest(name="all", spreadsheets=BOOK),
-    "free": KeyRequest(name="free", plan="free", spreadsheets=BOOK),
-    "reader": KeyRequest(name="reader", spreadsheets=BOOK, read_only=True),
+    "all": KeyRequest(name="all", grants=Grants(spreadsheets=BOOK)),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=BOOK)),
+    "reader": KeyRequest(name="reader", grants=Grants(spreadsheets=BOOK, read_only=True)),
     "some": KeyRequest(
         name="some",
-        spreadsheets=BOOK,
-        worksheets=frozenset({"Cities", "Nowhere"}),
-        columns=ColumnGrant(frozenset({"name", "population"}), frozenset({"population"})),
+        grants=Grants(
+            spreadsheets=BOOK,
+            worksheets=frozenset({"Cities", "Nowhere"}),
+            columns=ColumnGrant(frozenset({"name", "population"}), frozenset({"population"})),
+        ),
     ),
 }
 

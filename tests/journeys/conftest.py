@@ -18,7 +18,7 @@ from gateway.server.running import in_background, make_gateway_server, make_serv
 from gateway.server.sockets import base_url, bind
 from gateway.settings.database import Database
 from gateway.settings.model import load_settings
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.discovery import all_problems
 from tests.exchanges import Exchange, Recorder
@@ -29,22 +29,27 @@ MADE = datetime(2020, 1, 1, tzinfo=UTC)
 
 DEMO = frozenset({"demo"})
 KEYS: Mapping[str, KeyRequest] = {
-    "paid": KeyRequest(name="paid", spreadsheets=DEMO),
-    "free": KeyRequest(name="free", plan="free", spreadsheets=DEMO),
-    "read-only": KeyRequest(name="read-only", spreadsheets=DEMO, read_only=True),
-    "cities": KeyRequest(name="cities", spreadsheets=DEMO, worksheets=frozenset({"Cities"})),
-    "misnamed": KeyRequest(
-        name="misnamed", spreadsheets=DEMO, worksheets=frozenset({"Citiez", "New"})
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO)),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=DEMO)),
+    "read-only": KeyRequest(name="read-only", grants=Grants(spreadsheets=DEMO, read_only=True)),
+    "cities": KeyRequest(
+        name="cities", grants=Grants(spreadsheets=DEMO, worksheets=frozenset({"Cities"}))
     ),
-    "two": KeyRequest(name="two", spreadsheets=frozenset({"demo", "other"})),
-    "any": KeyRequest(name="any", spreadsheets=None),
+    "misnamed": KeyRequest(
+        name="misnamed", grants=Grants(spreadsheets=DEMO, worksheets=frozenset({"Citiez", "New"}))
+    ),
+    "two": KeyRequest(name="two", grants=Grants(spreadsheets=frozenset({"demo", "other"}))),
+    "any": KeyRequest(name="any", grants=Grants(spreadsheets=None)),
     "pages": KeyRequest(
-        name="pages", spreadsheets=DEMO, origins=frozenset({"https://app.example.org"})
+        name="pages",
+        grants=Grants(spreadsheets=DEMO, origins=frozenset({"https://app.example.org"})),
     ),
     "expired": KeyRequest(
-        name="expired", spreadsheets=DEMO, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
+        name="expired",
+        grants=Grants(spreadsheets=DEMO),
+        expires_at=datetime(2021, 1, 1, tzinfo=UTC),
     ),
-    "revoked": KeyRequest(name="revoked", spreadsheets=DEMO),
+    "revoked": KeyRequest(name="revoked", grants=Grants(spreadsheets=DEMO)),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import Api
 from tests.journeys.failure import anonymous, refused
@@ -58,10 +59,12 @@ def make_requests() -> Iterator[tuple[str, KeyRequest]]:
             name,
             KeyRequest(
                 name=name,
-                spreadsheets=GRANTED_BOOKS[books],
-                worksheets=frozenset({"Open"}) if titles == "open" else None,
-                columns=some if fields == "some" else ALL_COLUMNS,
-                read_only=is_read_only,
+                grants=Grants(
+                    spreadsheets=GRANTED_BOOKS[books],
+                    worksheets=frozenset({"Open"}) if titles == "open" else None,
+                    columns=some if fields == "some" else ALL_COLUMNS,
+                    read_only=is_read_only,
+                ),
             ),
         )
 
@@ -138,15 +141,16 @@ CELLS = [Cell(*each) for each in product(SPREADSHEETS, WORKSHEETS, OPERATIONS)]
 
 def denial(request: KeyRequest, asked: Cell) -> tuple[int, int] | None:
     """Status and code of what a key was not granted, be it there or not; None if it was."""
-    if request.spreadsheets is not None and asked.spreadsheet not in request.spreadsheets:
+    grants = request.grants
+    if grants.spreadsheets is not None and asked.spreadsheet not in grants.spreadsheets:
         return 404, 101
-    if request.worksheets is not None and asked.worksheet not in request.worksheets:
+    if grants.worksheets is not None and asked.worksheet not in grants.worksheets:
         return 403, 4032
     if not asked.operation.is_write:
         return None
-    if request.read_only:
+    if grants.read_only:
         return 405, 4050
-    columns = request.columns
+    columns = grants.columns
     withheld = asked.operation.fields & (columns.readable or frozenset())
     return (403, 4032) if withheld - (columns.writable or withheld) else None
 
@@ -159,7 +163,7 @@ def ending(request: KeyRequest, asked: Cell) -> tuple[int, int | None]:
         return 404, 101
     if asked.worksheet == "Nowhere":
         return 404, 105
-    operation, readable = asked.operation, request.columns.readable
+    operation, readable = asked.operation, request.grants.columns.readable
     if readable is not None and operation.fields - readable:
         return 400, 104 if operation.is_write else 4002
     return 201 if operation.is_write and not operation.row else 200, None

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ColumnGrant
 
 ROWS = [
@@ -33,21 +34,27 @@ HIDDEN_NAMES = ["salary", " salary", "salary ", "secret", "beside"]
 UNKNOWN = ["nope", "Team", "", "__proto__"]
 
 KEYS: Mapping[str, KeyRequest] = {
-    "all": KeyRequest(name="all", spreadsheets=frozenset({"whole", "twin"})),
-    "twin": KeyRequest(name="twin", spreadsheets=frozenset({"twin"})),
-    "some": KeyRequest(name="some", spreadsheets=frozenset({"whole"}), columns=ColumnGrant(SOME)),
+    "all": KeyRequest(name="all", grants=Grants(spreadsheets=frozenset({"whole", "twin"}))),
+    "twin": KeyRequest(name="twin", grants=Grants(spreadsheets=frozenset({"twin"}))),
+    "some": KeyRequest(
+        name="some", grants=Grants(spreadsheets=frozenset({"whole"}), columns=ColumnGrant(SOME))
+    ),
     "team": KeyRequest(
         name="team",
-        spreadsheets=frozenset({"whole"}),
-        columns=ColumnGrant(frozenset({"name", "team ", "note"}), frozenset({"name", "note"})),
+        grants=Grants(
+            spreadsheets=frozenset({"whole"}),
+            columns=ColumnGrant(frozenset({"name", "team ", "note"}), frozenset({"name", "note"})),
+        ),
     ),
     "writes name": KeyRequest(
         name="writes name",
-        spreadsheets=frozenset({"whole"}),
-        columns=ColumnGrant(None, frozenset({"name"})),
+        grants=Grants(
+            spreadsheets=frozenset({"whole"}), columns=ColumnGrant(None, frozenset({"name"}))
+        ),
     ),
     "none": KeyRequest(
-        name="none", spreadsheets=frozenset({"whole"}), columns=ColumnGrant(frozenset({"wages"}))
+        name="none",
+        grants=Grants(spreadsheets=frozenset({"whole"}), columns=ColumnGrant(frozenset({"wages"}))),
     ),
 }
 

@@ -13,7 +13,7 @@ from gateway.app import create_app
 from gateway.commands.check import check_setup
 from gateway.commands.doctor.finding import Finding
 from gateway.settings.model import ConfigError, Settings, load_settings
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import Grants, KeyStore
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 Check = Callable[..., list[tuple[str, str]]]
@@ -86,7 +86,7 @@ def create(settings: Settings, request: KeyRequest) -> str:
 def test_nothing_is_found_where_all_is_well(settings_of: Callable[..., Settings]) -> None:
     """Limits, private files and a narrow key have no findings."""
     settings = settings_of()
-    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
 
     assert {finding.level for finding in check(settings)} == {"ok"}
 
@@ -136,7 +136,7 @@ def test_a_file_that_others_can_open(
     account.write_bytes(emulator.credentials.read_bytes())
     account.chmod(0o600)
     settings = settings_of({"google.credentials": str(account)})
-    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     (tmp_path / name).chmod(mode)
 
     problems = [finding.text for finding in check(settings) if finding.level == "problem"]
@@ -157,7 +157,7 @@ async def _start(settings: Settings) -> None:
 def test_keys_that_may_do_more_than_most(settings_of: Callable[..., Settings]) -> None:
     """A key of every spreadsheet is named by its id."""
     settings = settings_of()
-    any_id = create(settings, KeyRequest(name="any", spreadsheets=None))
+    any_id = create(settings, KeyRequest(name="any", grants=Grants(spreadsheets=None)))
 
     odd = [finding for finding in check(settings) if finding.level != "ok"]
 
@@ -169,8 +169,12 @@ def test_keys_that_may_do_more_than_most(settings_of: Callable[..., Settings]) -
 @pytest.mark.parametrize(
     ("request_", "levels"),
     [
-        pytest.param(KeyRequest(name="n", spreadsheets=None, may_delete=True), 2, id="any"),
-        pytest.param(KeyRequest(name="n", spreadsheets=DEMO, may_delete=True), 0, id="one"),
+        pytest.param(
+            KeyRequest(name="n", grants=Grants(spreadsheets=None, may_delete=True)), 2, id="any"
+        ),
+        pytest.param(
+            KeyRequest(name="n", grants=Grants(spreadsheets=DEMO, may_delete=True)), 0, id="one"
+        ),
     ],
 )
 def test_a_key_that_may_delete_everywhere(
@@ -190,7 +194,9 @@ def test_a_key_that_may_delete_everywhere(
 def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
     """It is a problem: the key is refused until the plan is back."""
     with_plan = settings_of({"plans.gold.max_limit": 10})
-    key_id = create(with_plan, KeyRequest(name="gold", plan="gold", spreadsheets=DEMO))
+    key_id = create(
+        with_plan, KeyRequest(name="gold", plan="gold", grants=Grants(spreadsheets=DEMO))
+    )
 
     problems = [each.text for each in check(settings_of()) if each.level == "problem"]
 
@@ -202,7 +208,7 @@ def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
 def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
     """With keys in the store, the report says how to fix it, and no other pepper is created."""
     settings = settings_of()
-    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     (tmp_path / "keys.db.pepper").unlink()
 
     problems = [finding.text for finding in check(settings) if finding.level == "problem"]
@@ -216,9 +222,11 @@ def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: P
 def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Settings]) -> None:
     """Without an ID, the report lists those of all active keys."""
     settings = settings_of()
-    create(settings, KeyRequest(name="any", spreadsheets=None))
-    create(settings, KeyRequest(name="two", spreadsheets=frozenset({"other", "demo"})))
-    create(settings, KeyRequest(name="one", spreadsheets=frozenset({"demo"})))
+    create(settings, KeyRequest(name="any", grants=Grants(spreadsheets=None)))
+    create(
+        settings, KeyRequest(name="two", grants=Grants(spreadsheets=frozenset({"other", "demo"})))
+    )
+    create(settings, KeyRequest(name="one", grants=Grants(spreadsheets=frozenset({"demo"}))))
 
     texts = [finding.text for finding in check(settings) if finding.level == "ok"]
 
@@ -233,7 +241,7 @@ def test_another_pepper_than_that_of_the_keys(
 ) -> None:
     """It is a problem, distinguished from one that is damaged."""
     settings = settings_of()
-    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     (tmp_path / "keys.db.pepper").write_bytes(bytes(32))
 
     problems = [finding.text for finding in check(settings) if finding.level == "problem"]
@@ -255,7 +263,7 @@ def test_a_damaged_file_of_the_keys(
 ) -> None:
     """It is named, and what is wrong with it."""
     settings = settings_of()
-    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    create(settings, KeyRequest(name="narrow", grants=Grants(spreadsheets=DEMO)))
     path = tmp_path / name
     path.write_bytes(content)
     path.chmod(0o600)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.clients.case import Case, all_cells, changed, first_fields, send_case
 from tests.clients.plain_readings import PLAIN_READINGS
 from tests.clients.refusals import REFUSALS
@@ -33,7 +34,9 @@ from tests.journeys.waiting import until
 
 SERVED = [*SECOND_READINGS, *PLAIN_READINGS]
 MORE_KEYS: Mapping[str, KeyRequest] = {
-    "my-sheet": KeyRequest(name="my-sheet", spreadsheets=DEMO, worksheets=frozenset({"My Sheet"})),
+    "my-sheet": KeyRequest(
+        name="my-sheet", grants=Grants(spreadsheets=DEMO, worksheets=frozenset({"My Sheet"}))
+    ),
 }
 KEPT = {"cache.rows_ttl_seconds": 60}
 """What was read is kept, as it is in operation."""

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
+from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until
@@ -29,7 +30,9 @@ def test_callers_that_cannot_be_identified_get_a_retry_time(
     The client learns no more than that; the log has all of it under the request id. The key may
     have been made a moment ago.
     """
-    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    access = make_keys(
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
+    )
     with running_gateways(emulator, access) as start:
         api = start()
         ready = api.get("/readyz", key=None)
@@ -60,7 +63,9 @@ def test_a_key_in_use_goes_on_for_as_long_as_it_is_believed(
     tmp_path: Path, emulator: EmulatorControl
 ) -> None:
     """Then it is 503, never 401, until the store answers again."""
-    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    access = make_keys(
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
+    )
     with running_gateways(emulator, access) as start:
         api = start()
         rename_keys(access[0], "api_keys", "gone")
@@ -86,7 +91,9 @@ def test_a_locked_store_holds_up_no_write_without_a_key(
     tmp_path: Path, emulator: EmulatorControl
 ) -> None:
     """Only writes with an Idempotency-Key wait for the store: others have no record."""
-    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    access = make_keys(
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
+    )
     with running_gateways(emulator, access) as start, closing(sqlite3.connect(access[0])) as store:
         api = start()
         api.emulator.faults({"call": "spreadsheets.batchUpdate", "drop": True})
@@ -104,7 +111,9 @@ def test_a_locked_store_refuses_what_needs_it_before_it_is_sent(
     tmp_path: Path, emulator: EmulatorControl
 ) -> None:
     """503 with a time to wait; afterwards the same request is carried out. Reads go on."""
-    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    access = make_keys(
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
+    )
     headers = {"Idempotency-Key": "noted"}
     with (
         running_gateways(emulator, access) as start,

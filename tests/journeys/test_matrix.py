@@ -97,11 +97,12 @@ def test_what_is_not_granted_is_not_there(matrix: Api, key: str) -> None:
 
 def nowhere(request: KeyRequest, asked: Cell) -> Cell:
     """The same of a spreadsheet, or else of a worksheet, that is not there, denied alike."""
-    if request.spreadsheets is not None and asked.spreadsheet not in request.spreadsheets:
+    grants = request.grants
+    if grants.spreadsheets is not None and asked.spreadsheet not in grants.spreadsheets:
         return replace(asked, spreadsheet="nowhere", worksheet="None")
-    if request.worksheets is None:
+    if grants.worksheets is None:
         return replace(asked, worksheet="None")
-    return asked if asked.worksheet in request.worksheets else replace(asked, worksheet="None")
+    return asked if asked.worksheet in grants.worksheets else replace(asked, worksheet="None")
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -116,8 +117,9 @@ def test_what_is_granted_shows_no_more_than_that(matrix: Api, key: str) -> None:
         assert ended(answer) in (ending(request, asked), (ended(answer)[0], None))
         shown = set(re.findall(r"(book\d|private|missing)/(\w+)/(\w+)/", answer.text))
         assert {(book, title) for book, title, _ in shown} <= {(asked.spreadsheet, asked.worksheet)}
-        if request.columns.readable is not None:
-            assert {column for *_, column in shown} <= request.columns.readable
+        readable = request.grants.columns.readable
+        if readable is not None:
+            assert {column for *_, column in shown} <= readable
             _check_hidden(matrix, key, asked, answer)
 
 

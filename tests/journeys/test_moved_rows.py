@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,
@@ -36,7 +37,9 @@ UNCONDITIONAL = {kind: CONDITIONAL[kind] for kind in ("update", "delete")}
 @pytest.fixture
 def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
     """Starts gateways for a key that may delete."""
-    request = KeyRequest(name="paid", spreadsheets=frozenset({"demo"}), may_delete=True)
+    request = KeyRequest(
+        name="paid", grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True)
+    )
     with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
         yield start
 

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,
@@ -57,7 +58,9 @@ WRITES: Mapping[str, tuple[str, Options, list[str], int]] = {
 @pytest.fixture
 def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
     """Starts gateways for a key that may delete."""
-    request = KeyRequest(name="paid", spreadsheets=frozenset({"demo"}), may_delete=True)
+    request = KeyRequest(
+        name="paid", grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True)
+    )
     with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
         yield start
 

@@ -8,12 +8,16 @@ import httpx2
 
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
+from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
 
 GUESSES = 10_000
 CLIENTS = 50
 SETTINGS = {"access.failures_per_minute": 20}
-FIVE = {f"key {number}": KeyRequest(name=str(number), spreadsheets=DEMO) for number in range(5)}
+FIVE = {
+    f"key {number}": KeyRequest(name=str(number), grants=Grants(spreadsheets=DEMO))
+    for number in range(5)
+}
 
 
 def test_wrong_keys_take_nothing_from_valid_ones(emulator: EmulatorControl, tmp_path: Path) -> None:

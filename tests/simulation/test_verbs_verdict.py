@@ -276,6 +276,7 @@ def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
 
 REMOVED = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", "", ""), fence=1)
 """A person removes the row that an upsert found, before its batch comes."""
+REMOVED_TWO = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, UPSERTED, fence=1)
 
 
 @pytest.mark.parametrize(
@@ -327,6 +328,12 @@ REMOVED = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", 
             [upserted(3, is_new=False)],
             {"answer", "silent"},
             id="removed after the look, and answered as done",
+        ),
+        pytest.param(
+            REMOVED_TWO,
+            [upserted(3, is_new=True)],
+            set(),
+            id="removed before the look, and created where it was",
         ),
     ],
 )
@@ -544,7 +551,7 @@ def test_deletes_that_empty_rows(entries: list[Entry], kinds: set[str]) -> None:
 def test_rows_that_people_made_blank_before_they_were_emptied() -> None:
     """A filter matched rows 2 and 4; a person moves row 4 before the batch comes."""
     moved = begun(ONE, TWO, THREE).add(4.95, ONE, TWO, EMPTY, THREE)
-    story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1)
+    story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1, emptied=[2, 4])
     answered = deleted_where(filter=IN_GROUP_0, outcome="applied", code=4095)
 
     assert kinds_of(story, answered) == set()

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from gateway.settings.database import Database
-from gateway.storage.key_store import KeyRecord, KeyStore, record_of
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
-from tests.storage.by_hand import execute, spoil
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore, record_of
+from gateway.table.view import ColumnGrant
+from tests.storage.by_hand import spoil
 from tests.storage.conftest import NOW
 
 INDIA = timezone(timedelta(hours=5, minutes=30))
@@ -20,27 +20,24 @@ RECORD = KeyRecord(
     name="Büro",
     last4="wxyz",
     plan="paid",
-    spreadsheets=frozenset({"one", "two"}),
-    worksheets=frozenset({"Städte", "a'!B1:Z9,'x"}),
-    read_only=True,
-    origins=frozenset({"https://a.org"}),
+    grants=Grants(
+        spreadsheets=frozenset({"one", "two"}),
+        worksheets=frozenset({"Städte", "a'!B1:Z9,'x"}),
+        read_only=True,
+        origins=frozenset({"https://a.org"}),
+        columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
+    ),
     created_at=NOW,
     expires_at=NOW + timedelta(days=1, microseconds=1),
-    columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
     last_used_at=NOW,
 )
 WIDE = replace(
     RECORD,
     id="key_00000000",
-    spreadsheets=None,
-    worksheets=None,
-    read_only=False,
-    origins=frozenset(),
+    grants=Grants(spreadsheets=None, may_delete=True),
     created_at=NOW + timedelta(seconds=1),
     expires_at=None,
-    columns=ALL_COLUMNS,
     last_used_at=None,
-    may_delete=True,
 )
 
 
@@ -49,17 +46,6 @@ async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
     changes = await store.changes(None, NOW)
     assert changes is not None
     return {change.digest: record_of(key) for change, key in changes if key is not None}
-
-
-async def test_a_key_that_might_write_formulas_stays_valid(
-    store: KeyStore, database: Database
-) -> None:
-    """A key that an earlier version made with this right is one without it."""
-    await store.add(RECORD, b"1")
-    execute(database, "UPDATE api_keys SET formulas = TRUE")
-
-    assert await store.list() == [RECORD]
-    assert await active(store) == {b"1": RECORD}
 
 
 @pytest.mark.parametrize("record", [RECORD, WIDE], ids=["narrow", "wide"])

@@ -4,9 +4,10 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
 
+import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -14,23 +15,20 @@ from sqlalchemy import Connection
 
 from gateway.settings.database import Database
 from gateway.settings.model import ConfigError
-from gateway.storage.database import SCHEMA, metadata, migrate_database, open_database
-from gateway.storage.key_store import KeyStore
+from gateway.storage.database import FIRST_SCHEMA, SCHEMA, metadata, migrate_database, open_database
+from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.storage.store_copy import COPIED
 from gateway.storage.upgrade import scripts
-from gateway.worksheets.idempotency import Entry
-from tests.clock import ManualClock
 from tests.postgres import PostgresServer
 from tests.storage.by_hand import execute
-from tests.storage.conftest import FENCE, IDENTITY, NOW, OTHER_IDENTITY, ROWS
+from tests.storage.next_version import FAILING, NEXT_SCHEMA, make_next_version, open_at_once
 from tests.storage.test_key_store import RECORD, WIDE, active
 
-EARLIER = Path(__file__).with_name("earlier_store.sql")
 PATIENCE_SECONDS = 30.0
 OPENS_IT = """
 import asyncio, sys
 from pathlib import Path
-from gateway.storage.key_store import KeyStore
+from gateway.storage.key_store import KeyRecord, KeyStore
 
 async def main():
     async with KeyStore.open(Path(sys.argv[1])):
@@ -40,27 +38,11 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture
-def earlier(file: Path) -> Path:
-    """A store of the last version without migrations."""
-    file.touch(0o600)
-    with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(EARLIER.read_text("utf-8"))
-    return file
-
-
-def objects(file: Path) -> dict[str, str]:
-    """The SQL of all tables, indexes and triggers, without differences of layout."""
-    with closing(sqlite3.connect(file)) as connection:
-        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-        return {name: " ".join(sql.split()) for name, sql in found}
-
-
 def test_the_last_migration_is_known() -> None:
     """Its number tells, without Alembic, whether a database is up to date."""
     numbers = [each.revision for each in scripts().walk_revisions()]
 
-    assert numbers[0] == SCHEMA
+    assert (numbers[0], numbers[-1]) == (SCHEMA, FIRST_SCHEMA)
     assert numbers == sorted(numbers, reverse=True)
     assert {len(number) for number in numbers} == {4}
 
@@ -86,60 +68,60 @@ async def test_migrations_make_the_tables_that_the_code_knows(database: Database
         assert await connection.run_sync(differences) == []
 
 
-async def test_a_store_without_migrations_is_taken_over(earlier: Path) -> None:
-    """Keys, answers, open writes and removals are what they were."""
-    clock = ManualClock()
-    async with KeyStore.open(earlier) as store, store.open_ledger(clock) as ledger:
-        records = await store.list()
-        changes = await store.changes(None, NOW)
-        mark = await store.pepper_mark()
-        answered = await ledger.find(OTHER_IDENTITY.scope)
-        opened = await ledger.find(IDENTITY.scope)
-        left = ledger.open_writes
-
-    assert {record.id: record.revoked_at for record in records} == {RECORD.id: None, WIDE.id: NOW}
-    assert RECORD in records
-    assert changes is not None
-    assert [change.number for change, _ in changes] == [1, 2, 3]
-    assert mark == b"mark"
-    assert answered is not None
-    assert answered.is_moved
-    assert opened == Entry(
-        fingerprint="f1", sent_at=clock(), first_row=5, rows=ROWS, fence=FENCE, is_moved=True
-    )
-    assert sorted(each.fence.id for each in left) == [7, 78]
-    assert [(each.is_exclusive, each.is_removal) for each in left] == [(False, False), (True, True)]
-
-
-async def test_a_store_without_migrations_becomes_as_a_new_one(
-    earlier: Path, tmp_path: Path
-) -> None:
-    """Its triggers, indexes and tables are those of a new store, but for names of types."""
-    for file in (earlier, tmp_path / "new.db"):
-        async with KeyStore.open(file):
-            pass
-    taken_over, new = objects(earlier), objects(tmp_path / "new.db")
-
-    assert taken_over.keys() == new.keys()
-    assert {name: sql for name, sql in taken_over.items() if "TABLE" not in sql} == {
-        name: sql for name, sql in new.items() if "TABLE" not in sql
-    }
-
-
-async def test_an_earlier_version_goes_on_with_a_migrated_store(
-    earlier: Path, tmp_path: Path
-) -> None:
-    """Migrations only add: rows that it writes have all that is needed."""
-    async with KeyStore.open(earlier) as store:
-        with closing(sqlite3.connect(earlier)) as other:
-            other.execute("DELETE FROM api_keys")
-            inserts = [
-                line for line in EARLIER.read_text().splitlines() if 'INTO "api_keys' in line
-            ]
-            other.executescript("\n".join(inserts))
+async def test_the_next_version_upgrades_a_store(database: Database, tmp_path: Path) -> None:
+    """Its migration runs once, also if several try it at once, and this version goes on."""
+    async with KeyStore.open(database) as store:
+        await store.add(RECORD, b"1")
+    done = await asyncio.to_thread(open_at_once, make_next_version(tmp_path / "next"), database)
+    async with KeyStore.open(database) as store:
+        await store.add(WIDE, b"2")
         found = await active(store)
 
+    assert done.stderr == ""
+    assert done.stdout == f"{[RECORD.id]}\n" * 8
+    assert execute(database, "SELECT version_num FROM alembic_version") == [(NEXT_SCHEMA,)]
+    assert execute(database, "SELECT later FROM api_keys") == [("new",), ("new",)]
+    assert found == {b"1": RECORD, b"2": WIDE}
+
+
+async def test_a_store_is_upgraded_whole_or_not_at_all(database: Database, tmp_path: Path) -> None:
+    """A migration that fails in the middle leaves the store, and this version goes on with it."""
+    async with KeyStore.open(database) as store:
+        await store.add(RECORD, b"1")
+    next_version = make_next_version(tmp_path / "next", FAILING)
+    done = await asyncio.to_thread(open_at_once, next_version, database)
+    async with KeyStore.open(database) as store:
+        found = await active(store)
+
+    assert done.returncode == 1
+    assert f"access.database: {database} cannot be used as the key store" in done.stderr
+    assert execute(database, "SELECT version_num FROM alembic_version") == [(SCHEMA,)]
+    with pytest.raises((sqlite3.Error, asyncpg.PostgresError)):
+        execute(database, "SELECT later FROM api_keys")
     assert found == {b"1": RECORD}
+
+
+async def test_many_may_create_a_store_at_once(file: Path) -> None:
+    """Of those who race to do it none fails."""
+
+    async def open_and_list() -> Sequence[KeyRecord]:
+        async with KeyStore.open(file) as store:
+            return await store.list()
+
+    found = await asyncio.gather(*(open_and_list() for _ in range(8)), return_exceptions=True)
+
+    assert found == [[]] * 8
+
+
+@pytest.mark.parametrize("kind", ["TABLE worksheets (id integer)", "VIEW api_keys AS SELECT 1"])
+async def test_a_foreign_file_is_left_as_it_is(file: Path, kind: str) -> None:
+    """A table or view with a name of ours is reported, and no other one is made."""
+    execute(file, f"CREATE {kind}")
+
+    with pytest.raises(ConfigError, match=r"cannot be used as the key store: .*already exists"):
+        async with KeyStore.open(file):
+            pass
+    assert execute(file, "SELECT sql FROM sqlite_master") == [(f"CREATE {kind}",)]
 
 
 async def test_a_later_schema_is_used_as_it_is(database: Database) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.asgi_client import Answer
 from tests.surfaces.stage import GRANTED, PAGE, Headers, Surface
 
@@ -21,11 +22,15 @@ SETTINGS: Mapping[str, object] = {
     "cache.max_stale_seconds": 0,
 }
 KEYS: Mapping[str, KeyRequest] = {
-    KEY: KeyRequest(name=KEY, plan="all", spreadsheets=GRANTED, may_delete=True),
-    "free": KeyRequest(name="free", plan="free", spreadsheets=GRANTED),
-    "read-only": KeyRequest(name="read-only", spreadsheets=GRANTED, read_only=True),
-    "cities": KeyRequest(name="cities", spreadsheets=GRANTED, worksheets=frozenset({"Cities"})),
-    "pages": KeyRequest(name="pages", spreadsheets=GRANTED, origins=frozenset({PAGE})),
+    KEY: KeyRequest(name=KEY, plan="all", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
+    "read-only": KeyRequest(name="read-only", grants=Grants(spreadsheets=GRANTED, read_only=True)),
+    "cities": KeyRequest(
+        name="cities", grants=Grants(spreadsheets=GRANTED, worksheets=frozenset({"Cities"}))
+    ),
+    "pages": KeyRequest(
+        name="pages", grants=Grants(spreadsheets=GRANTED, origins=frozenset({PAGE}))
+    ),
 }
 
 

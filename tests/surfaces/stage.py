@@ -20,6 +20,7 @@ from gateway.app import create_app
 from gateway.errors import GatewayError
 from gateway.google.sheets import Sheets
 from gateway.settings.model import load_settings
+from gateway.storage.key_store import Grants
 from tests.asgi_client import Answer, Request, send
 from tests.fakes import BOOK, FakeSheets
 from tests.forwarding import Call, ForwardingSheets
@@ -39,20 +40,27 @@ NO_DELETE = (
 PAGE = "https://app.example.org"
 """The origin of the key `pages`."""
 KEYS: Mapping[str, KeyRequest] = {
-    "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
-    "free": KeyRequest(name="free", plan="free", spreadsheets=GRANTED),
-    "read-only": KeyRequest(name="read-only", spreadsheets=GRANTED, read_only=True),
-    "cities": KeyRequest(name="cities", spreadsheets=GRANTED, worksheets=frozenset({"Cities"})),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
+    "read-only": KeyRequest(name="read-only", grants=Grants(spreadsheets=GRANTED, read_only=True)),
+    "cities": KeyRequest(
+        name="cities", grants=Grants(spreadsheets=GRANTED, worksheets=frozenset({"Cities"}))
+    ),
     "misnamed": KeyRequest(
-        name="misnamed", spreadsheets=GRANTED, worksheets=frozenset({"Citiez", "New"})
+        name="misnamed",
+        grants=Grants(spreadsheets=GRANTED, worksheets=frozenset({"Citiez", "New"})),
     ),
-    "two": KeyRequest(name="two", spreadsheets=frozenset({BOOK, "other"})),
-    "any": KeyRequest(name="any", spreadsheets=None),
-    "pages": KeyRequest(name="pages", spreadsheets=GRANTED, origins=frozenset({PAGE})),
+    "two": KeyRequest(name="two", grants=Grants(spreadsheets=frozenset({BOOK, "other"}))),
+    "any": KeyRequest(name="any", grants=Grants(spreadsheets=None)),
+    "pages": KeyRequest(
+        name="pages", grants=Grants(spreadsheets=GRANTED, origins=frozenset({PAGE}))
+    ),
     "expired": KeyRequest(
-        name="expired", spreadsheets=GRANTED, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
+        name="expired",
+        grants=Grants(spreadsheets=GRANTED),
+        expires_at=datetime(2021, 1, 1, tzinfo=UTC),
     ),
-    "revoked": KeyRequest(name="revoked", spreadsheets=GRANTED),
+    "revoked": KeyRequest(name="revoked", grants=Grants(spreadsheets=GRANTED)),
 }
 WORKBOOK: Mapping[str, Sequence[Sequence[str | int]]] = {
     "Cities": [

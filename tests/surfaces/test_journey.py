@@ -15,6 +15,7 @@ import pytest
 
 import gateway
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.surfaces.stage import GRANTED, Headers, open_surface
 
 ROOT = str(Path(gateway.__file__).parent)
@@ -25,7 +26,7 @@ BESIDE = frozenset({"LastUse._keep_all", "KeyStore.touch", "_set_up_connection"}
 KEYED = ("Idempotency-Key", "a-1")
 JSON = ("Content-Type", "application/json")
 BODY = b'{"name":"X","population":5}'
-KEYS = {"paid": KeyRequest(name="paid", spreadsheets=GRANTED, may_delete=True)}
+KEYS = {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True))}
 SETTINGS = {"cache.rows_ttl_seconds": 60, "plans.paid.deletes": True}
 
 

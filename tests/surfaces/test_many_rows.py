@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ColumnGrant
 from tests.asgi_client import Answer
 from tests.journeys.failure import refused
@@ -29,8 +30,8 @@ PLANS: Mapping[str, object] = {
 
 
 def deleter(plan: str, **grants: Any) -> KeyRequest:
-    request = KeyRequest(name=plan, plan=plan, spreadsheets=GRANTED, may_delete=True)
-    return replace(request, **grants)
+    all_grants = Grants(spreadsheets=GRANTED, may_delete=True)
+    return KeyRequest(name=plan, plan=plan, grants=replace(all_grants, **grants))
 
 
 OWN: Mapping[str, KeyRequest] = {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 KEY = "staff"
@@ -18,7 +19,7 @@ PLANS: Mapping[str, object] = {
     "cache.rows_ttl_seconds": 0,
     "cache.max_stale_seconds": 0,
 }
-OWN = {KEY: KeyRequest(name=KEY, plan=KEY, spreadsheets=GRANTED, may_delete=True)}
+OWN = {KEY: KeyRequest(name=KEY, plan=KEY, grants=Grants(spreadsheets=GRANTED, may_delete=True))}
 NEW_YORK = ["New York", "New York", "USA", "8804190"]
 LOS_ANGELES = ["Los Angeles", "California", "USA", "3898747"]
 CHICAGO = ["Chicago", "Illinois", "USA", "2746388"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.surfaces.stage import GRANTED, KEYS, Surface, open_surface
 
 MATCHING = 'where={"country":"USA"}'
@@ -14,7 +15,9 @@ MATCHING = 'where={"country":"USA"}'
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     """The application, with a key that may delete."""
-    deleter = KeyRequest(name="deleter", plan="paid", spreadsheets=GRANTED, may_delete=True)
+    deleter = KeyRequest(
+        name="deleter", plan="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True)
+    )
     keys, settings = {**KEYS, "deleter": deleter}, {"plans.paid.deletes": True}
     with open_surface(tmp_path_factory.mktemp("misspelt"), keys, settings) as surface:
         yield surface

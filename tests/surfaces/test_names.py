@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ColumnGrant
 from tests.asgi_client import Answer
 from tests.fakes import FakeWorksheet
@@ -31,20 +32,23 @@ def nfd(text: str) -> str:
 
 BOTH: Mapping[str, Spell] = {"nfc": str, "nfd": nfd}
 KEYS = {
-    "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
     **{
         name: KeyRequest(
             name=name,
-            spreadsheets=GRANTED,
-            worksheets=frozenset(map(spell, (CAFE, TWINS, NEVER_ASKED))),
-            columns=ColumnGrant(frozenset({spell(SIZE), "n"}), frozenset({spell(SIZE)})),
+            grants=Grants(
+                spreadsheets=GRANTED,
+                worksheets=frozenset(map(spell, (CAFE, TWINS, NEVER_ASKED))),
+                columns=ColumnGrant(frozenset({spell(SIZE), "n"}), frozenset({spell(SIZE)})),
+            ),
         )
         for name, spell in BOTH.items()
     },
     "parts": KeyRequest(
         name="parts",
-        spreadsheets=GRANTED,
-        columns=ColumnGrant(frozenset({"City", "State", "n", "delta"})),
+        grants=Grants(
+            spreadsheets=GRANTED, columns=ColumnGrant(frozenset({"City", "State", "n", "delta"}))
+        ),
     ),
 }
 OPTIONS = {"plans.paid.requests_per_minute": 6_000}

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.access.caller import Operation
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.telemetry.events import Kind
 from gateway.web.operations import OPERATIONS, PARAMETERS
 from tests.asgi_client import Answer
@@ -73,7 +74,9 @@ KINDS_OF_WRITES: Sequence[Kind] = [
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     """The application, with a key that has every right."""
     key = KeyRequest(
-        name="staff", plan="staff", spreadsheets=GRANTED, may_delete=True, may_refresh=True
+        name="staff",
+        plan="staff",
+        grants=Grants(spreadsheets=GRANTED, may_delete=True, may_refresh=True),
     )
     plans = {"plans.staff.deletes": True, "plans.staff.requests_per_minute": 0}
     with open_surface(tmp_path_factory.mktemp("operations"), {"staff": key}, plans) as surface:

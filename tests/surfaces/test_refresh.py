@@ -9,19 +9,25 @@ from urllib.parse import quote
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"
 SPELLINGS: Sequence[Literal["NFC", "NFD"]] = ("NFC", "NFD")
-REPORTER = KeyRequest(name="script", spreadsheets=GRANTED, read_only=True, may_refresh=True)
+REPORTER = KeyRequest(
+    name="script", grants=Grants(spreadsheets=GRANTED, read_only=True, may_refresh=True)
+)
 KEYS: Mapping[str, KeyRequest] = {
     "script": REPORTER,
-    "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
     **{
         form: replace(
             REPORTER,
             name=form,
-            worksheets=frozenset({normalize(form, HEIGHT), normalize(form, TWIN)}),
+            grants=replace(
+                REPORTER.grants,
+                worksheets=frozenset({normalize(form, HEIGHT), normalize(form, TWIN)}),
+            ),
         )
         for form in SPELLINGS
     },

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.tag import row_tag
 from gateway.table.view import ColumnGrant
 from tests.asgi_client import Answer
@@ -16,13 +17,15 @@ from tests.journeys.failure import refused
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 KEYS: Mapping[str, KeyRequest] = {
-    "whole": KeyRequest(name="whole", plan="staff", spreadsheets=GRANTED, may_delete=True),
+    "whole": KeyRequest(
+        name="whole", plan="staff", grants=Grants(spreadsheets=GRANTED, may_delete=True)
+    ),
     "clerk": KeyRequest(
         name="clerk",
         plan="staff",
-        spreadsheets=GRANTED,
-        may_delete=True,
-        columns=ColumnGrant(frozenset({"name", "state"})),
+        grants=Grants(
+            spreadsheets=GRANTED, may_delete=True, columns=ColumnGrant(frozenset({"name", "state"}))
+        ),
     ),
 }
 STAFF: Mapping[str, object] = {

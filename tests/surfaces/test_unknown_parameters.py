@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ColumnGrant
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import sift
@@ -17,14 +18,18 @@ from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 KEYS: Mapping[str, KeyRequest] = {
     "staff": KeyRequest(
-        name="staff", plan="staff", spreadsheets=GRANTED, may_delete=True, may_refresh=True
+        name="staff",
+        plan="staff",
+        grants=Grants(spreadsheets=GRANTED, may_delete=True, may_refresh=True),
     ),
     "clerk": KeyRequest(
         name="clerk",
         plan="staff",
-        spreadsheets=GRANTED,
-        may_delete=True,
-        columns=ColumnGrant(frozenset({"name", "country"})),
+        grants=Grants(
+            spreadsheets=GRANTED,
+            may_delete=True,
+            columns=ColumnGrant(frozenset({"name", "country"})),
+        ),
     ),
 }
 PLANS: Mapping[str, object] = {

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 DATE = "Wed, 25 Nov 2026 22:00:00 GMT"
@@ -33,7 +34,9 @@ EVERY = {**CREATES, **ON_ROWS, **ON_SEVERAL, **UPSERT}
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     """The application, with a key that may delete."""
-    key = KeyRequest(name="staff", plan="staff", spreadsheets=GRANTED, may_delete=True)
+    key = KeyRequest(
+        name="staff", plan="staff", grants=Grants(spreadsheets=GRANTED, may_delete=True)
+    )
     plans = {"plans.staff.deletes": True, "plans.staff.requests_per_minute": 0}
     with open_surface(tmp_path_factory.mktemp("conditions"), {"staff": key}, plans) as surface:
         yield surface

@@ -11,12 +11,13 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.telemetry.events import Kind
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception

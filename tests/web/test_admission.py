@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.web.admission import (
     LONGEST_TITLE,
     MAX_KEPT,

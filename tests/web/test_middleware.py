@@ -12,11 +12,12 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.access.rates import KeyRates, RateLease
 from gateway.errors import BodyTooLarge, TooManyInFlight
 from gateway.settings.model import ServerSettings
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.telemetry.events import upstream_called
 from gateway.web.admission import RATE_LEASE
 from gateway.web.middleware import CLIENT_GONE, ErrorNet, RequestFrame, rate_lines

@@ -11,13 +11,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.table.view import Selection
 from gateway.telemetry.events import Kind, tallies
 from gateway.web.admission import Admission, AuthCache

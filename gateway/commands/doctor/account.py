@@ -1,26 +1,27 @@
 """Check of the Google accounts and the Sheets API."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 import httpx2
 
-from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.finding import Finding, ok, problem, warning
-from gateway.commands.doctor.metadata import check_metadata
-from gateway.commands.doctor.reach import find_cause
-from gateway.commands.doctor.refusal import refusal_words
-from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, clock_words
-from gateway.commands.doctor.spreadsheet import check_spreadsheet
-from gateway.commands.doctor.writing import check_writing
+from gateway.commands.doctor.reasons import (
+    SYNCHRONISE,
+    TOLERATED_SECONDS,
+    CheckContext,
+    clock_words,
+    find_cause,
+    refusal_words,
+)
+from gateway.commands.doctor.spreadsheet import check_metadata, check_spreadsheet, check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
 from gateway.google.adapter import GoogleSheets
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
-from gateway.google.token import TokenSource
 from gateway.google.translation import GoogleRefusal
 from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings
@@ -30,22 +31,8 @@ NO_SPREADSHEET = "sheets-gateway-check"
 
 Now = Callable[[], float]
 
-
-class Signed(NamedTuple):
-    """An account that Google accepts."""
-
-    name: str
-    settings: GoogleSettings
-    sheets: GoogleSheets
-    context: CheckContext
-
-
-class NoClient(Exception):
-    """No HTTP client can be created in this environment; the text gives the reason."""
-
-
 # Not the errors' own texts: they may contain a proxy URL with its password.
-_ENVIRONMENT: Mapping[type[Exception], str] = {
+_NO_CLIENT: Mapping[type[Exception], str] = {
     ImportError: "the environment names a SOCKS proxy, which is not supported. Set HTTPS_PROXY to "
     "an http:// proxy, and unset ALL_PROXY",
     OSError: "the CA certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read. Correct "
@@ -55,6 +42,7 @@ _ENVIRONMENT: Mapping[type[Exception], str] = {
     httpx2.InvalidURL: "the environment names a proxy whose URL cannot be read. Correct "
     "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http://HOST:PORT, or unset them",
 }
+"""Reasons why no HTTP client can be created in this environment."""
 
 
 async def check_accounts(
@@ -74,21 +62,19 @@ async def check_accounts(
     except ConfigError as error:
         for each in error.problems:
             yield problem(each)
-    except NoClient as error:
-        yield problem(f"network: {error}")
 
 
 @asynccontextmanager
 async def opened_accounts(
-    accounts: Mapping[str, GoogleSettings], now: Now
+    accounts: Mapping[str, GoogleSettings], now: Now = time.time
 ) -> AsyncIterator[Mapping[str, Client]]:
+    """Open the accounts as `open_accounts` does. Raises ConfigError if the environment forbids."""
     async with AsyncExitStack() as stack:
         try:
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
-        except tuple(_ENVIRONMENT) as error:
-            raise NoClient(
-                next(words for kind, words in _ENVIRONMENT.items() if isinstance(error, kind))
-            ) from error
+        except tuple(_NO_CLIENT) as error:
+            words = next(text for kind, text in _NO_CLIENT.items() if isinstance(error, kind))
+            raise ConfigError([f"network: {words}"]) from error
         yield opened
 
 
@@ -99,93 +85,79 @@ async def _check_opened(
     *,
     writes: bool,
 ) -> AsyncIterator[Finding]:
-    accepted: list[Signed] = []
+    def of_account(name: str, finding: Finding) -> Finding:
+        if len(opened) == 1:
+            return finding
+        return replace(finding, text=f"account {name}: {finding.text}")
+
+    contexts: dict[str, CheckContext] = {}
+    accounts = {name: GoogleSheets(client.make) for name, client in opened.items()}
     for name, client in opened.items():
         findings = [finding async for finding in check_sign_in(settings[name], client)]
         for finding in findings:
-            yield finding if len(opened) == 1 else _of_account(name, finding)
+            yield of_account(name, finding)
         if all(finding.level != "problem" for finding in findings):
-            context = context_of(settings[name], client.tokens)
-            sheets = GoogleSheets(client.make)
-            accepted.append(Signed(name, settings[name], sheets, context))
+            contexts[name] = context_of(settings[name], client)
     if spreadsheet is None:
-        for each in accepted:
-            async for finding in _check_sheets(each.settings, each.sheets, each.context):
-                yield finding if len(opened) == 1 else _of_account(each.name, finding)
+        for name, context in contexts.items():
+            async for finding in _check_sheets(settings[name], accounts[name], context):
+                yield of_account(name, finding)
         return
+    reaching = [*contexts]
     if len(opened) > 1:
-        reaching = [each for each in accepted if await _reaches(each, spreadsheet)]
-        for each in accepted if reaching else ():
-            yield _of_account(each.name, _reach(each, spreadsheet, is_reached=each in reaching))
-        accepted = reaching or accepted
-    if accepted:
-        async for finding in _check_spreadsheet(accepted[0], spreadsheet, writes=writes):
+        reaching = [name for name in contexts if await _reaches(accounts[name], spreadsheet)]
+        for name, context in contexts.items() if reaching else ():
+            if name in reaching:
+                found = ok(f"spreadsheet {spreadsheet}: {context.who} reaches it")
+            else:
+                found = warning(
+                    f"spreadsheet {spreadsheet}: share it with {context.who} as Editor for more "
+                    "quota"
+                )
+            yield of_account(name, found)
+    for name in (reaching or [*contexts])[:1]:
+        sheets, context, can_be_read = accounts[name], contexts[name], True
+        async for finding in check_spreadsheet(sheets, spreadsheet, context):
+            can_be_read = can_be_read and finding.level != "problem"
             yield finding
+        for check in (check_metadata, *([check_writing] if writes else [])) if can_be_read else ():
+            async for finding in check(sheets, spreadsheet, context):
+                yield finding
 
 
 async def check_sign_in(settings: GoogleSettings, client: Client) -> AsyncIterator[Finding]:
+    """Check that Google issues a token for an account, and the clock that this takes."""
     try:
         await client.sign_in()
     except GatewayError as error:
-        yield problem(f"credentials: {refusal_words(error, context_of(settings, client.tokens))}")
+        yield problem(f"credentials: {refusal_words(error, context_of(settings, client))}")
         return
-    yield ok(f"credentials: Google accepts {context_of(settings, client.tokens).who}")
-    for finding in _check_clock(client.tokens.clock_offset_seconds):
-        yield finding
+    yield ok(f"credentials: Google accepts {context_of(settings, client).who}")
+    offset_seconds = client.tokens.clock_offset_seconds or 0.0
+    if abs(offset_seconds) > TOLERATED_SECONDS:
+        yield warning(
+            f"clock: this machine's clock is {clock_words(offset_seconds)} Google's; from about 5 "
+            f"minutes on, Google refuses the sign-in. {SYNCHRONISE}"
+        )
 
 
-async def _check_spreadsheet(
-    signed: Signed, spreadsheet: str, *, writes: bool
-) -> AsyncIterator[Finding]:
-    can_be_read = True
-    async for finding in check_spreadsheet(signed.sheets, spreadsheet, signed.context):
-        can_be_read = can_be_read and finding.level != "problem"
-        yield finding
-    if not can_be_read:
-        return
-    async for finding in check_metadata(signed.sheets, spreadsheet, signed.context):
-        yield finding
-    if writes:
-        async for finding in check_writing(signed.sheets, spreadsheet, signed.context):
-            yield finding
-
-
-async def _reaches(signed: Signed, spreadsheet: str) -> bool:
+async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool:
     """True if the account reads the spreadsheet. 1 read."""
     try:
-        await signed.sheets.list_worksheets(spreadsheet)
+        await sheets.list_worksheets(spreadsheet)
     except GatewayError:
         return False
     return True
 
 
-def _reach(signed: Signed, spreadsheet: str, *, is_reached: bool) -> Finding:
-    if is_reached:
-        return ok(f"spreadsheet {spreadsheet}: {signed.context.who} reaches it")
-    return warning(
-        f"spreadsheet {spreadsheet}: share it with {signed.context.who} as Editor for more quota"
-    )
-
-
-def _of_account(name: str, finding: Finding) -> Finding:
-    return replace(finding, text=f"account {name}: {finding.text}")
-
-
-def context_of(settings: GoogleSettings, tokens: TokenSource) -> CheckContext:
+def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
+    """Account, endpoint and files of a client; the account is known after its sign-in."""
     return CheckContext(
-        account=tokens.account,
-        project=tokens.project,
+        account=client.tokens.account,
+        project=client.tokens.project,
         key_file=settings.credentials,
         endpoint=settings.endpoint,
     )
-
-
-def _check_clock(offset_seconds: float | None) -> Iterator[Finding]:
-    if abs(offset_seconds or 0.0) > TOLERATED_SECONDS:
-        yield warning(
-            f"clock: this machine's clock is {clock_words(offset_seconds or 0.0)} Google's; from "
-            f"about 5 minutes on, Google refuses the sign-in. {SYNCHRONISE}"
-        )
 
 
 async def _check_sheets(

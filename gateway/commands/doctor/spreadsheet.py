@@ -1,12 +1,19 @@
-"""Check of a spreadsheet: access, worksheets, header rows."""
+"""Checks of a spreadsheet: access, header rows, room in its metadata, and writing to it."""
 
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.finding import Finding, listed, ok, problem, quoted, warning
-from gateway.commands.doctor.refusal import refusal_words
-from gateway.errors import GatewayError
-from gateway.google.sheets import Sheets
+from gateway.commands.doctor.reasons import CheckContext, refusal_words
+from gateway.commands.options import counted
+from gateway.errors import GatewayError, UpstreamRefusal
+from gateway.google.sheets import (
+    FENCE_REQUEST,
+    MAX_METADATA_CHARACTERS,
+    Fence,
+    Sheets,
+    refused_request,
+)
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.view import ROW_INDEX
@@ -14,6 +21,14 @@ from gateway.worksheets.catalogue import read_headers
 
 FIRST_ROWS = 6
 """Rows that show a title above the field names, and columns without a name."""
+NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
+FULL = MAX_METADATA_CHARACTERS - 100
+"""Room for three fences."""
+KEY = "gw-check"
+"""Key of the fences that `check --write` makes."""
+
+_OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
+"""Keys of fences: a gateway's, by its pepper, and this command's."""
 
 
 async def check_spreadsheet(
@@ -36,10 +51,9 @@ async def check_spreadsheet(
             "Add a worksheet (the + at the bottom left)"
         )
         return
-    count = f"{len(titles)} worksheet{'s' if len(titles) > 1 else ''}"
     yield ok(
-        f"spreadsheet {given}: {count} can be read; writing was not tested, it requires "
-        f"{context.who} to be an Editor"
+        f"spreadsheet {given}: {counted(len(titles), 'worksheet')} can be read; writing was not "
+        f"tested, it requires {context.who} to be an Editor"
     )
     for worksheet in looked_at:
         for finding in check_header(worksheet.title, worksheet.header, worksheet.below):
@@ -57,18 +71,12 @@ def check_header(
     """
     place = f"worksheet {quoted(title)}:"
     if header.columns:
-        count = f"{len(header.columns)} field{'s' if len(header.columns) > 1 else ''}"
-        yield ok(f"{place} {count}")
+        yield ok(f"{place} {counted(len(header.columns), 'field')}")
     elif not header.cells:
         yield warning(
             f"{place} row 1 is blank, so the worksheet is not served. Write column names into row 1"
         )
-    for text in (
-        *(_title_row(header, below) or _blanks(header, below)),
-        *_duplicates(header),
-        *_reserved(header),
-        *_strays(header),
-    ):
+    for text in (*(_title_row(header, below) or _blanks(header, below)), *_odd_names(header)):
         yield warning(f"{place} {text}")
 
 
@@ -85,49 +93,40 @@ def _title_row(header: Header, below: Sequence[Sequence[object]]) -> Sequence[st
     ]
 
 
-def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Iterator[str]:
-    if not header.cells:
-        return
+def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
+    """Words about columns without a name: within the header, or filled to the right of it."""
+    width = len(header.cells)
     found = {column for column, cell in enumerate(header.cells) if not cell.strip()}
-    for row in below:
-        found.update(
-            column
-            for column, cell in enumerate(row)
-            if column >= len(header.cells) and _is_filled(cell)
-        )
-    if found:
-        yield (
-            f"no header in {_columns(sorted(found))}, which "
-            f"{'is' if len(found) == 1 else 'are'} not served. Write a name into row 1 there if "
-            f"{'it' if len(found) == 1 else 'they'} should be"
-        )
+    for row in below if width else ():
+        found |= {width + more for more, cell in enumerate(row[width:]) if _is_filled(cell)}
+    if not found:
+        return []
+    are, they = ("is", "it") if len(found) == 1 else ("are", "they")
+    return [
+        f"no header in {_columns(sorted(found))}, which {are} not served. Write a name into row 1 "
+        f"there if {they} should be"
+    ]
 
 
 def _is_filled(cell: object) -> bool:
     return cell is not None and bool(str(cell).strip())
 
 
-def _duplicates(header: Header) -> Iterator[str]:
+def _odd_names(header: Header) -> Iterator[str]:
+    """Words about names that stand twice, are reserved, or have surrounding blanks."""
     for name in header.duplicates():
         found = [column for column, cell in enumerate(header.cells) if cell == name]
         if name.strip() != ROW_INDEX:
-            counting, *others = found
             yield (
                 f"the header {quoted(name)} is in {_columns(found)}; only "
-                f"{a1.column_letters(counting)} is used. Rename the header in {_columns(others)}"
+                f"{a1.column_letters(found[0])} is used. Rename the header in {_columns(found[1:])}"
             )
-
-
-def _reserved(header: Header) -> Iterator[str]:
-    found = [column for column, cell in enumerate(header.cells) if cell.strip() == ROW_INDEX]
-    if found:
+    reserved = [column for column, cell in enumerate(header.cells) if cell.strip() == ROW_INDEX]
+    if reserved:
         yield (
-            f"the header {ROW_INDEX} in {_columns(found)} is reserved for the row number, so the "
-            "column is not served. Rename it"
+            f"the header {ROW_INDEX} in {_columns(reserved)} is reserved for the row number, so "
+            "the column is not served. Rename it"
         )
-
-
-def _strays(header: Header) -> Iterator[str]:
     for name, column in header.columns.items():
         if any(end.isspace() or not end.isprintable() for end in (name[0], name[-1])):
             yield (
@@ -157,3 +156,76 @@ def id_words(given: str) -> str:
         "invalid spreadsheet ID: an ID has letters, digits, - and _ only. Copy it from the "
         "spreadsheet's URL, between /d/ and /edit"
     )
+
+
+async def check_metadata(
+    sheets: Sheets, spreadsheet: str, context: CheckContext
+) -> AsyncIterator[Finding]:
+    """Find metadata that is full, or nearly; nothing if there is room. Cost: 1 read."""
+    try:
+        found = await sheets.find_fences(spreadsheet)
+    except GatewayError as error:
+        yield problem(f"spreadsheet {spreadsheet}: {refusal_words(error, context)}")
+        return
+    size = _size(found)
+    if size >= NEARLY_FULL:
+        yield (problem if size > FULL else warning)(
+            f"spreadsheet {spreadsheet}: its developer metadata has {size} of "
+            f"{MAX_METADATA_CHARACTERS} characters; writes need room in it, and get 503 (5034) "
+            "without it. Entries of gateways by key (characters): "
+            f"{_shares(found, of_gateways=True)}; of others: {_shares(found, of_gateways=False)}. "
+            "A running gateway deletes its own old entries when it needs room. Delete those of "
+            "gateways that are gone, or of others, with a script: see 5034 in "
+            "docs/how-to/troubleshooting.md"
+        )
+
+
+def _shares(found: Sequence[Fence], *, of_gateways: bool) -> str:
+    """The keys with the number and size of their entries, the largest first."""
+    by_key: dict[str, list[Fence]] = {}
+    for each in found:
+        if (_OF_GATEWAYS.fullmatch(each.key) is not None) is of_gateways:
+            by_key.setdefault(each.key, []).append(each)
+    keys = sorted(by_key, key=lambda key: -_size(by_key[key]))
+    shares = [f"{quoted(key)} {len(by_key[key])} ({_size(by_key[key])})" for key in keys]
+    return listed(shares) if shares else "none"
+
+
+def _size(found: Sequence[Fence]) -> int:
+    return sum(len(each.key) + len(each.token) for each in found)
+
+
+async def check_writing(
+    sheets: Sheets, spreadsheet: str, context: CheckContext
+) -> AsyncIterator[Finding]:
+    """Create metadata with one id twice, and delete it. Cost: 3 writes.
+
+    The result is whether Google refuses used metadata ids, on which the safety of writes rests.
+    """
+    place = f"spreadsheet {spreadsheet}:"
+    used, other = Fence.random(KEY), Fence.random(KEY)
+    try:
+        await sheets.put_fence(spreadsheet, used, other)
+    except GatewayError as error:
+        yield problem(f"{place} it cannot be written to: {refusal_words(error, context)}")
+        return
+    is_refused = False
+    try:
+        try:  # the other fence is deleted first, so that a refusal is not for lack of room
+            await sheets.put_fence(spreadsheet, used, forgotten=[other.id])
+        except UpstreamRefusal as refusal:
+            refusal.first_request = 1
+            if refused_request(refusal) != FENCE_REQUEST:
+                raise
+            is_refused = True
+        await sheets.delete_fences(spreadsheet, [used, other])
+    except GatewayError as error:
+        yield problem(f"{place} {refusal_words(error, context)}")
+        return
+    if is_refused:
+        yield ok(f"{place} it can be written to; Google refuses used metadata ids: writes are safe")
+    else:
+        yield warning(
+            f"{place} it can be written to, but Google accepts used metadata ids. A write whose "
+            "answer is lost stays unknown for 185 seconds"
+        )

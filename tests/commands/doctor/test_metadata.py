@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.finding import Finding
-from gateway.commands.doctor.metadata import check_metadata
+from gateway.commands.doctor.reasons import CheckContext
+from gateway.commands.doctor.spreadsheet import check_metadata
 from gateway.google.sheets import Fence
 from tests.fakes import BOOK, FakeSheets
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets

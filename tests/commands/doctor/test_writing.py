@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.commands.doctor.context import CheckContext
-from gateway.commands.doctor.writing import check_writing
+from gateway.commands.doctor.reasons import CheckContext
+from gateway.commands.doctor.spreadsheet import check_writing
 from gateway.errors import SpreadsheetNotShared
 from tests.fakes import BOOK, FakeSheets
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
@@ -72,9 +73,9 @@ async def make_keys(
     requests = {
         name: KeyRequest(
             name=name,
-            spreadsheets=frozenset({SPREADSHEET}),
-            may_delete=may_delete,
-            columns=each,
+            grants=Grants(
+                spreadsheets=frozenset({SPREADSHEET}), may_delete=may_delete, columns=each
+            ),
         )
         for name, each in columns.items()
     }

@@ -24,6 +24,7 @@ from pydantic import SecretStr
 
 from gateway.access.issue import KeyRequest
 from gateway.settings.database import PostgresUrl
+from gateway.storage.key_store import Grants
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
@@ -243,7 +244,9 @@ async def _run(
 async def _make_keys(database: str) -> Sequence[str]:
     """A key that sees all columns, and one that sees some."""
     requests = {
-        name: KeyRequest(name=name, spreadsheets=frozenset({SPREADSHEET}), columns=columns)
+        name: KeyRequest(
+            name=name, grants=Grants(spreadsheets=frozenset({SPREADSHEET}), columns=columns)
+        )
         for name, columns in (("all", ALL_COLUMNS), ("some", ColumnGrant(frozenset({"note"}))))
     }
     made = await create_keys(PostgresUrl(SecretStr(database)), requests, pepper=PEPPER)

@@ -20,6 +20,7 @@ from pathlib import Path
 import httpx2
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal
@@ -166,7 +167,9 @@ def run(folder: Path, campaign: Kills) -> Report:
 
 async def _run(folder: Path, url: str, gate: Gate, lives: dict[str, Sequence[Case]]) -> Report:
     began = time.monotonic()
-    request = KeyRequest(name="kills", spreadsheets=frozenset(lives), may_delete=True)
+    request = KeyRequest(
+        name="kills", grants=Grants(spreadsheets=frozenset(lives), may_delete=True)
+    )
     key = (await create_keys(folder / KEYS, {"kills": request}))["kills"]
     report = Report()
     gateway = gateway_process(folder, url, PLAN)

@@ -24,6 +24,7 @@ from gateway.google.sheets import Sheets
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, Settings, load_settings
+from gateway.storage.key_store import Grants
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.exchanges import Hearing
 from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
@@ -116,7 +117,11 @@ async def run(folder: Path, campaign: Overwriting) -> Outcome:
     arrivals = Arrivals(app=emulator.app)
     keys = await create_keys(
         folder / KEYS,
-        {"updates": KeyRequest(name="updates", spreadsheets=frozenset({SPREADSHEET}))},
+        {
+            "updates": KeyRequest(
+                name="updates", grants=Grants(spreadsheets=frozenset({SPREADSHEET}))
+            )
+        },
     )
     with served(emulator, arrivals, folder) as google_url:
         settings, app = _gateway(folder, google_url, campaign)

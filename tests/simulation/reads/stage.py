@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
@@ -118,4 +119,4 @@ def _key_requests(count: int) -> Iterator[tuple[str, KeyRequest]]:
     for number in range(count):
         name = f"reader {number}"
         spreadsheets = (SPREADSHEET,) if number else (SPREADSHEET, OWN_SPREADSHEET)
-        yield name, KeyRequest(name=name, spreadsheets=frozenset(spreadsheets))
+        yield name, KeyRequest(name=name, grants=Grants(spreadsheets=frozenset(spreadsheets)))

@@ -29,6 +29,7 @@ from gateway.google.sheets import Sheets
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import GoogleSettings, load_settings
+from gateway.storage.key_store import Grants
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
 from tests.journeys.workbook import write_seed
@@ -199,7 +200,7 @@ def _make_folders(folder: Path) -> Sequence[Path]:
 
 
 async def _make_key(folder: Path) -> str:
-    request = KeyRequest(name="shared", spreadsheets=frozenset({SPREADSHEET}))
+    request = KeyRequest(name="shared", grants=Grants(spreadsheets=frozenset({SPREADSHEET})))
     return (await create_keys(folder / KEYS, {"shared": request}))["shared"]
 
 

@@ -2,7 +2,8 @@
 
 Rules
 - What an answer tells of its rows is true at their commit. If Google's answer was lost, the rows
-  were looked for later: then a number is true at some moment up to the answer.
+  were looked for later: then a number is true at some moment up to the answer. A row that an upsert
+  left as it is was there at the look for keys: only rows that change are looked at again.
 - A refusal, and an answer that nothing matched, is true at some moment of its request.
 - The second answer to a key is the first one, unless the gateway removed its rows or rows above
   them since: then it is 4094. That of a delete always is the first one.
@@ -17,6 +18,7 @@ from tests.simulation.fire.metadata import Span
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import FAILURES, Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Course, Effect, Version, candidates
+from tests.simulation.verbs.moved import is_false_alarm
 from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Operation, Texts
 from tests.simulation.verbs.written import KNOWN_SECONDS, Commit, Commits
 
@@ -94,14 +96,7 @@ def _applied(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]
     """An error that says that the write was applied: people moved rows or tabs meanwhile."""
     answer = entry.answer
     if answer.code == ROWS_MOVED:
-        around = [(each.course, each.batch) for each in made] or [
-            (course, batch)
-            for course in courses.values()
-            for batch in course.batches
-            if batch.removed and entry.asked_at <= batch.at <= entry.answered_at
-        ]
-        has_moved = any(len(course.looks(batch)) > 1 for course, batch in around)
-        if not entry.operation.is_conditional or not has_moved:
+        if not entry.operation.is_conditional or is_false_alarm(entry, courses, made):
             yield f"no row moved: {answer.message}"
     elif answer.code == UPSTREAM and RENAMED in answer.message:
         since = entry.asked_at - KNOWN_SECONDS
@@ -128,7 +123,7 @@ def _told(entry: Entry, commit: Commit) -> Iterator[str]:
         if not effects:  # an upsert left the row as it is
             is_true = any(
                 look.row(record["rowIndex"]).get(KEY) == body[KEY]
-                for look in commit.course.looks(commit.batch)
+                for look in commit.course.first_looks(commit.batch)
             )
             if is_direct and not is_true:
                 yield f"{body[KEY]} was not in row {record['rowIndex']}"

@@ -26,6 +26,7 @@ from gateway.table.tag import row_tag
 from gateway.table.view import View
 from gateway.worksheets import fenced_writer, loader
 from gateway.worksheets.fences import Fences
+from gateway.worksheets.planning import Plan
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -118,10 +119,9 @@ def reading_by_title() -> Defect:
 def counting_age_from_answers() -> Defect:
     """A look is as old as its answer, so that the time of a slow one does not count."""
 
-    def plan(**fields: Any) -> fenced_writer.Plan:
-        return made(**{**fields, "looked_at": time.monotonic()})
+    def plan(**fields: Any) -> Plan:
+        return Plan(**{**fields, "looked_at": time.monotonic()})
 
-    made = fenced_writer.Plan
     return Defect(planted=lambda: patch.object(fenced_writer, "Plan", plan))
 
 

@@ -5,7 +5,8 @@ Rules
   when they come.
 - A batch is known by the rows before and after it. Row objects are shared and never modified: one
   that is the same object was not touched. Of equal blank rows in a row the batch's own requests
-  tell which went.
+  tell which went, and which blank ones it emptied: a batch that changes no row at all makes a
+  version, too.
 - Candidates for the state that a batch was planned on are the version before it and, as long as
   only a person came in between or what commutes with the batch, earlier ones, down to the age at
   which a look is thrown away.
@@ -14,7 +15,7 @@ Rules
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -104,6 +105,8 @@ class Batch:
     removed: tuple[int, ...] = ()
     cleared: frozenset[int] = frozenset()
     """Those of the removed rows that were emptied where they are."""
+    emptied: frozenset[int] = frozenset()
+    """All rows that it emptied where they are, blank ones, too."""
     effects: tuple[Effect, ...] = ()
     complaint: str = ""
 
@@ -114,6 +117,11 @@ class Batch:
     @property
     def moves_rows(self) -> bool:
         return len(self.removed) > len(self.cleared)
+
+    @property
+    def gone(self) -> frozenset[int]:
+        """The rows that it removed or emptied, blank ones, too."""
+        return self.emptied.union(self.removed)
 
     @property
     def rows(self) -> frozenset[int]:
@@ -137,6 +145,8 @@ class History:
     """By sheet id."""
     titles: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     """The titles of each tab, each from a moment on."""
+    idle: list[tuple[float, int, Workbook]] = field(default_factory=list)
+    """What changed no row but brought metadata: its moment, its first fence, the spreadsheet."""
     workbook: Workbook | None = None
     slowest_look_seconds: float = 0.0
     kept_seconds: float = 1.0
@@ -157,7 +167,10 @@ class History:
         fences = [each.metadata_id for each in after.metadata if each.metadata_id not in known]
         self.workbook = after
         self.edits += not fences
-        for _, sheet in changed_sheets(before, after):
+        changed = [sheet for _, sheet in changed_sheets(before, after)]
+        if fences and not changed:
+            self.idle.append((moment, fences[0], after))
+        for sheet in changed:
             version = Version(since=moment, sheet=sheet, fence=fences[0] if fences else None)
             self.versions[self.tabs[sheet.sheet_id]].append(version)
         for sheet in after.sheets:
@@ -170,6 +183,12 @@ class History:
         self, sent: Mapping[int, SentBatch], kills: Sequence[float] = ()
     ) -> Mapping[str, "Course"]:
         """The course of each tab; `sent` are the batches by their fences."""
+        all_versions = {tab: [*versions] for tab, versions in self.versions.items()}
+        for moment, fence, workbook in self.idle:
+            sheet = workbook.numbered(_sheet_id(sent[fence])) if fence in sent else None
+            if sheet is not None and sheet.sheet_id in self.tabs:
+                version = Version(since=moment, sheet=sheet, fence=fence)
+                insort(all_versions[self.tabs[sheet.sheet_id]], version, key=attrgetter("since"))
         return {
             tab: Course(
                 tab=tab,
@@ -183,7 +202,7 @@ class History:
                     if each.fence is not None
                 ],
             )
-            for tab, versions in self.versions.items()
+            for tab, versions in all_versions.items()
         }
 
 
@@ -350,6 +369,7 @@ def _batch(
         is_late=any(sent.sent_at <= each <= after.since for each in kills),
         removed=tuple(sorted(removed | cleared)),
         cleared=frozenset(cleared),
+        emptied=_emptied_rows(requests) | cleared,
         effects=tuple(effects),
         complaint="; ".join(complaints),
     )
@@ -363,6 +383,27 @@ def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
             place = request["deleteDimension"]["range"]
             del rows[place.get("startIndex", 0) : place["endIndex"]]
     return rows
+
+
+def _emptied_rows(requests: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    """The rows of which a batch empties all cells; an update writes a mark into each row."""
+    emptied = set()
+    for request in requests:
+        update = request.get("updateCells")
+        if update and not any(any(row["values"]) for row in update["rows"]):
+            first = update.get("start", {}).get("rowIndex", 0)
+            emptied.add(1 + update.get("range", {}).get("startRowIndex", first))
+    return frozenset(emptied)
+
+
+def _sheet_id(sent: SentBatch) -> int:
+    """The tab of a batch; -1 if it has only fences."""
+    for request in json.loads(sent.body)["requests"]:
+        for change in request.values():
+            place = change.get("range") or change.get("start") or change
+            if "sheetId" in place:
+                return int(place["sheetId"])
+    return -1
 
 
 def _effect(before: Version, row: int, now: Texts) -> Effect:

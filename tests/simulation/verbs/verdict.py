@@ -8,6 +8,7 @@ from tests.simulation.verbs.answers import RENAMED, ROWS_MOVED, SawFailure, prob
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import Entry, ListRead
 from tests.simulation.verbs.history import LOOK_SECONDS, Course, candidates
+from tests.simulation.verbs.moved import silent_removals
 from tests.simulation.verbs.operations import ARCHIVE, KEY, KEYS
 from tests.simulation.verbs.reads import judge_reads
 from tests.simulation.verbs.removals import Explanation, explain
@@ -53,6 +54,7 @@ def judge(
             *problems_of_writes(entries, commits),
             *(each for one in explanations.values() for each in one.problems()),
             *problems_of_answers(entries, courses, commits, saw_failure),
+            *silent_removals(entries, courses),
             *judged.problems,
             *_unexplained(entries, saw_failure),
             *_at_the_end(last_reads, courses),

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from gateway.access.caller import Caller, Grants
+from gateway.access.caller import Caller
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Grants
 from gateway.table.header import parse_header
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.web.openapi.assembly import document_of

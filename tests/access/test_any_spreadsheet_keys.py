@@ -7,8 +7,11 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.unrestricted_keys import unbounded, warn_of_unbounded_keys
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.access.any_spreadsheet_keys import (
+    may_use_any_spreadsheet,
+    warn_of_any_spreadsheet_keys,
+)
+from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from tests.access.conftest import NOW
 
 ANY = KeyRecord(
@@ -16,10 +19,7 @@ ANY = KeyRecord(
     name="any",
     last4="wxyz",
     plan="paid",
-    spreadsheets=None,
-    worksheets=None,
-    read_only=False,
-    origins=frozenset(),
+    grants=Grants(spreadsheets=None),
     created_at=NOW,
 )
 
@@ -28,9 +28,15 @@ ANY = KeyRecord(
     ("change", "is_told"),
     [
         pytest.param({}, True, id="any"),
-        pytest.param({"worksheets": frozenset({"Cities"})}, True, id="one worksheet of any"),
+        pytest.param(
+            {"grants": replace(ANY.grants, worksheets=frozenset({"Cities"}))},
+            True,
+            id="one worksheet of any",
+        ),
         pytest.param({"expires_at": NOW + timedelta(seconds=1)}, True, id="not expired yet"),
-        pytest.param({"spreadsheets": frozenset({"one"})}, False, id="one"),
+        pytest.param(
+            {"grants": replace(ANY.grants, spreadsheets=frozenset({"one"}))}, False, id="one"
+        ),
         pytest.param({"revoked_at": NOW}, False, id="revoked"),
         pytest.param({"expires_at": NOW}, False, id="expired"),
     ],
@@ -39,7 +45,7 @@ def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: boo
     """Restrictions to worksheets or reading do not matter."""
     record = replace(ANY, **change)  # type: ignore[arg-type]
 
-    assert bool(unbounded([record], NOW)) is is_told
+    assert may_use_any_spreadsheet(record, NOW) is is_told
 
 
 @pytest.mark.parametrize(
@@ -64,11 +70,12 @@ async def test_they_are_reported_in_one_line(
     store: KeyStore, ids: Sequence[str], lines: Sequence[dict[str, object]]
 ) -> None:
     """All IDs are in one line; without any there is no line."""
-    await store.add(replace(ANY, id="key_0", spreadsheets=frozenset({"one"})), b"0")
+    grants = replace(ANY.grants, spreadsheets=frozenset({"one"}))
+    await store.add(replace(ANY, id="key_0", grants=grants), b"0")
     for key_id in ids:
         await store.add(replace(ANY, id=key_id), key_id.encode())
 
     with capture_logs() as captured:
-        await warn_of_unbounded_keys(store, NOW)
+        await warn_of_any_spreadsheet_keys(store, NOW)
 
     assert captured == lines

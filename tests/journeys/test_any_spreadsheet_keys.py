@@ -6,10 +6,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
 from tests.journeys.conftest import EmulatorControl, make_keys, running_gateways
 
-ONE = KeyRequest(name="one", spreadsheets=frozenset({"demo"}))
-ANY = KeyRequest(name="any", spreadsheets=None, read_only=True)
+ONE = KeyRequest(name="one", grants=Grants(spreadsheets=frozenset({"demo"})))
+ANY = KeyRequest(name="any", grants=Grants(spreadsheets=None, read_only=True))
 
 
 @pytest.mark.parametrize(

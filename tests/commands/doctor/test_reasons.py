@@ -7,7 +7,7 @@ import httpcore2
 import httpx2
 import pytest
 
-from gateway.commands.doctor.reach import asked_host, unreachable_words
+from gateway.commands.doctor.reasons import asked_host, unreachable_words
 
 HOST = "sheets.googleapis.com"
 

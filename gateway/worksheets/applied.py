@@ -26,9 +26,8 @@ from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
-from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
-from gateway.worksheets.loader import check_names
+from gateway.worksheets.loader import SheetExtent, check_names
 from gateway.worksheets.looks import header_of
 from gateway.worksheets.moved_rows import met_others, shown_row
 from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange

@@ -30,7 +30,7 @@ from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.texts import composed
 from gateway.worksheets.answers import Answers, Encoded, Freshness, Served
-from gateway.worksheets.single_flight import SingleFlight
+from gateway.worksheets.loader import SingleFlight
 
 KEPT_SECONDS = 60.0
 """Lifetime of a cached spreadsheet."""

@@ -1,19 +1,32 @@
 """Worksheet loader: all rows or a window for reads, header and end for appends.
 
-Rules: each read updates the header cache. A window is read with its header in one call. If its last
-rows are blank, one more call reads it with all that follows: lists end with the last row that is
-not blank.
-
-All rows for a write are read by sheet id, so that they are of the tab that is written to.
+Rules
+- Each read updates the header cache. A window is read with its header in one call. If its last rows
+  are blank, one more call reads it with all that follows: lists end with the last row that is not
+  blank.
+- All rows for a write are read by sheet id, so that they are of the tab that is written to.
+- The header cache has header and extent of a worksheet, by its last read. It saves creates a read,
+  and lists the wait for one; updates never trust it. It never replaces newer data by older.
+- Single-flight: concurrent requests share a read in progress. It goes on when waiters leave, since
+  Google has counted it. Each waiter gets its outcome. Until it is sent, it waits for the quota on
+  behalf of all waiters.
 """
 
+import asyncio
+import hashlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
-from gateway.google.call_context import recording_sent_at
+from gateway.google.call_context import (
+    Beneficiaries,
+    SentAt,
+    current_call_context,
+    in_call_context,
+    recording_sent_at,
+)
 from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
@@ -22,12 +35,14 @@ from gateway.table.record import text_at
 from gateway.table.table import make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot, Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class OtherTab(Exception):
@@ -39,6 +54,128 @@ class TypedRead(NamedTuple):
 
     rendering: Rendering | None
     began_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetExtent:
+    """A worksheet's header and its end.
+
+    `as_of` is the moment at which the last row was known: the start of the read or the end of our
+    append, as counted by `Worksheet.moment`. `header_as_of` is when the header's read began, in
+    seconds of the monotonic clock.
+    """
+
+    header: Header
+    last_row: int
+    """The last row that is not blank, or one above it; from 1."""
+    is_end: bool = False
+    """True if it was the last row when it was seen."""
+    header_as_of: float
+    as_of: int
+
+
+class _SeenHeader(NamedTuple):
+    """The cells of the header by its last read, which began at this moment."""
+
+    cells: tuple[str, ...]
+    as_of: int
+
+
+def digest_of(header: Header) -> bytes:
+    """A digest of a header's cells."""
+    return hashlib.sha256("\0".join(header.cells).encode()).digest()
+
+
+class HeaderCache:
+    """`clock` is monotonic, in seconds; `moment` numbers the events of the worksheet."""
+
+    def __init__(
+        self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
+    ) -> None:
+        self._ttl_seconds = ttl_seconds
+        self._clock = clock
+        self._moment = moment
+        self._extent: SheetExtent | None = None
+        self._as_of = -1
+        """The moment of the extent, or of a change after which none is known."""
+        self._seen: _SeenHeader | None = None
+        self._sheet: tuple[int, float] | None = None
+        self.frozen_rows = 0
+        """The frozen rows, as last seen with the sheet id."""
+
+    def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
+        """Keep the sheet id, seen at a time or now; returns the time."""
+        seconds = self._clock() if seconds is None else seconds
+        self._sheet = (view.sheet_id, seconds)
+        self.frozen_rows = view.frozen_rows
+        return seconds
+
+    def fresh_sheet(self) -> int | None:
+        """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
+        its title."""
+        if self._sheet is None or self._clock() - self._sheet[1] >= self._ttl_seconds:
+            return None
+        return self._sheet[0]
+
+    def last_sheet(self) -> int | None:
+        """The sheet id, however old."""
+        return self._sheet and self._sheet[0]
+
+    def fresh(self) -> SheetExtent | None:
+        """The extent, if its header is fresh."""
+        extent = self._extent
+        if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
+            return None
+        return extent
+
+    def last(self) -> SheetExtent | None:
+        """The extent, however old, as a hint where to read."""
+        return self._extent
+
+    def keep(self, extent: SheetExtent) -> None:
+        """Cache an extent, unless a newer one or a later change is known."""
+        if self._seen is not None and self._seen.cells != extent.header.cells:
+            return
+        if self._as_of <= extent.as_of:
+            self._extent, self._as_of = extent, extent.as_of
+
+    def forget(self) -> None:
+        """Discard everything read so far, including reads that are running."""
+        self._extent, self._as_of, self._sheet = None, self._moment(), None
+
+    def adopt(
+        self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
+    ) -> None:
+        """Take over where the rows end after writes of another process, known at `as_of`.
+
+        Keep what was read later. Forget everything if the other knew another tab or header.
+        """
+        extent, sheet = self._extent, self._sheet
+        if extent is not None and extent.as_of > as_of:
+            return
+        if (
+            extent is None
+            or sheet is None
+            or sheet[0] != sheet_id
+            or last_row is None
+            or digest_of(extent.header) != header_digest
+        ):
+            self.forget()
+        else:
+            self._as_of = self._moment()
+            self._extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
+
+    def compare(self, header: Header, *, as_of: int) -> None:
+        """Take in the header of a read that began at `as_of`.
+
+        Forget an extent with another header, unless it is from a later read; and the sheet id: the
+        header may be that of another tab, which has the title now.
+        """
+        if self._seen is not None and as_of < self._seen.as_of:
+            return
+        self._seen = _SeenHeader(header.cells, as_of)
+        if self._extent is not None and self._extent.header.cells != header.cells:
+            self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
 
 
 class Loader:
@@ -283,3 +420,62 @@ def check_names(header: Header) -> None:
 def _filled(values: Values) -> int:
     """Number of rows up to the last one that is not blank."""
     return 1 + max((at for at, line in enumerate(values.cells) if any(line)), default=-1)
+
+
+class SingleFlight(Generic[K, T]):
+    """A running read, in the context of the request that started it.
+
+    It is in `flights` by its `key` until it is over, unless it was taken out or replaced before.
+    """
+
+    def __init__(
+        self,
+        flights: "dict[K, SingleFlight[K, T]]",
+        key: K,
+        work: Coroutine[Any, Any, T],
+        began_seconds: float,
+    ) -> None:
+        self.began_seconds = began_seconds
+        self._flights, self._key = flights, key
+        self._beneficiaries = Beneficiaries()
+        self._join()
+        call_context = current_call_context()
+        self.max_age_seconds = call_context.max_age_seconds
+        self._sent_at = SentAt(outer=call_context.sent_at)
+        own = replace(call_context, beneficiaries=self._beneficiaries, sent_at=self._sent_at)
+        with in_call_context(own):
+            self._task = asyncio.get_running_loop().create_task(work)
+        flights[key] = self
+        self._task.add_done_callback(self._end)
+
+    @property
+    def is_over(self) -> bool:
+        return self._task.done()
+
+    @property
+    def sent_seconds(self) -> float | None:
+        """Time at which its last call was sent; None while it waits for the quota."""
+        return self._sent_at.at_seconds
+
+    async def outcome(self) -> T:
+        """Wait for the result; raises the error of the read."""
+        self._join()
+        return await asyncio.shield(self._task)
+
+    async def done_within(self, seconds: float) -> bool:
+        """Wait for the end for a limited time; False if it did not come."""
+        self._join()
+        if seconds > 0:
+            await asyncio.wait([self._task], timeout=seconds)
+        return self._task.done()
+
+    def _join(self) -> None:
+        """Add the waiter's key to the beneficiaries of the calls."""
+        self._beneficiaries.join_as(current_call_context())
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        """Mark an error as retrieved; the next read meets it again."""
+        if self._flights.get(self._key) is self:
+            del self._flights[self._key]
+        if not task.cancelled():
+            task.exception()

@@ -37,12 +37,10 @@ from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
-from gateway.worksheets.header_cache import HeaderCache, SheetExtent
-from gateway.worksheets.loader import Loader, OtherTab
+from gateway.worksheets.loader import HeaderCache, Loader, OtherTab, SheetExtent, SingleFlight
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Missed, Peers, Seen, SharedState, Written
-from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import (
     DISPLAYED,
     TYPED,

@@ -7,7 +7,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.google.call_context import CallContext, current_call_context, in_call_context
 from gateway.google.quota import Bucket, Rate
-from gateway.worksheets.single_flight import SingleFlight
+from gateway.worksheets.loader import SingleFlight
 from tests.google.timers import ManualTimers
 
 BUSY, QUIET = CallContext("busy"), CallContext("quiet")

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from gateway.google.quota import open_quota, take_of_all
-from gateway.worksheets.demand import Demand
 from gateway.worksheets.reading import AdaptiveTtl
+from gateway.worksheets.worksheet import Demand
 
 SPREADSHEETS = 10_000
 REQUESTS_PER_SECOND = 100.0
@@ -136,7 +136,7 @@ class Simulation:
             yield at, sheet, is_edit
 
     def _request(self, sheet: Sheet, *, is_measured: bool) -> None:
-        sheet.demand.note(self.now, has_types=False)
+        sheet.demand.asked_seconds = self.now
         age = self.now - sheet.read_at
         is_due = age >= self._ttl.seconds(sheet.demand.spreadsheet, self.now)
         is_due |= sheet.is_reported and age >= REPORT_SECONDS

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,14 +20,15 @@ from gateway.access.gatekeeper import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.errors import GatewayError
-from gateway.google.assembly import assemble, open_budgets
+from gateway.google.assembly import Google, assemble, open_budgets
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.quota import SpentQuota, open_spent_quota
-from gateway.settings.database import Database, PostgresUrl
+from gateway.settings.database import PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.storage.key_signals import key_signals
 from gateway.storage.key_store import KeyStore
+from gateway.storage.write_ledger import SqlLedger
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.parsing import Parsing
@@ -66,108 +67,6 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
         for account in settings.google.by_account().values():
             check_credentials(account, os.environ)
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        clock = steady_clock()
-        database = settings.access.database
-        async with (
-            KeyStore.open(database) as store,
-            store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
-            open_clients() as clients,
-            _cluster(settings, clock) as cluster,
-            open_budgets(
-                settings,
-                clients,
-                partial(_spent_quota, database, store),
-                cluster.quota.share if cluster else None,
-            ) as budgets,
-        ):
-            await warn_of_any_spreadsheet_keys(store, datetime.now(UTC))
-            outage = OF_FILE
-            if isinstance(database, PostgresUrl):
-                outage = server_outage(settings.access.grace_seconds)
-            keys = ActiveKeys(
-                store, settings.plans, clock=_now, tag_key=row_tag_key(pepper), outage=outage
-            )
-            auth_cache = AuthCache(keys.fresh_until)
-
-            def forget_keys() -> None:
-                auth_cache.clear()
-                keys.changed()
-
-            await keys.load()
-            google = assemble(clients, budgets, turn_seconds=settings.writes.max_waiting_seconds)
-            rows = RowService(
-                google.sheets,
-                cache=settings.cache,
-                writes=settings.writes,
-                api=settings.api,
-                ledger=ledger,
-                clock=time.monotonic,
-                wall_clock=clock,
-                fences=Fences(
-                    google.sheets,
-                    key=fence_key(pepper),
-                    clock=clock,
-                    write_turn=google.pipeline.write_turn,
-                    recorded=ledger.open_fences,
-                    kept=ledger.kept_fences if cluster else None,
-                ),
-                # Those of processes that run are theirs; the lock tells what is left open.
-                open_writes=() if cluster else ledger.open_writes,
-                peers=cluster.peers if cluster else None,
-                write_turn=google.pipeline.write_turn,
-                read_budget=google.pipeline.accounts.reads_per_second,
-            )
-            last_use = LastUse(store.touch, _now)
-            gatekeeper = Gatekeeper(
-                keys=keys,
-                pepper=pepper,
-                clock=_now,
-                failures=FailedKeys(settings.access.failures_per_minute),
-                used=last_use.note,
-            )
-            try:
-                async with key_signals(
-                    database,
-                    forget_keys,
-                    store.abort_idle,
-                    cluster.membership.sessions_counted if cluster else lambda _count: None,
-                ):
-                    yield State(
-                        admission=Admission(
-                            gatekeeper,
-                            KeyRates(
-                                settings.plans,
-                                new_usage=cluster.key_rates.usage if cluster else KeyUsage,
-                            ),
-                            auth_cache,
-                            settings.access.trusted_proxies,
-                        ),
-                        parsing=Parsing(),
-                        ready=store.ping,
-                        outlasts_outage=lambda: keys.outlasts_outage,
-                        is_redis_available=(
-                            (lambda: cluster.store.is_available) if cluster else (lambda: None)
-                        ),
-                        was_accepted=google.acceptance.found,
-                        refused_accounts=lambda: google.pipeline.accounts.refused_count,
-                        title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
-                        rows=rows,
-                        catalogue=Catalogue(
-                            google.sheets,
-                            max_worksheets=settings.cache.max_worksheets,
-                            clock=time.monotonic,
-                        ),
-                        api=settings.api,
-                        server=settings.server,
-                    )
-            finally:
-                await google.acceptance.aclose()
-                await rows.aclose()
-                await last_use.aclose()
-                await keys.aclose()
-
     app = Starlette(
         routes=ROUTES,
         middleware=middleware(settings.server),
@@ -175,20 +74,138 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
             GatewayError: on_gateway_error,
             HTTPException: on_http_exception,
         },
-        lifespan=lifespan,
+        lifespan=lambda _: _opened(settings, pepper, open_clients),
     )
     app.router.redirect_slashes = False
     return app
 
 
-def _spent_quota(
-    database: Database, store: KeyStore, name: str
-) -> AbstractAsyncContextManager[SpentQuota]:
-    """Beside a SQLite file other files: storing it must not take time of a call."""
-    if isinstance(database, PostgresUrl):
-        return store.open_spent_quota(name)
-    suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
-    return open_spent_quota(database.with_name(f"{database.name}.quota{suffix}"))
+@asynccontextmanager
+async def _opened(
+    settings: Settings, pepper: bytes, open_clients: OpenClients
+) -> AsyncIterator[State]:
+    """Open all that requests need, each part with those before it; it is closed in reverse."""
+    clock, database = steady_clock(), settings.access.database
+    async with (
+        KeyStore.open(database) as store,
+        store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
+        _cluster(settings, clock) as cluster,
+        _access(settings, pepper, store, cluster) as (keys, admission),
+        _google(settings, open_clients, store, cluster) as google,
+        aclosing(_rows(settings, pepper, google, ledger, cluster, clock)) as rows,
+    ):
+        yield State(
+            admission=admission,
+            parsing=Parsing(),
+            ready=store.ping,
+            outlasts_outage=lambda: keys.outlasts_outage,
+            is_redis_available=lambda: cluster.store.is_available if cluster else None,
+            was_accepted=google.acceptance.found,
+            refused_accounts=lambda: google.pipeline.accounts.refused_count,
+            title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
+            rows=rows,
+            catalogue=Catalogue(
+                google.sheets, max_worksheets=settings.cache.max_worksheets, clock=time.monotonic
+            ),
+            api=settings.api,
+            server=settings.server,
+        )
+
+
+@asynccontextmanager
+async def _access(
+    settings: Settings, pepper: bytes, store: KeyStore, cluster: "Cluster | None"
+) -> AsyncIterator[tuple[ActiveKeys, Admission]]:
+    """Keys as they are now, and who may call with them."""
+    await warn_of_any_spreadsheet_keys(store, _now())
+    access = settings.access
+    is_server = isinstance(access.database, PostgresUrl)
+    outage = server_outage(access.grace_seconds) if is_server else OF_FILE
+    keys = ActiveKeys(store, settings.plans, clock=_now, tag_key=row_tag_key(pepper), outage=outage)
+    auth_cache = AuthCache(keys.fresh_until)
+
+    def forget_keys() -> None:
+        auth_cache.clear()
+        keys.changed()
+
+    await keys.load()
+    async with (
+        aclosing(keys),
+        aclosing(LastUse(store.touch, _now)) as last_use,
+        key_signals(
+            access.database,
+            forget_keys,
+            store.abort_idle,
+            cluster.membership.sessions_counted if cluster else lambda _count: None,
+        ),
+    ):
+        gatekeeper = Gatekeeper(
+            keys=keys,
+            pepper=pepper,
+            clock=_now,
+            failures=FailedKeys(access.failures_per_minute),
+            used=last_use.note,
+        )
+        rates = KeyRates(settings.plans, new_usage=cluster.key_rates.usage if cluster else KeyUsage)
+        yield keys, Admission(gatekeeper, rates, auth_cache, access.trusted_proxies)
+
+
+@asynccontextmanager
+async def _google(
+    settings: Settings, open_clients: OpenClients, store: KeyStore, cluster: "Cluster | None"
+) -> AsyncIterator[Google]:
+    """Google's accounts, less the quota that an earlier process spent."""
+    database = settings.access.database
+
+    def open_spent(name: str) -> AbstractAsyncContextManager[SpentQuota]:
+        if isinstance(database, PostgresUrl):
+            return store.open_spent_quota(name)
+        # Files beside the one of SQLite: storing the quota must not take time of a call.
+        suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
+        return open_spent_quota(database.with_name(f"{database.name}.quota{suffix}"))
+
+    share = cluster.quota.share if cluster else None
+    async with (
+        open_clients() as clients,
+        open_budgets(settings, clients, open_spent, share) as budgets,
+    ):
+        google = assemble(clients, budgets, turn_seconds=settings.writes.max_waiting_seconds)
+        async with aclosing(google.acceptance):
+            yield google
+
+
+def _rows(
+    settings: Settings,
+    pepper: bytes,
+    google: Google,
+    ledger: SqlLedger,
+    cluster: "Cluster | None",
+    clock: Callable[[], float],
+) -> RowService:
+    """The row service of this process, which others may share."""
+    write_turn = google.pipeline.write_turn
+    return RowService(
+        google.sheets,
+        cache=settings.cache,
+        writes=settings.writes,
+        api=settings.api,
+        ledger=ledger,
+        clock=time.monotonic,
+        wall_clock=clock,
+        fences=Fences(
+            google.sheets,
+            key=fence_key(pepper),
+            clock=clock,
+            write_turn=write_turn,
+            recorded=ledger.open_fences,
+            kept=ledger.kept_fences if cluster else None,
+        ),
+        # Those of processes that run are theirs; the lock knows those that are left open.
+        open_writes=() if cluster else ledger.open_writes,
+        peers=cluster.peers if cluster else None,
+        write_turn=write_turn,
+        read_budget=google.pipeline.accounts.reads_per_second,
+    )
 
 
 _now = partial(datetime.now, UTC)

@@ -9,6 +9,8 @@ Rules
   whose fields are damaged begins an epoch: processes may keep its rows, which cannot be compared.
 """
 
+from typing import NamedTuple
+
 from gateway.cluster.stored_values import MAX_BODY_BYTES, MAX_NEWS_BYTES, READ
 from gateway.google.wire import DIGEST_BYTES
 
@@ -98,11 +100,12 @@ return found
 LOOK = (
     _EPOCH
     + f"""
+local new, asker, max_age, known, flight_ms = unpack(ARGV)
 local found, is_damaged = rendering(KEYS[2])
-local epoch = is_damaged and begin(KEYS[1], ARGV[1]) or epoch_of(KEYS[1], ARGV[1])
+local epoch = is_damaged and begin(KEYS[1], new) or epoch_of(KEYS[1], new)
 local digest, age = found.epoch == epoch and found.digest or '', now - found.read_at
-if digest ~= '' and age >= 0 and age < tonumber(ARGV[3]) then
-  local is_known = digest == ARGV[4]
+if digest ~= '' and age >= 0 and age < tonumber(max_age) then
+  local is_known = digest == known
   local is_small = redis.call('HSTRLEN', KEYS[2], 'body') <= {MAX_BODY_BYTES}
   local body = not is_known and is_small and redis.call('HGET', KEYS[2], 'body') or ''
   if body ~= '' or is_known then
@@ -110,9 +113,9 @@ if digest ~= '' and age >= 0 and age < tonumber(ARGV[3]) then
   end
 end
 local reader, left = read('GET', KEYS[3]), redis.call('PTTL', KEYS[3])
-local is_free = reader == ARGV[2]
-if not reader or left < 0 or left > tonumber(ARGV[5]) then
-  is_free = redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[5])
+local is_free = reader == asker
+if not reader or left < 0 or left > tonumber(flight_ms) then
+  is_free = redis.call('SET', KEYS[3], asker, 'PX', flight_ms)
 end
 return {{epoch, is_free and 'read' or 'wait', 0, digest, '', now}}
 """
@@ -127,14 +130,40 @@ that the asker has, the time of a flight in milliseconds. Returns: the epoch; 'f
 time.
 """
 
+
+class Publication(NamedTuple):
+    """A rendering to publish, and what its reader knows: the arguments of `PUBLISH`.
+
+    Times are microseconds by Redis's clock; flags are 1 or 0.
+    """
+
+    expected: str
+    """The epoch for which it was read."""
+    new: str
+    """A name for the next epoch."""
+    reader: str
+    digest: bytes
+    read_at: int
+    body: bytes
+    """Empty if it cannot be shared: then each process reads it for itself."""
+    is_clean: int
+    """0 if the reader wrote meanwhile, so that others must not take it."""
+    is_last: int
+    """1 if its flight ends."""
+    other_digest: bytes
+    """The reader's digest of the other rendering."""
+    other_since: int
+    """When the other rendering must have been read, at the earliest."""
+
+
 PUBLISH = (
     _EPOCH
+    + f"local {', '.join(Publication._fields)} = unpack(ARGV)"
     + f"""
-if ARGV[8] == '1' and read('GET', KEYS[4]) == ARGV[3] then
+if is_last == '1' and read('GET', KEYS[4]) == reader then
   redis.call('DEL', KEYS[4])
 end
-local expected, new, digest, body = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
-local read_at, is_clean = tonumber(ARGV[5]), ARGV[7] == '1'
+read_at, is_clean = tonumber(read_at), is_clean == '1'
 local found, is_damaged = rendering(KEYS[2])
 local other, is_other_damaged = rendering(KEYS[3])
 if is_damaged or is_other_damaged then
@@ -151,7 +180,8 @@ if is_past and not is_same and found.read_at >= read_at then
   return {{0, epoch}}
 end
 local has_other = other.epoch == epoch
-local is_of_both = has_other and other.digest == ARGV[9] and other.read_at >= tonumber(ARGV[10])
+local is_of_both = (
+  has_other and other.digest == other_digest and other.read_at >= tonumber(other_since))
 local is_first = not is_there and string.find(epoch, ':first-', 1, true)
 if not is_clean or not is_same and (not is_first or has_other and not is_of_both) then
   epoch = begin(KEYS[1], new)
@@ -177,12 +207,9 @@ Nobody may have another state of this epoch: a rendering that differs from the p
 an epoch. So does the first of an epoch, since a process may have unpublished rows of it, unless the
 epoch is the first. The other rendering belongs to the new epoch too if the reader has it as it was
 published, and it is new enough. A rendering that was read before the published one is refused.
-Without a body each process reads it for itself.
 
-KEYS: epoch, rendering, the other rendering, flight. ARGV: the epoch for which it was read, a new
-epoch, name of the reader, digest, when it was read, body, 0 if the reader wrote meanwhile, so that
-others must not take it, 1 if its flight ends, the reader's digest of the other rendering, since
-when that must have been read. Returns: 1 if it may be served, the epoch.
+KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns: 1 if it may be
+served, the epoch.
 """
 
 RELEASE = (

@@ -21,9 +21,17 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from gateway.cluster.news import encode_news, news_between, take_in
-from gateway.cluster.row_scripts import BEGIN, EPOCHS, LOOK, NEWS, PUBLISH, RELEASE
+from gateway.cluster.row_scripts import (
+    BEGIN,
+    EPOCHS,
+    LOOK,
+    NEWS,
+    PUBLISH,
+    RELEASE,
+    Publication,
+)
 from gateway.cluster.store import Store, StoreUnavailable
-from gateway.cluster.stored_values import MAX_SHARED_BYTES, decoded, inflated
+from gateway.cluster.stored_values import MAX_SHARED_BYTES, decoded
 from gateway.errors import GatewayError
 from gateway.google.call_context import current_call_context, record_sent_at, recording_sent_at
 from gateway.google.rendering import MAX_COLUMNS
@@ -40,6 +48,7 @@ WAIT_SECONDS = 8.0
 PAUSE_SECONDS = 0.03
 LONGEST_AGE_SECONDS = 86_400.0
 MICROSECONDS = 1_000_000
+_OTHER = {Render.DISPLAYED: Render.TYPED, Render.TYPED: Render.DISPLAYED}
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
@@ -85,14 +94,16 @@ class _Flight:
     """Whether others may wait for them."""
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """Names in Redis."""
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    """A rendering that this process wants, and the flight in which it is read."""
 
-    epoch: str
-    rendering: str
-    other: str
-    flight: str
+    state: SharedState
+    render: Render
+    known: bytes | None
+    newer_than: float
+    from_google: ReadRendering
+    flight: _Flight
 
 
 class SharedRows:
@@ -177,20 +188,25 @@ class SharedRows:
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        keys = _keys(state.worksheet.id, render)
-        with self._flying(keys.flight) as flight:
+        with self._flying(_flight_key(state.worksheet.id)) as flight:
+            wanted = _Wanted(
+                state=state,
+                render=render,
+                known=known,
+                newer_than=newer_than,
+                from_google=from_google,
+                flight=flight,
+            )
             while True:
                 began = self._clock()
                 try:
-                    found = await self._found(keys, state, known, newer_than)
+                    found = await self._found(wanted)
                     if found.word == b"found":
                         state.digests[render] = found.digest
                         record_sent_at(found.sent_seconds)
                         return None if found.digest == known else found.rendering
                     flight.is_set = True
-                    rendering, is_served = await self._read_for_all(
-                        keys, flight, state, render, found, known, began, from_google
-                    )
+                    rendering, is_served = await self._read_for_all(wanted, found, began)
                     if is_served:
                         return rendering
                 except StoreUnavailable:
@@ -218,18 +234,18 @@ class SharedRows:
         """Wait for what was started."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _found(
-        self, keys: _Keys, state: SharedState, known: bytes | None, newer_than: float
-    ) -> _Found:
+    async def _found(self, wanted: _Wanted) -> _Found:
         """What another process read, once it has; or the task to read."""
-        began = self._clock()
+        state, known, began = wanted.state, wanted.known, self._clock()
+        worksheet = state.worksheet.id
+        keys = [_epoch_key(worksheet), _rows_key(worksheet, wanted.render), _flight_key(worksheet)]
         max_age_seconds = current_call_context().max_age_seconds
         while True:
             now = self._clock()
-            age_seconds = min(max_age_seconds + now - began, now - newer_than)
+            age_seconds = min(max_age_seconds + now - began, now - wanted.newer_than)
             epoch, word, age, digest, body, redis_now = await self._store.run(
                 LOOK,
-                [keys.epoch, keys.rendering, keys.flight],
+                keys,
                 secrets.token_hex(8),
                 self._me,
                 round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
@@ -240,7 +256,7 @@ class SharedRows:
             ahead = redis_now - round(self._clock() * MICROSECONDS)
             if _text(epoch) != state.epoch and not await self._caught_up(state, _text(epoch)):
                 continue
-            rendering = _decoded(body, digest, state.worksheet.id) if body else None
+            rendering = _decoded(body, digest, worksheet) if body else None
             if word == b"found" and rendering is None and digest != known:
                 word = b"read"  # damaged, or another version's format
             # A write waits for no reader of another process, as others wait for its lock.
@@ -249,60 +265,57 @@ class SharedRows:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _read_for_all(
-        self,
-        keys: _Keys,
-        flight: _Flight,
-        state: SharedState,
-        render: Render,
-        found: _Found,
-        known: bytes | None,
-        began: float,
-        from_google: ReadRendering,
+        self, wanted: _Wanted, found: _Found, began: float
     ) -> tuple[Rendering | None, bool]:
         """Read from Google, and publish it; False if an older state was read than published.
 
         Rows go with types that are as new, types with all rows: a search shows rows of that age.
         """
+        state, render, known, flight = wanted.state, wanted.render, wanted.known, wanted.flight
+        worksheet, other = state.worksheet.id, _OTHER[render]
+        keys = [
+            _epoch_key(worksheet),
+            _rows_key(worksheet, render),
+            _rows_key(worksheet, other),
+            _flight_key(worksheet),
+        ]
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
             # Redis needs the body, unless it has it.
-            rendering = await from_google(known if known == found.digest else None)
+            rendering = await wanted.from_google(known if known == found.digest else None)
         sent_seconds = sent_at.at_seconds or self._clock()
         body = await _encoded(rendering)
         digest = (known if rendering is None else rendering.digest) or b""
         others_since = began if render is Render.DISPLAYED else -LONGEST_AGE_SECONDS
         while state.epoch is not None and changes == state.changes:
-            expected, is_last = state.epoch, flight.readers == 1
+            publication = Publication(
+                expected=state.epoch,
+                new=secrets.token_hex(8),
+                reader=self._me,
+                digest=digest,
+                read_at=round(sent_seconds * MICROSECONDS) + found.ahead,
+                body=body,
+                is_clean=int(writes == state.writes),
+                is_last=int(flight.readers == 1),
+                other_digest=state.digests.get(other, b""),
+                other_since=round(others_since * MICROSECONDS) + found.ahead,
+            )
             try:
-                is_served, answer = await self._store.run(
-                    PUBLISH,
-                    [keys.epoch, keys.rendering, keys.other, keys.flight],
-                    expected,
-                    secrets.token_hex(8),
-                    self._me,
-                    digest,
-                    round(sent_seconds * MICROSECONDS) + found.ahead,
-                    body,
-                    1 if writes == state.writes else 0,
-                    1 if is_last else 0,
-                    state.digests.get(_other(render), b""),
-                    round(others_since * MICROSECONDS) + found.ahead,
-                    is_raw=True,
-                )
-                flight.is_set &= not is_last
+                is_served, answer = await self._store.run(PUBLISH, keys, *publication, is_raw=True)
+                flight.is_set &= not publication.is_last
             except StoreUnavailable:
                 state.epoch = None
                 break
             epoch = _text(answer)
-            if is_served and state.epoch == expected:
+            if is_served and state.epoch == publication.expected:
                 state.digests[render] = digest
                 state.found_new(epoch)
                 return rendering, True
-            if epoch == expected:
+            if epoch == publication.expected:
                 return rendering, False
             # What others wrote is patched into it where it lands.
             await self._caught_up(state, epoch)
-        return rendering, True  # where it lands it is refused, or nobody knows
+        return rendering, True  # where it lands it is refused, or its state is unknown
 
     def _epoch(self, worksheet: WorksheetId) -> "asyncio.Future[str | None]":
         """The current epoch; None if Redis does not say."""
@@ -350,26 +363,20 @@ class SharedRows:
         task.add_done_callback(self._tasks.discard)
 
 
-def _keys(worksheet: WorksheetId, render: Render) -> _Keys:
-    place = place_of(worksheet)
-    return _Keys(
-        epoch=_epoch_key(worksheet),
-        rendering=f"{{gateway}}:rows:{render}:{place}",
-        other=f"{{gateway}}:rows:{_other(render)}:{place}",
-        flight=f"{{gateway}}:flight:{place}",
-    )
-
-
-def _other(render: Render) -> Render:
-    return Render.TYPED if render is Render.DISPLAYED else Render.DISPLAYED
-
-
 def _epoch_key(worksheet: WorksheetId) -> str:
     return f"{{gateway}}:epoch:{place_of(worksheet)}"
 
 
 def _news_key(worksheet: WorksheetId) -> str:
     return f"{{gateway}}:news:{place_of(worksheet)}"
+
+
+def _rows_key(worksheet: WorksheetId, render: Render) -> str:
+    return f"{{gateway}}:rows:{render}:{place_of(worksheet)}"
+
+
+def _flight_key(worksheet: WorksheetId) -> str:
+    return f"{{gateway}}:flight:{place_of(worksheet)}"
 
 
 def place_of(worksheet: WorksheetId) -> str:
@@ -399,7 +406,7 @@ def _compressed(body: _Body) -> bytes:
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
     """A rendering of a worksheet; None if it is damaged, or another version stored it."""
-    body = decoded(_decoder, inflated(stored, MAX_SHARED_BYTES))
+    body = decoded(_decoder, stored, max_inflated_bytes=MAX_SHARED_BYTES)
     if body is None or body.format != FORMAT:
         return None
     try:

@@ -52,21 +52,19 @@ end
 its value had another type and was deleted; a whole number from `least`, or 0, to `most`, or nil."""
 
 
-def decoded(decoder: msgspec.msgpack.Decoder[T], stored: bytes | None) -> T | None:
-    """A message of MessagePack; None if it is not one, or of another shape."""
-    if stored is None:
-        return None
+def decoded(
+    decoder: msgspec.msgpack.Decoder[T], stored: bytes, *, max_inflated_bytes: int | None = None
+) -> T | None:
+    """A message of MessagePack; None if it is not one, or of another shape.
+
+    With `max_inflated_bytes` it is compressed; None also if it is truncated or larger than that.
+    """
     try:
+        if max_inflated_bytes is not None:
+            inflating = zlib.decompressobj()
+            stored = inflating.decompress(stored, max_inflated_bytes + 1)
+            if not inflating.eof or len(stored) > max_inflated_bytes:
+                return None
         return decoder.decode(stored)
-    except ValueError:  # msgspec's errors, and that of bytes that are not UTF-8
+    except (ValueError, zlib.error):  # msgspec's errors, and that of bytes that are not UTF-8
         return None
-
-
-def inflated(stored: bytes, max_bytes: int) -> bytes | None:
-    """Compressed bytes; None if they are damaged or truncated, or more than `max_bytes`."""
-    inflating = zlib.decompressobj()
-    try:
-        found = inflating.decompress(stored, max_bytes + 1)
-    except zlib.error:
-        return None
-    return found if inflating.eof and len(found) <= max_bytes else None

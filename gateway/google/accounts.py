@@ -73,6 +73,7 @@ class Accounts:
         rested: Callable[[str, bool], None] = lambda _name, _rests: None,
     ) -> None:
         self._accounts = accounts
+        self.by_name = {each.name: each for each in accounts}
         self._clock = clock
         self._rested = rested
         self._reach = Reach(clock=clock)
@@ -88,21 +89,18 @@ class Accounts:
 
     def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
         """The read budget of each account that reaches a spreadsheet, or may."""
-        known = {
-            each.name: each
-            for each in self._accounts
-            if not each.is_refused and self._reach.reaches(spreadsheet, each.name, is_write=False)
-        }
-        paying = known or {each.name: each for each in self._accounts[:1]}
-        return {
-            name: each.bucket(is_write=False).rate_per_second() for name, each in paying.items()
-        }
+        paying = self._accounts
+        if len(paying) > 1:
+            paying = [
+                each
+                for each in self._accounts
+                if not each.is_refused
+                and self._reach.reaches(spreadsheet, each.name, is_write=False)
+            ] or self._accounts[:1]
+        return {each.name: each.budget.reads.rate_per_second() for each in paying}
 
     def first(self, spreadsheet: str, *, is_write: bool) -> Account:
         return self.pick(spreadsheet, {}, is_write=is_write) or self._accounts[0]
-
-    def named(self, name: str) -> Account:
-        return next(each for each in self._accounts if each.name == name)
 
     def refusal(self, errors: Mapping[str, GatewayError]) -> GatewayError:
         """The error of a call that all accounts refused: of the first one, whose address it names.
@@ -158,72 +156,53 @@ class Accounts:
     def _choice(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account | None:
+        """The choice among several accounts."""
+        reach, now = self._reach, self._clock()
         reaches = {
-            each: self._reach.reaches(spreadsheet, each.name, is_write=is_write)
+            each: reach.reaches(spreadsheet, each.name, is_write=is_write)
             for each in self._accounts
         }
+        is_reached = any(reaches.values())
         left = [each for each in self._accounts if each.name not in tried]
-        awake = [each for each in left if self._is_awake(each, is_write=is_write)]
+        # A refused one is asked by a read, once a minute.
+        awake = [
+            each
+            for each in left
+            if not each.is_refused or (not is_write and now >= each.rests_until)
+        ]
         known = [each for each in awake if reaches[each]]
         unknown = [each for each in awake if reaches[each] is None]
-        if any(reaches.values()):
-            if (spreadsheet, is_write) in self._explored:
-                unknown = []
-            if not known and not unknown:  # rather one that rests than one that is not let in
-                known = [each for each in left if reaches[each]]
-            lacking = []
-        else:
-            lacking = [each for each in awake if reaches[each] is False]
-        found = (
-            (None if is_write else self._fullest(known))
-            or self._likeliest(spreadsheet, known, is_write=is_write)
-            or self._likeliest(spreadsheet, unknown, is_write=is_write)
-            or min(known or unknown, key=_wait(is_write=is_write), default=None)
-            or self._lacking(spreadsheet, lacking, len(tried), is_write=is_write)
-        )
-        return self._accounts[0] if found is None and not tried else found
+        if is_reached and (spreadsheet, is_write) in self._explored:
+            unknown = []
+        if is_reached and not known and not unknown:
+            # Rather one that rests than one that is not let in.
+            known = [each for each in left if reaches[each]]
+        waits = {each: each.bucket(is_write=is_write).waiting_seconds() for each in known + unknown}
+        free = [each for each in known if not waits[each]]
+        if free and not is_write:
+            return min(free, key=lambda each: each.budget.reads.owed_seconds())
+        free = free or [each for each in unknown if not waits[each]]
+        if free:
+            writer = reach.writer(spreadsheet)
 
-    def _fullest(self, accounts: Sequence[Account]) -> Account | None:
-        """The account with most quota for reads, if one has some."""
-        free = [each for each in accounts if not each.bucket(is_write=False).waiting_seconds()]
-        return min(free, key=lambda each: each.bucket(is_write=False).owed_seconds(), default=None)
+            def rank(account: Account) -> tuple[bool, bool]:
+                """The account that wrote last, or may read, or comes first."""
+                may_read = reach.reaches(spreadsheet, account.name, is_write=False)
+                return account.name != writer, not may_read
 
-    def _likeliest(
-        self, spreadsheet: str, accounts: Sequence[Account], *, is_write: bool
-    ) -> Account | None:
-        """The account with quota that wrote last, or may read, or comes first."""
-        free = [each for each in accounts if not each.bucket(is_write=is_write).waiting_seconds()]
-        writer = self._reach.writer(spreadsheet)
-
-        def rank(account: Account) -> tuple[bool, bool]:
-            may_read = self._reach.reaches(spreadsheet, account.name, is_write=False)
-            return account.name != writer, not may_read
-
-        return min(free, key=rank, default=None)
-
-    def _lacking(
-        self, spreadsheet: str, accounts: Sequence[Account], tried: int, *, is_write: bool
-    ) -> Account | None:
-        """The account to ask where none reaches the spreadsheet: the first, then one other."""
-        if tried > 1:
-            return None
+            return min(free, key=rank)
+        if known or unknown:
+            return min(known or unknown, key=waits.__getitem__)
         if not tried:
-            return next(iter(accounts), None)
+            return next((each for each in awake if not is_reached), self._accounts[0])
+        if len(tried) > 1 or is_reached:
+            return None
+        # None reaches the spreadsheet: the first was asked, then one other.
         return min(
-            accounts,
-            key=lambda each: self._reach.lacked_at(spreadsheet, each.name, is_write=is_write),
+            awake,
+            key=lambda each: reach.lacked_at(spreadsheet, each.name, is_write=is_write),
             default=None,
         )
-
-    def _is_awake(self, account: Account, *, is_write: bool) -> bool:
-        """True if it may be asked; a refused one is, by a read, once a minute."""
-        if not account.is_refused:
-            return True
-        return not is_write and self._clock() >= account.rests_until
-
-
-def _wait(*, is_write: bool) -> Callable[[Account], float]:
-    return lambda account: account.bucket(is_write=is_write).waiting_seconds()
 
 
 @dataclass(kw_only=True)

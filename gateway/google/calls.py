@@ -10,7 +10,6 @@ Rules
   lists.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +21,16 @@ from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.batch_requests import creation, deletion, requests_of
 from gateway.google.rendering import read_rendering
 from gateway.google.sheets import (
+    AppendedRows,
     Batch,
     Block,
+    Change,
+    EmptiedRow,
     Fence,
     KnownRange,
+    RemovedRows,
     Render,
     Rendering,
     SheetArea,
@@ -36,9 +38,10 @@ from gateway.google.sheets import (
     Value,
     Values,
     WorksheetProperties,
+    WrittenCells,
 )
 from gateway.google.wire import Answer, AnswerTooLarge, answer_of
-from gateway.table.steps import Work, mapped
+from gateway.table.steps import Work, finish, mapped
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -71,18 +74,11 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Call(ABC, Generic[T]):
-    """One call: its spreadsheet, whether it writes, the fields of the answer, and the latest time.
-
-    After `send_until`, in monotonic seconds, it is not sent.
-    """
+    """One call: its spreadsheet, whether it writes, and the fields of the answer."""
 
     spreadsheet: str
     is_write: ClassVar[bool] = False
     fields: ClassVar[str]
-
-    @property
-    def send_until(self) -> float:
-        return math.inf
 
     @abstractmethod
     def message(self, gspread: HTTPClient) -> Any:
@@ -265,10 +261,6 @@ class Apply(Call[SheetView]):
     is_write: ClassVar[bool] = True
     fields: ClassVar[str] = f"updatedSpreadsheet.{_SHEETS}"
 
-    @property
-    def send_until(self) -> float:
-        return self.batch.send_until
-
     def message(self, gspread: HTTPClient) -> Any:
         body = {
             "requests": requests_of(self.batch),
@@ -347,6 +339,103 @@ def _options(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str,
 def _posted(gspread: HTTPClient, spreadsheet: str, path: str, body: Mapping[str, object]) -> Any:
     url = f"{SPREADSHEETS_API_V4_BASE_URL}/{spreadsheet}{path}"
     return gspread.request("post", url, json=body).json()
+
+
+CHANGE_STEPS = 40
+CELL_STEPS = 8
+CHARACTERS_OF_STEP = 32
+
+
+class EnteredValue(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    string_value: str | None = None
+    number_value: int | float | None = None
+    bool_value: bool | None = None
+
+
+class EnteredCell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    user_entered_value: EnteredValue | None = None
+
+
+BLANK = EnteredCell()
+
+
+def requests_of(batch: Batch) -> list[object]:
+    """The requests of a batch: first the fence, then the changes.
+
+    Changes that are not encoded yet are encoded at once.
+    """
+    return [
+        *[deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten],
+        creation(batch.fence),
+        *(batch.encoded or finish(encoded_changes(batch.sheet_id, batch.changes))),
+    ]
+
+
+def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[msgspec.Raw]]:
+    """The requests that make these changes, as JSON.
+
+    Cells have typed values: no text is parsed, so none becomes a formula.
+    """
+    requests: list[msgspec.Raw] = []
+    for change in changes:
+        rows: Sequence[Sequence[Value]] = ()
+        if isinstance(change, AppendedRows):
+            rows = change.rows
+        elif isinstance(change, WrittenCells):
+            rows = [change.values]
+        lines: list[msgspec.Raw] = []
+        for row in rows:
+            characters = sum([len(value) for value in row if isinstance(value, str)])
+            yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
+            cells: list[EnteredCell] = []
+            for value in row:
+                if value is None or value == "":
+                    cells.append(BLANK)
+                elif isinstance(value, str):
+                    cells.append(EnteredCell(EnteredValue(string_value=value)))
+                elif isinstance(value, bool):
+                    cells.append(EnteredCell(EnteredValue(bool_value=value)))
+                else:
+                    cells.append(EnteredCell(EnteredValue(number_value=value)))
+            lines.append(msgspec.Raw(msgspec.json.encode({"values": cells})))
+        request = _change(sheet_id, change, lines)
+        requests.append(msgspec.Raw(msgspec.json.encode(request)))
+    return requests
+
+
+def creation(fence: Fence) -> dict[str, object]:
+    metadata = {
+        "metadataId": fence.id,
+        "metadataKey": fence.key,
+        "metadataValue": fence.token,
+        "location": {"spreadsheet": True},
+        "visibility": "DOCUMENT",  # accounts of other projects must see it
+    }
+    return {"createDeveloperMetadata": {"developerMetadata": metadata}}
+
+
+def deletion(fence_id: int, key: str) -> dict[str, object]:
+    lookup = {"metadataId": fence_id, "metadataKey": key}
+    return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
+
+
+def _change(sheet_id: int, change: Change, lines: Sequence[msgspec.Raw]) -> dict[str, object]:
+    """The request of a change with these rows of cells."""
+    cells: dict[str, object] = {"rows": lines, "fields": "userEnteredValue"}
+    match change:
+        case AppendedRows():
+            return {"appendCells": {"sheetId": sheet_id, **cells}}
+        case WrittenCells():
+            start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
+            return {"updateCells": {"start": start, **cells}}
+        case EmptiedRow():
+            row = {"startRowIndex": change.row - 1, "endRowIndex": change.row}
+            return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **cells}}
+        case RemovedRows():
+            rows = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
+            return {
+                "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **rows}}
+            }
 
 
 class ValueRange(msgspec.Struct):

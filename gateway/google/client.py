@@ -24,7 +24,7 @@ from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import InvalidSpreadsheetId, LookOutdated
-from gateway.google.calls import PIECE_BYTES, Call, JoinedRead, Limits
+from gateway.google.calls import PIECE_BYTES, Apply, Call, JoinedRead, Limits
 from gateway.google.credentials import load_service_account
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
@@ -90,7 +90,7 @@ def _credentials(settings: GoogleSettings) -> Credentials | None:
 
 
 class Client:
-    """Makes calls as one account; `clock` is that of `Call.send_until`."""
+    """Makes calls as one account; `clock` is that of `Batch.send_until`."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Client:
             while True:
                 # A new token takes a call, in which a look grows older.
                 authorization = await self.tokens.authorization(deadline, refused=refused)
-                if self._clock() > call.send_until:
+                if isinstance(call, Apply) and self._clock() > call.batch.send_until:
                     raise LookOutdated
                 signed = replace(message, headers={**message.headers, **authorization})
                 answer = await self._wire.exchange(

@@ -59,25 +59,29 @@ class Retries:
         self._sleep = sleep
         self._jitter = jitter
         self._allowance = policy.max_allowance
-
-    def called(self) -> None:
-        """Count a call: each adds to the allowance."""
-        policy = self._policy
-        self._allowance = min(self._allowance + policy.retries_per_call, policy.max_allowance)
+        self.call_count = 0
+        """Calls since the allowance was reckoned up: each adds to it."""
 
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
         """Wait before a read that failed so many times is repeated; False if it may not be."""
         policy = self._policy
         if failures >= policy.read_attempts or not is_brief_outage(error):
             return False
-        if self._allowance < 1 or breaker.is_open:
+        if self._reckoned() < 1 or breaker.is_open:
             return False
         bound = policy.first_pause_seconds * 2 ** (failures - 1)
         await self._sleep(self._jitter() * min(bound, policy.longest_pause_seconds))
-        if self._allowance < 1 or breaker.is_open:  # other calls failed meanwhile
+        if self._reckoned() < 1 or breaker.is_open:  # other calls failed meanwhile
             return False
         self._allowance -= 1
         return True
+
+    def _reckoned(self) -> float:
+        """The allowance with what the calls since then add."""
+        added = self.call_count * self._policy.retries_per_call
+        self._allowance = min(self._allowance + added, self._policy.max_allowance)
+        self.call_count = 0
+        return self._allowance
 
 
 class Entry(NamedTuple):

@@ -22,7 +22,6 @@ from gateway.google.call_context import (
     WriteTurn,
     current_call_context,
     in_call_context,
-    record_sent_at,
 )
 from gateway.google.calls import Call
 from gateway.google.outages import Breaker, Entry, Retries
@@ -60,7 +59,7 @@ class Pipeline:
     async def send(self, call: Call[T]) -> T:
         """Make a call, and repeat a read after a brief outage. Raises the errors of `Sheets`."""
         context, is_write = current_call_context(), call.is_write
-        self._retries.called()
+        self._retries.call_count += 1
         attempt = 0
         while True:
             attempt += 1
@@ -80,7 +79,7 @@ class Pipeline:
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
         account = (
-            accounts.named(turn.account)
+            accounts.by_name[turn.account]
             if turn is not None
             else accounts.pick(spreadsheet, {}, is_write=is_write)
         )
@@ -89,8 +88,7 @@ class Pipeline:
         while account is not None:
             bucket = account.budget.writes if is_write else account.budget.reads
             try:
-                has_spent = any(isinstance(each, QuotaSpent) for each in errors.values())
-                if has_spent or (errors and is_write):
+                if errors and (is_write or any(map(_is_spent, errors.values()))):
                     bucket.check_free()
                 with accounts.asking(account, spreadsheet, is_write=is_write):
                     if turn is not None and turn.is_left:
@@ -146,11 +144,17 @@ def _reserved(account: Account) -> Iterator[None]:
             account.budget.writes.give_back()
 
 
+def _is_spent(error: GatewayError) -> bool:
+    return isinstance(error, QuotaSpent)
+
+
 @contextmanager
 def counted(account: str, *, is_write: bool, clock: Callable[[], float]) -> Iterator[None]:
     """Count and time the call of the block, and record when it is sent."""
     started = clock()
-    record_sent_at(started)
+    sent_at = current_call_context().sent_at
+    if sent_at is not None:
+        sent_at.record(started)
     error: BaseException | None = None
     try:
         yield

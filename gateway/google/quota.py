@@ -130,7 +130,7 @@ class Rate:
         """The current limit, learnt or configured."""
         if now - self._refused_at >= RECOVERY_SECONDS:
             self._limit, self._quota = self._configured, 0
-        return self._part()
+        return self._limit if self._share == 1.0 else part_of(self._limit, self._share)
 
     @property
     def configured(self) -> RateLimit:
@@ -147,7 +147,10 @@ class Rate:
 
     def take(self, now: float) -> bool:
         """Count a call that is sent now; False if none may be."""
-        if now < self._paused_until or self._gcra.take(self.limit(now), now):
+        if now < self._paused_until:
+            return False
+        is_usual = not self._quota and self._share == 1.0
+        if self._gcra.take(self._limit if is_usual else self.limit(now), now):
             return False
         self._note(self._gcra.full_at - now)
         return True

@@ -109,10 +109,17 @@ def _read(answer: Answer, max_bytes: int) -> Work[Rendering]:
     columns: list[Column] = []
     byte_count = decoded_bytes = 0
     for raw in found.values:
-        column, column_bytes = yield from _read_column(raw, max_bytes - byte_count)
+        if len(raw) <= WHOLE_BYTES:
+            column: Column = _column.decode(raw)
+            byte_count = _bounded(byte_count + size_of(column), max_bytes)
+        else:
+            decoding = decode_in_parts(bytes(raw), PART_BYTES, max_bytes - byte_count)
+            column, column_bytes = yield from decoding
+            byte_count += column_bytes
+        if column and column[-1] in _BLANK:
+            column = column[: _filled(column)]
         columns.append(column)
-        byte_count += column_bytes
-        decoded_bytes += len(memoryview(raw))
+        decoded_bytes += len(raw)
         if decoded_bytes >= PART_BYTES:
             yield decoded_bytes
             decoded_bytes = 0
@@ -131,17 +138,6 @@ def _raw_columns(body: bytes, *, is_short: bool) -> RawColumns:
     columns = astuple(_bounded_columns.decode(found.values))
     given = tuple(column for column in columns if column is not None)
     return RawColumns(range=found.range, values=given)
-
-
-def _read_column(raw: msgspec.Raw, max_bytes: int) -> Work[tuple[Column, int]]:
-    """A column without trailing blank cells, and its approximate memory in bytes."""
-    if len(memoryview(raw)) <= WHOLE_BYTES:
-        column: Column = _column.decode(raw)
-        byte_count = _bounded(size_of(column), max_bytes)
-    else:
-        column, byte_count = yield from decode_in_parts(bytes(raw), PART_BYTES, max_bytes)
-    filled = _filled(column)
-    return (column if filled == len(column) else column[:filled]), byte_count
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:

@@ -23,6 +23,7 @@ from gateway import __version__
 from gateway.table.steps import Work
 
 Parameter = str | int | float | bool | Sequence[str] | None
+"""By gspread's types; no call has one that is None."""
 
 KEEPALIVE_SECONDS = 60.0
 
@@ -55,7 +56,7 @@ class AnswerBroken(httpx2.HTTPError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """An HTTP request; parameters that are None are left out."""
+    """An HTTP request."""
 
     method: str
     url: str
@@ -99,7 +100,7 @@ class Wire:
                     message.method,
                     message.url,
                     # None: an empty mapping would remove the query from the URL.
-                    params={k: v for k, v in message.parameters.items() if v is not None} or None,
+                    params=message.parameters or None,
                     content=message.content,
                     headers=message.headers,
                     timeout=httpx2.Timeout(
@@ -117,7 +118,7 @@ def _after_timeout(response: httpx2.Response | None) -> Answer:
     if response is None:
         raise httpx2.ReadTimeout("the deadline passed")
     if response.status_code != 200:
-        return _answer(response, b"", b"")
+        return _without_body(response)
     reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
     raise AnswerBroken(reason) from reason
 
@@ -156,7 +157,7 @@ async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
         return await _collected(response, min(max_bytes, MAX_REFUSAL_BYTES))
     except (AnswerBroken, AnswerTooLarge):
         # The status is more useful than the error of its body.
-        return _answer(response, b"", b"")
+        return _without_body(response)
 
 
 async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
@@ -179,8 +180,13 @@ async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
                     await asyncio.sleep(0)
     except httpx2.HTTPError as error:
         raise AnswerBroken(error) from error
-    return _answer(response, b"".join(pieces), digest.digest())
+    return Answer(
+        status=response.status_code,
+        headers=response.headers,
+        body=b"".join(pieces),
+        digest=digest.digest(),
+    )
 
 
-def _answer(response: httpx2.Response, body: bytes, digest: bytes) -> Answer:
-    return Answer(status=response.status_code, headers=response.headers, body=body, digest=digest)
+def _without_body(response: httpx2.Response) -> Answer:
+    return Answer(status=response.status_code, headers=response.headers, body=b"", digest=b"")

@@ -13,6 +13,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,7 +32,6 @@ from gateway.query.query import (
 )
 from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
 from gateway.query.suggestions import field_like
-from gateway.table.gaps import NO_GAPS, Gaps
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Work
 from gateway.table.table import FIRST_DATA_ROW, Table
@@ -75,30 +76,14 @@ class Term(msgspec.Struct, frozen=True):
     ranked: Ranked
     empties: Sequence[int] = ()
     descending: bool = False
-    find: Callable[[Gaps], Work[Sequence[int]]] | None = None
-    """Finds the positions of gaps among the ranked places; None: these are all rows."""
 
 
-class Segment(msgspec.Struct, frozen=True):
-    """A slice of indexed places from `start` to `end`, without those of removed rows."""
+class Segment(NamedTuple):
+    """A slice of indexed places from `start` to `end`."""
 
     places: Sequence[int]
     start: int
     end: int
-    gaps: Gaps = NO_GAPS
-    """The positions of removed rows in `places`."""
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start - (self.gaps.before(self.end) - self.gaps.before(self.start))
-
-    def cut(self, start: int, end: int) -> Sequence[int]:
-        """The places from `start` up to `end`, which is above `start`."""
-        if not self.gaps:
-            return self.places[self.start + start : self.start + end]
-        first = self.start - self.gaps.before(self.start)
-        low, high = self.gaps.nth(first + start), self.gaps.nth(first + end - 1) + 1
-        return self.gaps.cut(self.places, low, high)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -108,18 +93,20 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def length(self) -> int:
-        return sum(segment.length for segment in self.segments)
+        length = 0
+        for _, start, end in self.segments:
+            length += end - start
+        return length
 
     def cut(self, start: int, end: int) -> Sequence[int]:
         """The places from `start` up to `end`, counted over all segments."""
         found: list[Sequence[int]] = []
         before = 0
-        for segment in self.segments:
-            length = segment.length
-            first, last = max(0, start - before), min(length, end - before)
+        for places, low, high in self.segments:
+            first, last = max(low, low + start - before), min(high, low + end - before)
             if first < last:
-                found.append(segment.cut(first, last))
-            before += length
+                found.append(places[first:last])
+            before += high - low
         return found[0] if len(found) == 1 else [*chain.from_iterable(found)]
 
     def blocks(self, expected: float) -> Iterator[Sequence[int]]:
@@ -132,10 +119,9 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Ordering(msgspec.Struct, frozen=True):
-    """One or more terms, the most important first; `gaps` are the places of removed rows."""
+    """One or more terms, the most important first."""
 
     terms: tuple[Term, ...]
-    gaps: Gaps = NO_GAPS
 
     @property
     def has_ties(self) -> bool:
@@ -145,12 +131,11 @@ class Ordering(msgspec.Struct, frozen=True):
     def source(self, parts: Sequence[RowSet]) -> Work[tuple[Source, Sequence[RowSet]]]:
         """The places of one of the sets in the order of the first term, and the other sets.
 
-        If no set is indexed in that order: all places, and all sets. Removed rows are left out.
+        If no set is indexed in that order: all places, and all sets.
         """
         first = self.terms[0]
         ranked = first.ranked
         places = (yield from ranked.descending()) if first.descending else ranked.places
-        gaps = (yield from _gaps_in(first, self.gaps)) if self.gaps else NO_GAPS
         for at, part in enumerate(parts):
             if not isinstance(part, Groups):
                 continue
@@ -160,11 +145,17 @@ class Ordering(msgspec.Struct, frozen=True):
                 high = low + part.count
                 if first.descending:
                     low, high = len(places) - high, len(places) - low
-                return Source((Segment(places, low, high, gaps),)), others
+                return Source((Segment(places, low, high),)), others
             if isinstance(ranked.places, range) and len(part.numbers) == 1:  # ascending
-                return (yield from _group(part, first, self.gaps)), others
-        empties = yield from _ascending(first.empties, 0, len(first.empties), self.gaps)
-        return Source((Segment(places, 0, len(places), gaps), empties)), parts
+                (number,) = part.numbers
+                low = part.ranked.starts[number]
+                group = Segment(part.ranked.places, low, low + part.count)
+                if first.descending:
+                    yield part.count
+                    group = Segment(group.places[low : group.end][::-1], 0, part.count)
+                return Source((group,)), others
+        empties = Segment(first.empties, 0, len(first.empties))
+        return Source((Segment(places, 0, len(places)), empties)), parts
 
     def sort(self, places: Sequence[int]) -> Work[Sequence[int]]:
         """Sort places by all terms; ties stay in worksheet order."""
@@ -203,9 +194,8 @@ def columns_of(query: Query, order: Sequence[SortTerm], view: View) -> Mapping[s
     Raises UnknownField for a field that the view lacks.
     """
     where = () if query.where is None else condition_fields(query.where)
-    sorted_by = [term.field for term in order]
     columns: dict[str, int] = {}
-    for parameter, names in (("where", where), ("order", sorted_by)):
+    for parameter, names in (("where", where), ("order", map(attrgetter("field"), order))):
         for name in names:
             if name != ROW_INDEX:
                 column = view.find(name)
@@ -221,13 +211,16 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
     Raises InvalidQuery for a term without a name.
     """
-    if query.whole_order is not None:
-        whole = _as_field(query.whole_order, view)
+    whole = query.whole_order
+    if whole is not None:
+        if whole.descending and view.find(f"-{whole.field}") is not None:
+            return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
     terms: dict[str, SortTerm] = {}
     for term in query.order:
-        meant = _as_field(term, view) if term.descending else term
+        is_field = term.descending and view.find(f"-{term.field}") is not None
+        meant = SortTerm(f"-{term.field}") if is_field else term
         if not meant.field:
             raise InvalidQuery(
                 "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, "
@@ -235,11 +228,6 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
             )
         terms.setdefault(meant.field, meant)  # a second term of a field would have no effect
     return [*terms.values()]
-
-
-def _as_field(term: SortTerm, view: View) -> SortTerm:
-    name = f"-{term.field}"
-    return SortTerm(name) if term.descending and view.find(name) is not None else term
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -262,8 +250,8 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
         if row_set.least == rows.groups:
             row_set = None
     terms = (yield from _terms(table, order, columns)) if order else (Term(rows),)
-    found = yield from find_page(row_set, Ordering(terms, table.gaps), request)
-    return Page(table.rows_at(found.places), found.has_next, found.total)
+    found = yield from find_page(row_set, Ordering(terms), request)
+    return Page([place + 1 for place in found.places], found.has_next, found.total)
 
 
 def plain_page(table: Table, query: Query) -> Page:
@@ -311,7 +299,7 @@ def _terms(
             terms.append(Term(table.rows, descending=term.descending))
             break
         column = yield from table.index(columns[term.field]).order()
-        terms.append(Term(column.ranked, column.empties, term.descending, column.find))
+        terms.append(Term(column.ranked, column.empties, term.descending))
     return tuple(terms)
 
 
@@ -319,7 +307,9 @@ def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) 
     parts = () if row_set is None else parts_of(row_set)
     source, rest = yield from ordering.source(parts)
     if not rest and not ordering.has_ties:
-        return _cut(source, request)
+        length = source.length
+        total = length if request.wants_total else None
+        return PagePlaces(source.cut(request.skip, request.end), request.end < length, total)
     walk_steps = _walk_steps(source, rest, parts, ordering, request)
     found = None
     if walk_steps:
@@ -327,12 +317,6 @@ def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) 
     if found is None:
         found = yield from _gather(parts, ordering, request)
     return found
-
-
-def _cut(source: Source, request: PageRequest) -> PagePlaces:
-    length = source.length
-    total = length if request.wants_total else None
-    return PagePlaces(source.cut(request.skip, request.end), request.end < length, total)
 
 
 def _walk_steps(
@@ -392,46 +376,9 @@ def _walk(
 
 def _gather(parts: Sequence[RowSet], ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
     places = yield from sifted((yield from parts[0].places()), parts[1:])
-    if ordering.gaps:
-        places = yield from ordering.gaps.left_of(places)
     total = len(places) if request.wants_total else None
     page = (yield from ordering.sort(places))[request.skip : request.end]
     return PagePlaces(page, request.end < len(places), total)
-
-
-def _group(part: Groups, term: Term, gaps: Gaps) -> Work[Source]:
-    (number,) = part.numbers
-    low = part.ranked.starts[number]
-    segment = yield from _ascending(part.ranked.places, low, low + part.count, gaps)
-    if not term.descending:
-        return Source((segment,))
-    yield part.count
-    places = segment.cut(0, segment.length)[::-1] if segment.length else ()
-    return Source((Segment(places, 0, len(places)),))
-
-
-def _ascending(places: Sequence[int], start: int, end: int, gaps: Gaps) -> Work[Segment]:
-    """A segment of ascending places without those at gaps."""
-    if not gaps:
-        return Segment(places, start, end)
-    return Segment(places, start, end, Gaps((yield from gaps.found_in(places, start, end))))
-
-
-def _gaps_in(term: Term, gaps: Gaps) -> Work[Gaps]:
-    """The positions of gaps among the ranked places of a term, in its direction."""
-    ranked, known = term.ranked, gaps.positions
-    if ranked not in known:
-        if term.find is not None:
-            known[ranked] = Gaps((yield from term.find(gaps)))
-        else:
-            known[ranked] = Gaps(place - ranked.places[0] for place in gaps.numbers)
-    positions = known[ranked]
-    if not term.descending:
-        return positions
-    if positions not in known:
-        yield 8 * len(positions)
-        known[positions] = Gaps(sorted(map(ranked.position_descending, positions.numbers)))
-    return known[positions]
 
 
 def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:

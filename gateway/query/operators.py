@@ -166,7 +166,7 @@ class RowIndexField(msgspec.Struct, frozen=True):
         yield len(operands)
         rows = {row for operand in operands if (row := _row(operand)) is not None}
         last_row = self.table.last_row
-        return groups_of(self.rows, {self._group(row) for row in rows if 2 <= row <= last_row})
+        return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= last_row})
 
     def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
         yield 0
@@ -175,21 +175,15 @@ class RowIndexField(msgspec.Struct, frozen=True):
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
         count = max(0, self.table.last_row - 1)
         low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
-        found = bounds(low, high, count)
-        groups = range(self._group(found.start + 2), self._group(found.stop + 2))
-        return groups_of(self.rows, groups)
+        return groups_of(self.rows, bounds(low, high, count))
 
     def containing(self, text: str) -> Work[RowSet]:
         yield 1
-        return NumberContaining(range(1, self.rows.size), text.casefold(), self.table.rows_at)
+        return NumberContaining(range(1, self.rows.size), text.casefold())
 
     def filled(self, *, is_filled: bool) -> Work[RowSet]:
         yield 1
         return groups_of(self.rows, range(self.rows.groups if is_filled else 0))
-
-    def _group(self, row: int) -> int:
-        """The group of a row; each place is one."""
-        return self.table.gaps.nth(row - 1) - 1
 
 
 def _values(run: Run, keys: Iterable[Any]) -> RowSet:

@@ -58,15 +58,16 @@ class _Parser:
             raise InvalidQuery(f"{place} must be a JSON object, not {kind_of(decoded)}.")
         if depth > MAX_DEPTH:
             raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
-        return _joined([self._member(name, value, place, depth) for name, value in decoded.items()])
-
-    def _member(self, name: str, value: object, place: str, depth: int) -> Condition:
-        inside = f"{place}.{name}"
-        if name == NOT:
-            return Negation(self.condition(value, inside, depth + 1))
-        if name in COMBINATORS:
-            return COMBINATORS[name](self._several(value, inside, depth + 1))
-        return self._field(name, value, inside, depth)
+        conditions: list[Condition] = []
+        for name, value in decoded.items():
+            inside = f"{place}.{name}"
+            if name == NOT:
+                conditions.append(Negation(self.condition(value, inside, depth + 1)))
+            elif name in COMBINATORS:
+                conditions.append(COMBINATORS[name](self._several(value, inside, depth + 1)))
+            else:
+                conditions.append(self._field(name, value, inside, depth))
+        return _joined(conditions)
 
     def _several(self, value: object, place: str, depth: int) -> tuple[Condition, ...]:
         if not isinstance(value, list) or not value:
@@ -85,12 +86,10 @@ class _Parser:
             return self._comparison(name, EQUAL, value, place)
         if not value:
             raise InvalidQuery(f"{place} holds no operator; allowed: {', '.join(_INSIDE)}.")
-        return _joined(
-            [
-                self._operation(name, word, operand, f"{place}.{word}", depth)
-                for word, operand in value.items()
-            ]
-        )
+        conditions: list[Condition] = []
+        for word, operand in value.items():
+            conditions.append(self._operation(name, word, operand, f"{place}.{word}", depth))
+        return _joined(conditions)
 
     def _operation(self, name: str, word: str, value: object, place: str, depth: int) -> Condition:
         if word == NOT:
@@ -141,16 +140,14 @@ def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
         raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
     if isinstance(value, list | dict):
         raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
-    if isinstance(value, int | float) and not isinstance(value, bool) and not _is_finite(value):
-        raise InvalidQuery(f"{place} is not a finite number.")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            is_finite = math.isfinite(value)
+        except OverflowError:  # an integer beyond every double
+            is_finite = False
+        if not is_finite:
+            raise InvalidQuery(f"{place} is not a finite number.")
     return cast(Scalar, value)
-
-
-def _is_finite(value: int | float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond every double
-        return False
 
 
 def _joined(conditions: list[Condition]) -> Condition:

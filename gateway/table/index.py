@@ -7,24 +7,19 @@ text that is a number, displayed texts in NFC by code point, date cells by their
 
 import sys
 from array import array
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, TypeVar
 
 from gateway.table.cells import is_date_text, number_in
 from gateway.table.folded import FoldedTexts
-from gateway.table.gaps import NO_GAPS, Gaps
 from gateway.table.ordered import Ranked, Run, make_run, sorted_places
 from gateway.table.steps import (
     BLOCK,
     Work,
-    begun_count,
     blocks,
-    finish,
-    made_values,
     shared,
     text_blocks,
 )
@@ -53,15 +48,6 @@ _KINDS: Mapping[type, int] = {
 _CHARACTERS_OF_STEP = 16
 """Characters of a text parsed as a number in one step."""
 
-_FEW = 128
-"""A gap among so many places is found by bisection, more by a walk over all places."""
-_FIND_STEPS = 200
-"""Steps of finding a place by bisection."""
-_FOUND_AT_ONCE = 3_000
-"""The most places that are found without a pause, which takes about 25 ms."""
-_CHARACTERS_OF_WEIGHT = 64
-"""Characters of a text that take as long as the rest of a bisection."""
-
 _BOOLEANS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
 _NUMBER_BYTES = 24
 _BYTES_BEGUN = 12
@@ -86,7 +72,7 @@ class Kinds:
 
     def places(self, *kinds: int) -> Work[Sequence[int]]:
         """The places of the cells of these kinds, ascending."""
-        count, codes = self.count(*kinds), self.codes
+        count, codes = sum(map(self.counts.__getitem__, kinds)), self.codes
         if count == 0:
             return ()
         if count == len(codes) - 1:
@@ -107,35 +93,6 @@ class Order:
 
     ranked: Ranked
     empties: Sequence[int]
-    kinds: Kinds
-    texts: Sequence[str]
-    values: Sequence[object]
-    length: int
-    """The number of characters of an average text."""
-
-    def find(self, gaps: Gaps) -> Work[Sequence[int]]:
-        """The positions of gaps among the ranked places."""
-        places, codes = self.ranked.places, self.kinds.codes
-        if len(gaps) * _FEW > len(places):
-            return (yield from gaps.scanned(places, 0, len(places)))
-        found: list[int] = []
-        for place in gaps.numbers:
-            yield _FIND_STEPS + self.length
-            if codes[place] != EMPTY:
-                found.append(bisect_left(places, self._key(place), key=self._key))
-        return sorted(found)
-
-    def _key(self, place: int) -> tuple[object, ...]:
-        """The sort key of a filled cell; the cells of a group differ in their places."""
-        code = self.kinds.codes[place]
-        if code == TEXT:
-            text = self.texts[place]
-            return 1, text.casefold(), text, place
-        return (
-            (2, self.values[place], place)
-            if code == BOOLEAN
-            else (0, self.kinds.numbers[place], place)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,19 +106,31 @@ class ColumnIndex:
 
     @property
     def byte_count(self) -> int:
-        """Approximate memory of the structures made so far."""
-        half_done = begun_count(self) * _BYTES_BEGUN * self.size
-        return half_done + sum(
-            _size(each)
-            for each in _containers(made_values(self))
-            if each is not self.displayed and each is not self.typed
-        )
+        """Approximate memory of the structures made so far, each counted once."""
+        total, counted = 0, {id(self.displayed), id(self.typed)}
+        parts: list[Any] = [*vars(self).values()]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, Run | Ranked | Order | Kinds):
+                parts += vars(part).values()
+            elif isinstance(part, Generator):  # partly built
+                total += _BYTES_BEGUN * self.size
+            elif id(part) not in counted and not isinstance(part, int | Counter):
+                counted.add(id(part))
+                total += sys.getsizeof(part)
+                if isinstance(part, tuple) and part and isinstance(part[0], float):
+                    total += _NUMBER_BYTES * len(part)
+                elif isinstance(part, FoldedTexts | ComposedTexts):
+                    total += part.byte_count
+        return total
 
     @shared
     def texts(self) -> Work[Sequence[str]]:
         """The displayed text of each cell, in NFC."""
         texts = yield from as_texts(self.displayed)
-        return (yield from composed_texts(_as_long(texts, self.size, "")))
+        if len(texts) != self.size:
+            texts = _as_long(texts, self.size, "")
+        return (yield from composed_texts(texts))
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
@@ -180,7 +149,8 @@ class ColumnIndex:
         """The typed value of each cell."""
         if self.typed is self.displayed:
             return (yield from self.texts())
-        return _as_long(self.typed, self.size, None)
+        is_whole = len(self.typed) == self.size
+        return self.typed if is_whole else _as_long(self.typed, self.size, None)
 
     @shared
     def kinds(self) -> Work[Kinds]:
@@ -203,7 +173,7 @@ class ColumnIndex:
         kinds = yield from self.kinds()
         places = yield from kinds.places(INTEGER, DOUBLE, NUMERAL)
         keys = kinds.numbers
-        if kinds.has(INTEGER) and kinds.has(DOUBLE):
+        if kinds.counts[INTEGER] and kinds.counts[DOUBLE]:
             keys = yield from _doubles(places, keys)
         return (yield from make_run(places, keys, self.size))
 
@@ -249,19 +219,17 @@ class ColumnIndex:
     def order(self) -> Work[Order]:
         """Numbers, then case-folded text, then booleans; then empty cells."""
         kinds = yield from self.kinds()
-        parts = [(yield from self._numbers_alone()).ranked]
-        if kinds.has(TEXT):
+        numbers = (yield from self._numbers_alone()).ranked
+        parts = [numbers] if len(numbers.places) else []
+        if kinds.counts[TEXT]:
             parts.append((yield from self._folded_words(kinds)))
-        if kinds.has(BOOLEAN):
+        if kinds.counts[BOOLEAN]:
             booleans = yield from kinds.places(BOOLEAN)
             values = yield from self.values()
             parts.append((yield from make_run(booleans, values, self.size)).ranked)
-        filled = [ranked for ranked in parts if ranked.groups]
-        ranked = filled[0] if len(filled) == 1 else (yield from _chained(filled, self.size))
+        ranked = parts[0] if len(parts) == 1 else (yield from _chained(parts, self.size))
         empties = yield from kinds.places(EMPTY)
-        texts, values = (yield from self.texts()), (yield from self.values())
-        length, _ = yield from self.lengths()
-        return Order(ranked, empties, kinds, texts, values, length)
+        return Order(ranked, empties)
 
     def _folded_words(self, kinds: Kinds) -> Work[Ranked]:
         """Text by its case-folded form, then by code point."""
@@ -280,23 +248,6 @@ class ColumnIndex:
                 folded.append(key if text == key else text)
         groups = yield from sorted_places(range(len(folded)), folded.__getitem__, length)
         return (yield from _regrouped(words.ranked, groups))
-
-
-def find_gaps(indexes: Iterable[ColumnIndex], gaps: Gaps, *, before: Gaps) -> None:
-    """Find the gaps in all orders that are made, so that the next query need not.
-
-    `before` are the earlier ones of them, which stay where they are. Too many are left to the
-    queries, which may pause.
-    """
-    orders = [order for each in indexes for order in made_values(each) if isinstance(order, Order)]
-    added = Gaps(sorted(gaps.members - before.members))
-    weights = [1 + order.length // _CHARACTERS_OF_WEIGHT for order in orders]
-    if len(added) * sum(weights) > _FOUND_AT_ONCE:
-        return
-    for order in orders:
-        known = before.positions.get(order.ranked) if before else NO_GAPS
-        if known is not None:
-            gaps.positions[order.ranked] = known.joined(finish(order.find(added)))
 
 
 def make_kinds(texts: Sequence[str], values: Sequence[object]) -> Work[Kinds]:
@@ -351,8 +302,6 @@ def _refine(
 
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
     """A column cut or filled up to the length of the worksheet."""
-    if len(cells) == size:
-        return cells
     return (*cells[:size], *[blank] * (size - len(cells)))
 
 
@@ -391,32 +340,3 @@ def _chained(parts: Sequence[Ranked], size: int) -> Work[Ranked]:
             starts.extend([before + ranked.starts[group] for group in block])
         places.extend(ranked.places)
     return Ranked(places, starts, size)
-
-
-def _containers(values: Iterable[object]) -> list[Any]:
-    """The containers that the structures consist of, each once."""
-    found: dict[int, object] = {}
-    parts = [*values]
-    while parts:
-        match parts.pop():
-            case Run() as run:
-                parts += (run.keys, run.ranked)
-            case Ranked() as ranked:
-                parts += (ranked.places, ranked.starts, *made_values(ranked))
-            case Order() as order:
-                parts += (order.ranked, order.empties)
-            case Kinds() as kinds:
-                parts += (kinds.codes, kinds.numbers)
-            case container:
-                found[id(container)] = container
-    return [*found.values()]
-
-
-def _size(container: Any) -> int:
-    """Approximate memory of a container and of the numbers that only it holds."""
-    own_bytes = 0
-    if isinstance(container, tuple) and container and isinstance(container[0], float):
-        own_bytes = _NUMBER_BYTES * len(container)
-    elif isinstance(container, FoldedTexts | ComposedTexts):
-        own_bytes = container.byte_count
-    return sys.getsizeof(container) + own_bytes

@@ -60,11 +60,6 @@ class Ranked:
             yield from _reverse_groups(backwards, self.starts)
         return backwards
 
-    def position_descending(self, position: int) -> int:
-        """The position in `descending` of the place at a position."""
-        group = bisect_right(self.starts, position) - 1
-        return len(self.places) - self.starts[group + 1] + position - self.starts[group]
-
     @shared
     def ranks(self) -> Work[Sequence[int]]:
         """The group of each place; `groups` for a place in no group."""
@@ -96,11 +91,6 @@ class Run:
         return at if at < len(self.keys) and self.keys[at] == key else None
 
 
-def rows_ranked(places: range) -> Ranked:
-    """Rows by their number: each is a group of its own."""
-    return Ranked(places, range(len(places) + 1), places.stop)
-
-
 class KeysByPlace(Protocol):
     def __getitem__(self, place: int, /) -> Any: ...
 
@@ -115,7 +105,7 @@ def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 
     last: Any = None
     for block in blocks(0, len(ordered)):
         yield 2 * len(block)
-        values = [keys[place] for place in ordered[block.start : block.stop]]
+        values = [*map(keys.__getitem__, ordered[block.start : block.stop])]
         before = [last if starts else None, *values[:-1]]
         differs = [*map(ne, values, before)]
         differs[0] = differs[0] or not starts

@@ -56,6 +56,31 @@ def patched_columns(
     return tuple(after)
 
 
+def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tuple[Column, ...]]:
+    """Columns without the cells of some rows, which are ascending; those that end above are shared.
+
+    Columns that are one object stay one.
+    """
+    copies: dict[int, Column] = {}
+    for cells in columns:
+        if id(cells) in copies:
+            continue
+        if rows[0] > len(cells):
+            copies[id(cells)] = cells
+            continue
+        yield 2 * len(cells) // _COPIED
+        left: list[object] = []
+        above = 0
+        for row in rows:
+            left += cells[above : row - 1]
+            above = row
+        left += cells[above:]
+        while left and left[-1] in ("", None):
+            left.pop()
+        copies[id(cells)] = tuple(left)
+    return tuple(copies[id(cells)] for cells in columns)
+
+
 def last_filled(columns: Sequence[Column]) -> int:
     """The last row with a filled cell; 0 if there is none."""
     last = 0

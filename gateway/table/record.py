@@ -42,10 +42,10 @@ class Placement:
 
 def pointer(*path: str, at: str = WHOLE_BODY) -> str:
     """A JSON pointer as a URI fragment (RFC 6901, section 6), below `at`; long names are cut."""
-    cut = (part[:_LONGEST_NAME] for part in path)
-    escaped = (part.replace("~", "~0").replace("/", "~1") for part in cut)
-    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in escaped)
-    return at + "".join(f"/{part}" for part in quoted)
+    for part in path:
+        escaped = part[:_LONGEST_NAME].replace("~", "~0").replace("/", "~1")
+        at += "/" + urllib.parse.quote(escaped, safe="~$@!*();:,", errors="replace")
+    return at
 
 
 def place(
@@ -105,18 +105,21 @@ def key_text(value: Stored) -> str:
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
     """The cells of a row to append, from column A; a cell without a value is left out of it."""
-    filled = {column: value for column, value in cells.items() if value not in (None, "")}
-    row: list[Stored] = [None] * (max(filled, default=-1) + 1)
-    for column, value in filled.items():
-        row[column] = value
+    row: list[Stored] = []
+    for column, value in cells.items():
+        if value is not None and value != "":
+            row += [None] * (column + 1 - len(row))
+            row[column] = value
     return row
 
 
 def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
     """Raise InvalidBody unless a value fills a cell: a blank row is not a row."""
-    if all(value is None or value == "" for value in values):
-        detail = "A new row needs at least one field with a value."
-        raise InvalidBody(detail, problems=[Problem(at, detail)])
+    for value in values:
+        if value is not None and value != "":
+            return
+    detail = "A new row needs at least one field with a value."
+    raise InvalidBody(detail, problems=[Problem(at, detail)])
 
 
 def changed_runs(

@@ -102,16 +102,6 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     return carry_on
 
 
-def made_values(instance: object) -> list[Any]:
-    """The cached values of the shared methods of an object."""
-    return [value for name, value in vars(instance).items() if name.endswith("_made")]
-
-
-def begun_count(instance: object) -> int:
-    """The number of partly computed values."""
-    return sum(name.endswith("_begun") for name in vars(instance))
-
-
 def mapped(
     take: Callable[[S], T], items: Iterable[S], steps_of: Callable[[S], int], most: int = BLOCK
 ) -> Work[list[T]]:

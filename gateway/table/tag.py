@@ -50,15 +50,15 @@ def keyed_row_tag(
     if not key:
         raise ValueError("a tag over hidden cells needs a key")
     content = [[*columns.items()], row, _trimmed(header_cells), _trimmed(displayed_cells)]
-    return _quoted(hmac.digest(key, msgspec.json.encode(content), "sha256"))
+    return opaque_tag(msgspec.json.encode(content), key)
 
 
-def opaque_tag(content: bytes) -> str:
-    """A digest of the content as an entity tag; 16 characters that are safe in a URL, quoted."""
-    return _quoted(hashlib.sha256(content).digest())
+def opaque_tag(content: bytes, key: bytes = b"") -> str:
+    """A digest of the content as an entity tag; 16 characters that are safe in a URL, quoted.
 
-
-def _quoted(digest: bytes) -> str:
+    With a key it is an HMAC.
+    """
+    digest = hmac.digest(key, content, "sha256") if key else hashlib.sha256(content).digest()
     return f'"{base64.urlsafe_b64encode(digest[:_DIGEST_BYTES]).decode("ascii")}"'
 
 

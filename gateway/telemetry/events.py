@@ -219,7 +219,12 @@ def upstream_called(
     account: str, *, is_write: bool, seconds: float, error: BaseException | None = None
 ) -> None:
     """Count a finished call to Google, also for its request."""
-    tallies.count_call(account, "write" if is_write else "read", _call_outcome(error), seconds)
+    outcome: CallOutcome = "ok"
+    if error is not None:  # the first matching line of the table
+        outcome = next(
+            (found for kind, found in _CALL_OUTCOMES if isinstance(error, kind)), "failed"
+        )
+    tallies.count_call(account, "write" if is_write else "read", outcome, seconds)
     event = current_event()
     if event is None:
         return
@@ -372,13 +377,6 @@ def store_lock_lost() -> None:
 def any_spreadsheet_keys(key_ids: Sequence[str]) -> None:
     """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
-
-
-def _call_outcome(error: BaseException | None) -> CallOutcome:
-    """The first matching line of the table."""
-    if error is None:
-        return "ok"
-    return next((found for kind, found in _CALL_OUTCOMES if isinstance(error, kind)), "failed")
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -115,10 +115,7 @@ class Admission:
             known = auth_cache.find(number)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
-            lease = self._lease(scope, caller)
-            if lease.must_exchange():
-                await lease.exchange()
-            _enter(lease, scope["method"], head, parameters.asked)
+            lease = await self._charged(scope, head, parameters, caller)
             if event is not None:
                 event.worksheet = target.worksheet.title
         else:
@@ -164,10 +161,7 @@ class Admission:
         caller = await self._gatekeeper.identify(
             credentials.key, lambda: client_address(scope, self._proxies)
         )
-        lease = self._lease(scope, caller)
-        if lease.must_exchange():
-            await lease.exchange()
-        _enter(lease, scope["method"], head, parameters.asked)
+        lease = await self._charged(scope, head, parameters, caller)
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
@@ -175,27 +169,27 @@ class Admission:
             raise InvalidQuery(parameters.refusal)
         return Recognised(caller, credentials.spreadsheet, lease)
 
-    def _lease(self, scope: Scope, caller: Caller) -> RateLease:
-        """A lease for the request, which has not entered yet."""
+    async def _charged(
+        self, scope: Scope, head: Head, parameters: Sifted, caller: Caller
+    ) -> RateLease:
+        """A lease for the request, which is charged. Raises as `RateLease.enter`."""
         event = current_event()
         if event is not None:
             event.key_id = caller.key_id
         lease: RateLease = self._rates.lease(caller)
         scope[RATE_LEASE] = lease
+        if lease.must_exchange():
+            await lease.exchange()
+        try:
+            lease.enter()
+        except RateLimited:
+            # The request may cost more than others; it is charged again later, with the wait for
+            # the whole price.
+            may_be_fresh = asks_for_fresh(head) or b"no-cache=" in parameters.asked
+            if may_be_fresh and scope["method"] in ("GET", "HEAD"):
+                lease.charge(FRESH_PRICE)
+            raise
         return lease
-
-
-def _enter(lease: RateLease, method: str, head: Head, asked: bytes) -> None:
-    """Charge the request. Raises as `RateLease.enter`."""
-    try:
-        lease.enter()
-    except RateLimited:
-        # The request may cost more than others; it is charged again later, with the wait for
-        # the whole price.
-        may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
-        if may_be_fresh and method in ("GET", "HEAD"):
-            lease.charge(FRESH_PRICE)
-        raise
 
 
 def _authorised(

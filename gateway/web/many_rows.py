@@ -246,6 +246,8 @@ def _identity(idempotent: IdempotentRequest | None, target: Target) -> WriteIden
 
 def _is_given(request: Request[State], name: str) -> bool:
     """True if a request has this parameter, or a wrong one, which its admission refuses."""
+    if not request.scope["query_string"]:
+        return False
     sifted = sift(request.scope["query_string"])
     given = (each.partition("[")[0] for each in decoded(sifted.asked))
     return bool(sifted.refusal) or name in given

@@ -40,7 +40,6 @@ Handler = Callable[[Request[Any]], Awaitable[Any]]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
-_NO_GOOGLE = (b"server-timing", b"google;dur=0.0")
 _WINDOW_SECONDS = 60
 _KEPT_POLICIES = 64
 
@@ -72,7 +71,7 @@ class RequestFrame:
                     *message["headers"],
                     *cors,
                     (b"x-request-id", event.request_id.encode("ascii")),
-                    _timing(event.upstream_seconds) if event.upstream_seconds else _NO_GOOGLE,
+                    (b"server-timing", b"google;dur=%.1f" % (event.upstream_seconds * 1000)),
                     *_SAFETY,
                     *rate_lines(scope.get(RATE_LEASE)),
                 ]
@@ -154,10 +153,6 @@ def _request_id(head: Head) -> str:
     """The client's ID if valid, otherwise a new one."""
     given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
     return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
-
-
-def _timing(upstream_seconds: float) -> tuple[bytes, bytes]:
-    return b"server-timing", b"google;dur=%.1f" % (upstream_seconds * 1000)
 
 
 def rate_lines(lease: RateLease | None) -> Sequence[tuple[bytes, bytes]]:

@@ -240,7 +240,10 @@ class Asking:
 
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
-    bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
+    bracketed = set[str]()
+    for name in parameters:
+        if "[" in name:
+            bracketed.add(name.partition("[")[0])
     return Asking(parameters, frozenset(bracketed), again or PLAIN)
 
 
@@ -380,7 +383,7 @@ def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
         listed = text.split(",") if names is None else names
         whole = None if len(listed) == 1 and names is None else _sort_term(text)
     terms = dict.fromkeys(map(_sort_term, listed))
-    if len({term.field for term in terms}) > MAX_ORDER_FIELDS:
+    if len(terms) > MAX_ORDER_FIELDS and len({each.field for each in terms}) > MAX_ORDER_FIELDS:
         raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
     return tuple(terms), whole
 

@@ -1,6 +1,7 @@
 """Answers as bytes, whole ones and their rows, cached with a snapshot; and their freshness."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import filterfalse
 from typing import NamedTuple, Protocol
 
 from gateway.table.record import Record
@@ -77,14 +78,10 @@ class EncodedRows:
     ) -> Sequence[bytes]:
         """The rows in order; `make` encodes those that are not cached."""
         kept = self._kept.get(way, {})
-        missing = [row for row in dict.fromkeys(rows) if row not in kept]
+        missing = [*filterfalse(kept.__contains__, dict.fromkeys(rows))]
         if not missing:
-            return [kept[row] for row in rows]
+            return [*map(kept.__getitem__, rows)]
         made = dict(zip(missing, make(missing), strict=True))
-        self._keep(way, made)
-        return [made[row] if row in made else kept[row] for row in rows]
-
-    def _keep(self, way: Hashable, made: Mapping[int, bytes]) -> None:
         byte_count = sum(map(len, made.values())) + ROW_OVERHEAD_BYTES * len(made)
         if self._byte_count + byte_count > self._max_bytes:
             self._kept = {}
@@ -92,6 +89,7 @@ class EncodedRows:
         if byte_count <= self._max_bytes:
             self._kept.setdefault(way, {}).update(made)
             self._byte_count += byte_count
+        return [made[row] if row in made else kept[row] for row in rows]
 
 
 class Answers:

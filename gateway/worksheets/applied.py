@@ -26,11 +26,11 @@ from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
-from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
-from gateway.worksheets.loader import check_names
+from gateway.worksheets.loader import SheetExtent, check_names
+from gateway.worksheets.looks import header_of
 from gateway.worksheets.moved_rows import met_others, shown_row
-from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange, header_of
+from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
@@ -449,7 +449,7 @@ def _keep(
 ) -> int:
     """Keep header, sheet id and end of the worksheet as of a write; the last row, 0 if unknown."""
     cache = worksheet.header
-    cache.compare(header, as_of=cache.moment())
+    cache.compare(header, as_of=worksheet.moment())
     last = cache.last()
     if removed and (last is None or max(removed) >= last.last_row):
         cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
@@ -468,7 +468,7 @@ def _keep(
             last_row=last_row,
             is_end=is_end,
             header_as_of=sent_seconds,
-            as_of=cache.moment(),
+            as_of=worksheet.moment(),
         )
         cache.keep(extent)
     kept = cache.last()

@@ -1,4 +1,4 @@
-"""Requests of a batch, the cells that its answer shows, and the records of its writes.
+"""A batch of planned writes: its requests, the cells that its answer shows, and its records.
 
 Rules
 - The answer shows the rows that a write changes: for their tag, and to see that they are the
@@ -14,13 +14,17 @@ from itertools import chain, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
+import msgspec
+
+from gateway.google.calls import encoded_changes
 from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, Value, WrittenCells
 from gateway.table import a1
 from gateway.table.record import Stored
-from gateway.table.steps import Work, mapped
+from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, Table
 from gateway.worksheets.idempotency import Sending
-from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange, row_spans
+from gateway.worksheets.looks import row_spans
+from gateway.worksheets.planning import MOST_STEPS, Plan, Planned, RowChange
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import ByFilter
 
@@ -93,6 +97,46 @@ class Edge:
         return a1.rows_between(title, first, self.row_below + len(self.below))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A batch to send: its changes, each with its write and as JSON, and the ranges of its answer.
+
+    The answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones,
+    and all rows from the end if rows are appended.
+    """
+
+    changes: Sequence[tuple[Change, Planned]]
+    encoded: Sequence[msgspec.Raw]
+    asked: Sequence[Asked]
+    edges: Sequence[Edge]
+    ranges: Sequence[str]
+
+
+def request_of(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> Work[Request]:
+    """The request of those writes of a plan that are sent."""
+    changes = yield from requests_of(writes, plan.emptied)
+    encoded = yield from encoded_changes(plan.sheet_id, [change for change, _ in changes])
+    asked = yield from asked_cells(writes)
+    request = Request(changes=changes, encoded=encoded, asked=asked, edges=(), ranges=())
+    return (yield from shown_around(worksheet, plan, writes, request, plan.around))
+
+
+def shown_around(
+    worksheet: WorksheetId,
+    plan: Plan,
+    writes: Sequence[Planned],
+    request: Request,
+    around: Mapping[int, Sequence[str]],
+) -> Work[Request]:
+    """A request with the edges and ranges of its answer; `around` are the rows as last seen."""
+    edges = yield from edges_of(writes, plan.emptied, around)
+    has_new_rows = any(each.created for each in writes)
+    ranges = yield from answer_ranges(
+        worksheet, plan.after_row, request.asked, edges, has_new_rows=has_new_rows
+    )
+    return replace(request, edges=edges, ranges=ranges)
+
+
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
     """The cells of changed rows that the answer of a batch shows."""
     asked: list[Asked] = []
@@ -153,7 +197,7 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 
 def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
     """The rows above and below those that writes remove or empty."""
-    gone = {row for each in writes for row in removed_rows(each)}
+    gone = {row for each in writes for row in each.removed_rows}
     beside = {
         row
         for first, last in row_spans(sorted(gone), around=0)
@@ -173,11 +217,13 @@ def edges_of(
     writes: Sequence[Planned], emptied: frozenset[int], around: Mapping[int, Sequence[str]]
 ) -> Work[Sequence[Edge]]:
     """Edges that the answer shows of removed or emptied rows; `around` are the rows beside them."""
-    removed = {row for each in writes for row in each.removed}
-    gone = {row for each in writes for row in removed_rows(each)}
+    removed, gone = set[int](), set[int]()
+    for each in writes:
+        removed |= each.removed.keys()
+        gone.update(each.removed_rows)
+    if emptied or not gone:  # no other row is left, or none is removed
+        return []
     written = gone.union(change.row for each in writes for change in each.changes)
-    if emptied:
-        return []  # no other row is left
     edges: list[Edge] = []
     left_bytes, removed_above = MAX_ASKED_BYTES, 0
     for first, last in row_spans(sorted(gone), around=0):
@@ -218,12 +264,14 @@ def answer_ranges(
 ) -> Work[Sequence[str]]:
     """The ranges of an answer: the header, cells of changed rows, edges, and all from the end."""
     title = worksheet.title
+    ranges = [a1.header_range(title)]
     shown: Sequence[Asked | Edge] = [*asked, *edges]
-    ranges = yield from mapped(
-        lambda each: each.range(title), shown, lambda _: REQUEST_STEPS, MOST_STEPS
-    )
-    tail = [a1.rows_from(title, after_row)] if has_new_rows else []
-    return [a1.header_range(title), *ranges, *tail]
+    for each in shown:
+        yield REQUEST_STEPS
+        ranges.append(each.range(title))
+    if has_new_rows:
+        ranges.append(a1.rows_from(title, after_row))
+    return ranges
 
 
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
@@ -246,8 +294,13 @@ def requests_of(
                 (WrittenCells(row=change.row, column=at, values=values), each)
                 for at, values in change.runs
             ]
-    requests += [(AppendedRows(rows=each.created.rows), each) for each in writes if each.created]
-    removed = sorted(((row, each) for each in writes for row in each.removed), key=itemgetter(0))
+    removed: list[tuple[int, Planned]] = []
+    for each in writes:
+        if each.created:
+            requests.append((AppendedRows(rows=each.created.rows), each))
+        for row in each.removed:
+            removed.append((row, each))
+    removed.sort(key=itemgetter(0))
     requests += [(EmptiedRow(row=row), each) for row, each in removed if row in emptied]
     for row, each in reversed(removed):
         if row in emptied:
@@ -258,13 +311,6 @@ def requests_of(
         else:
             requests.append((RemovedRows(first_row=row, last_row=row), each))
     return requests
-
-
-def removed_rows(planned: Planned) -> Sequence[int]:
-    """The rows that a write removes, or empties in their place."""
-    if planned.write.rows is None:
-        return [*planned.removed, *(change.row for change in planned.changes)]
-    return ()
 
 
 def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:
@@ -288,7 +334,7 @@ def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> S
                 rows.append(slot.cells if isinstance(slot, RowChange) else [])
                 numbers.append(slot.row)
         changed = [change.row for change in planned.changes]
-        removed = removed_rows(planned)
+        removed = planned.removed_rows
         sending = Sending(
             planned.write.identity,
             first_row=first_row,

@@ -30,7 +30,7 @@ from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.texts import composed
 from gateway.worksheets.answers import Answers, Encoded, Freshness, Served
-from gateway.worksheets.single_flight import SingleFlight
+from gateway.worksheets.loader import SingleFlight
 
 KEPT_SECONDS = 60.0
 """Lifetime of a cached spreadsheet."""
@@ -95,7 +95,7 @@ class Catalogue:
         self._sheets = sheets
         self._clock = clock
         self._limiter = anyio.CapacityLimiter(1)
-        self._flights: dict[str, SingleFlight[_Contents]] = {}
+        self._flights: dict[str, SingleFlight[str, _Contents]] = {}
         self._kept: LRUCache[str, _Contents] = LRUCache(
             maxsize=max_worksheets, getsizeof=lambda contents: min(contents.shares, max_worksheets)
         )
@@ -123,19 +123,12 @@ class Catalogue:
             return None
         return kept
 
-    def _flight(self, spreadsheet: str) -> SingleFlight[_Contents]:
+    def _flight(self, spreadsheet: str) -> SingleFlight[str, _Contents]:
         """The running read, or a new one."""
         under_way = self._flights.get(spreadsheet)
         if under_way is not None and not under_way.is_over:
             return under_way
-        flight = SingleFlight(self._look(spreadsheet), self._clock())
-        self._flights[spreadsheet] = flight
-        flight.when_over(lambda: self._landed(spreadsheet, flight))
-        return flight
-
-    def _landed(self, spreadsheet: str, flight: SingleFlight[_Contents]) -> None:
-        if self._flights.get(spreadsheet) is flight:
-            del self._flights[spreadsheet]
+        return SingleFlight(self._flights, spreadsheet, self._look(spreadsheet), self._clock())
 
     async def _look(self, spreadsheet: str) -> _Contents:
         began = self._clock()

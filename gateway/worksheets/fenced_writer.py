@@ -14,13 +14,13 @@ Rules
   copy would overwrite it. So a batch that changes rows is noted in the store before it is sent.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from enum import Enum, auto
 from itertools import islice
 from typing import NamedTuple
-
-import msgspec
 
 from gateway.errors import (
     GatewayError,
@@ -28,7 +28,6 @@ from gateway.errors import (
     InternalError,
     LookOutdated,
     ProtectedCells,
-    QueryTooCostly,
     RecordsUnavailable,
     RowNotFound,
     RowNumberUnknown,
@@ -38,37 +37,27 @@ from gateway.errors import (
     WriteOutcomeUnknown,
     WriteTooLarge,
 )
-from gateway.google.batch_requests import encoded_changes
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
-    Change,
     EmptiedRow,
     Fence,
     RemovedRows,
     Sheets,
-    SheetView,
     WrittenCells,
     refused_request,
 )
-from gateway.table.header import Header
-from gateway.table.steps import OutOfSteps, Work
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     AROUND,
-    Asked,
-    Edge,
-    answer_ranges,
-    asked_cells,
-    edges_of,
+    Request,
     emptied_rows,
-    removed_rows,
-    requests_of,
+    request_of,
     rows_around,
     sendings_of,
+    shown_around,
 )
 from gateway.worksheets.fences import Fences, NeverApplied
-from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import (
     AppliedRows,
     Entry,
@@ -78,14 +67,15 @@ from gateway.worksheets.idempotency import (
     no_fence,
     number_unknown,
 )
-from gateway.worksheets.matching import Matching, needs_types
+from gateway.worksheets.looks import look_again, look_at_rows
 from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import (
     FRESH_LOOK_SECONDS,
+    Plan,
     Planned,
     Planner,
-    look_again,
-    look_at_rows,
+    are_unchanged,
+    needs_types,
     note_unchanged,
 )
 from gateway.worksheets.refusal import (
@@ -97,18 +87,11 @@ from gateway.worksheets.refusal import (
     undecided,
 )
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteTurns, no_turn
-from gateway.worksheets.writes import (
-    Append,
-    ByNumber,
-    Outcome,
-    Write,
-)
+from gateway.worksheets.writes import Append, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
 """Further batches of a group after refusals."""
@@ -129,47 +112,35 @@ SMALL_CELLS = 100_000
 the answer shows all rows."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """Writes that one batch can carry out, and the outcomes of others by their index.
+class _Again(Enum):
+    """Reasons for a group to be planned once more."""
 
-    Writes with neither are planned again, after this batch. Either all writes remove rows or none.
-    """
-
-    outcomes: Mapping[int, Outcome]
-    writes: Sequence[Planned]
-    header: Header
-    sheet_id: int
-    after_row: int = 0
-    """Created rows come below it."""
-    is_end: bool = True
-    """True if that was the last row of the sheet at the look."""
-    emptied: frozenset[int] = frozenset()
-    """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
-    around: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """The rows next to removed or emptied ones."""
-    looked_at: float
-    """When the look was sent, in monotonic seconds."""
-    fresh_seconds: float = FRESH_LOOK_SECONDS
-    """The batch is sent within this time after the look, or looks once more."""
-    is_cached: bool = False
-    """True if sheet id, frozen rows or header were seen earlier."""
-
-
-class _Outdated(Exception):
-    """The sheet has changed since the look: look again."""
-
-
-class _SlowLooks(Exception):
+    OUTDATED = auto()
+    """Writes were refused, or what was known of the sheet before the look may be wrong."""
+    OLD_LOOK = auto()
+    """The rows have changed since the look."""
+    SLOW_LOOKS = auto()
     """Google takes too long for looks: what they show is old."""
+    FAILED = auto()
+    """Nothing was applied, for a reason that may pass."""
 
 
-class _NotSent(Exception):
-    """Nothing was sent, for a reason that may pass."""
+MOST = {
+    _Again.OUTDATED: MAX_EXTRA_WRITES + 1,
+    _Again.OLD_LOOK: MAX_OLD_LOOKS,
+    _Again.SLOW_LOOKS: 1,
+    _Again.FAILED: MAX_FAILURES,
+}
+"""Times that a group may meet each of the reasons until its writes fail."""
 
-    def __init__(self, error: GatewayError) -> None:
-        super().__init__()
-        self.error = error
+
+class _Sent(NamedTuple):
+    """How a batch ended: outcomes by index, and why the writes without one are planned again."""
+
+    outcomes: dict[int, Outcome]
+    again: _Again | None = None
+    error: GatewayError | None = None
+    """The error of these writes if they are not planned again."""
 
 
 class FencedWriter:
@@ -186,7 +157,6 @@ class FencedWriter:
         clock: Callable[[], float],
         write_turn: WriteTurns = no_turn,
         scheduler: Scheduler,
-        search: Search,
         open_writes: Iterable[OpenWrite] = (),
         lock: WriteLock | None = None,
     ) -> None:
@@ -202,8 +172,6 @@ class FencedWriter:
         self._clock = clock
         self._write_turn = write_turn
         self._scheduler = scheduler
-        self._search = search
-        self._matching = Matching(planner=planner, search=search)
         self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
@@ -219,9 +187,56 @@ class FencedWriter:
         and a new look if they were sent when the tab had another title.
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
-        free = [each for each, refusal in zip(writes, refusals, strict=True) if refusal is None]
-        outcomes = iter(await self._carried_out(worksheet, free))
-        return [next(outcomes) if refusal is None else refusal for refusal in refusals]
+        outcomes: dict[int, Outcome] = {}
+        left: dict[int, Write] = {}
+        for index, (write, refusal) in enumerate(zip(writes, refusals, strict=True)):
+            if refusal is None:
+                left[index] = write
+            else:
+                outcomes[index] = refusal
+        error: GatewayError | None = None
+        met: Counter[_Again] = Counter()
+        is_first, is_one_by_one = True, False
+        while left and all(met[again] < MOST[again] for again in met):
+            now = dict(islice(left.items(), 1)) if is_one_by_one else left
+            sent = _Sent({})
+            try:
+                # The quota comes first: nothing waits between a look and its write.
+                spreadsheet = worksheet.id.spreadsheet
+                with nullcontext() if is_first else await self._write_turn(spreadsheet):
+                    plan = await self._plan(worksheet, now)
+                    if await self._open_writes.settle_renamed(
+                        worksheet, plan.sheet_id, [*now.values()]
+                    ):
+                        sent = _Sent({}, _Again.OUTDATED)
+                    else:
+                        outcomes |= plan.outcomes
+                        # Their numbers follow the rows that this batch or a later one removes.
+                        await self._completed(left, plan.outcomes)
+                        if plan.writes:
+                            sent = await self._send(worksheet, plan)
+            except LookOutdated as outdated:
+                sent = _Sent({}, _Again.OLD_LOOK, outdated)
+            except WriteTooLarge as too_large:
+                if len(now) == 1:
+                    outcomes |= dict.fromkeys(now, too_large)
+                is_one_by_one = True  # those that are not too large by themselves are carried out
+            except GatewayError as failure:
+                outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
+            outcomes |= sent.outcomes
+            if sent.again is not None:
+                met[sent.again] += 1
+                error = sent.error or error
+                if sent.again is not _Again.FAILED:
+                    worksheet.header.forget()
+            is_first = False
+            left = {index: write for index, write in left.items() if index not in outcomes}
+            if any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
+                error = self._open_writes.refusal()  # the others would have to wait for it
+                break
+        if left:
+            outcomes |= dict.fromkeys(left, error or undecided())
+        return [outcomes[index] for index in range(len(writes))]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """The rows of a write that was left open; None if it was not applied, and never will be.
@@ -260,194 +275,95 @@ class FencedWriter:
             return AppliedRows(results=(), error=number_unknown(error))
         return AppliedRows(results=results)
 
-    async def _carried_out(
-        self, worksheet: Worksheet, writes: Sequence[Write]
-    ) -> Sequence[Outcome]:
-        outcomes: dict[int, Outcome] = {}
-        left: Mapping[int, Write] = dict(enumerate(writes))
-        error: GatewayError | None = None
-        failures = extra_writes = old_looks = 0
-        is_first, is_one_by_one = True, False
-        spreadsheet = worksheet.id.spreadsheet
-        while (
-            left
-            and failures < MAX_FAILURES
-            and extra_writes <= MAX_EXTRA_WRITES
-            and old_looks < MAX_OLD_LOOKS
-        ):
-            now = dict(islice(left.items(), 1)) if is_one_by_one else left
-            try:
-                # The quota comes first: nothing waits between a look and its write.
-                with nullcontext() if is_first else await self._write_turn(spreadsheet):
-                    match next(iter(now.values())).selector:
-                        case Append():
-                            plan = await self._plan_creates(worksheet, now)
-                        case ByNumber():
-                            plan = await self._plan_by_rows(worksheet, now)
-                        case _:
-                            plan = await self._plan_by_table(worksheet, now)
-                    if await self._open_writes.settle_renamed(
-                        worksheet, plan.sheet_id, [*now.values()]
-                    ):
-                        raise _Outdated
-                    outcomes |= plan.outcomes
-                    # Their numbers follow the rows that this batch or a later one removes.
-                    await self._completed(left, plan.outcomes)
-                    if plan.writes:
-                        outcomes |= await self._sent(worksheet, plan)
-                        extra_writes += any(each.index not in outcomes for each in plan.writes)
-            except NeverApplied as never:
-                worksheet.header.forget()
-                error = await self._never_applied(worksheet, never.__cause__)
-                failures += 1
-            except _Outdated:
-                worksheet.header.forget()
-                extra_writes += 1
-            except LookOutdated as outdated:
-                worksheet.header.forget()
-                error = outdated
-                old_looks += 1
-            except _SlowLooks:
-                worksheet.header.forget()
-                error = LookOutdated()
-                break
-            except _NotSent as not_sent:
-                error = not_sent.error
-                failures += 1
-            except WriteTooLarge as too_large:
-                if len(now) == 1:
-                    outcomes |= dict.fromkeys(now, too_large)
-                is_one_by_one = True  # those that are not too large by themselves are carried out
-            except GatewayError as failure:
-                outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
-            is_first = False
-            left = {index: write for index, write in left.items() if index not in outcomes}
-            if any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
-                error = self._open_writes.refusal()  # the others would have to wait for it
-                break
-        if left:
-            outcomes |= dict.fromkeys(left, error or undecided())
-        return [outcomes[index] for index in range(len(writes))]
+    async def _plan(self, worksheet: Worksheet, writes: Mapping[int, Write]) -> Plan:
+        """Plan writes of one kind, by a look as their selectors need it.
 
-    async def _plan_creates(self, worksheet: Worksheet, creates: Mapping[int, Write]) -> Plan:
-        extent, sheet_id = worksheet.header.fresh(), worksheet.header.fresh_sheet()
-        is_cached = extent is not None and sheet_id is not None
-        if extent is None or sheet_id is None:
-            extent, sheet_id = await self._look_at_end(worksheet)
-        header = extent.header
-        planned, outcomes = await self._planned(
-            worksheet, creates, lambda at, create: self._planner.create(at, create, header)
-        )
-        refused = (creates[index] for index in outcomes)
-        if is_cached and self._planner.lacks_fields(header, refused):  # a newer one may have them
-            worksheet.header.forget()
-            return await self._plan_creates(worksheet, creates)
-        return Plan(
-            outcomes=outcomes,
-            writes=planned,
-            header=header,
-            sheet_id=sheet_id,
-            after_row=extent.last_row,
-            is_end=extent.is_end,
-            looked_at=extent.header_as_of,
-            fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
-            is_cached=is_cached,
-        )
-
-    async def _plan_by_rows(self, worksheet: Worksheet, writes: Mapping[int, Write]) -> Plan:
-        """Plan updates, or deletes, by a look at their rows."""
+        New rows: header and sheet id, free if both are fresh, else 1 read, 2 for a large
+        worksheet. Rows by number: these rows. By filter or key: all rows, as they are now.
+        """
+        cache, first = worksheet.header, next(iter(writes.values()))
+        removes = first.rows is None
+        if isinstance(first.selector, Append):
+            extent, sheet_id = cache.fresh(), cache.fresh_sheet()
+            is_cached = extent is not None and sheet_id is not None
+            if extent is None or sheet_id is None:
+                await self._fences.find_earlier(worksheet.id.spreadsheet)
+                extent, sheet_id = await worksheet.look_for_append(SMALL_ROWS, SMALL_CELLS)
+            planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
+            if is_cached and outcomes:
+                refused = [writes[index] for index in outcomes]
+                if self._planner.lacks_fields(extent.header, refused):
+                    cache.forget()  # a newer header may have them
+                    return await self._plan(worksheet, writes)
+            return Plan(
+                outcomes=outcomes,
+                writes=planned,
+                header=extent.header,
+                sheet_id=sheet_id,
+                after_row=extent.last_row,
+                is_end=extent.is_end,
+                looked_at=extent.header_as_of,
+                fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
+                is_cached=is_cached,
+            )
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        rows = sorted({row for write in writes.values() for row in write.numbers})
-        removes = next(iter(writes.values())).rows is None
-        look = await look_at_rows(self._sheets, worksheet, rows, around=AROUND if removes else 0)
-        for row in look.missing:
-            worksheet.missed(row)
-        planned, outcomes = await self._planned(
-            worksheet, writes, lambda at, write: self._planner.by_number(at, write, look)
-        )
-        if not removes:
-            note_unchanged(worksheet, planned, outcomes.values(), look)
-        return Plan(
-            outcomes=outcomes,
-            writes=planned,
-            header=look.header,
-            sheet_id=look.sheet_id,
-            emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
-            around={**look.rows, **look.around} if removes else {},
-            looked_at=look.sent_at,
-        )
-
-    async def _planned(
-        self,
-        worksheet: Worksheet,
-        writes: Mapping[int, Write],
-        plan: Callable[[int, Write], Work[Planned]],
-    ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
-        """The writes that can be sent, and the results or errors of the others by their index."""
-        planned: list[Planned] = []
-        outcomes: dict[int, Outcome] = {}
-        for index, write in writes.items():
-            try:
-                found = await self._search.run(
-                    worksheet, None, plan(index, write), write.access.key_id, is_write=True
-                )
-            except OutOfSteps:
-                outcomes[index] = QueryTooCostly(
-                    "The rows of this request take more steps than one request may take. Send "
-                    "fewer rows at once.",
-                    outcome="not_applied",
-                )
-                continue
-            except GatewayError as error:
-                outcomes[index] = error
-                continue
-            if found.changes or found.created or found.removed:
-                planned.append(found)
-            else:
-                outcomes[index] = found.results({}, ())
-        return planned, outcomes
-
-    async def _plan_by_table(self, worksheet: Worksheet, writes: Mapping[int, Write]) -> Plan:
-        """Plan writes by filter and upserts on all rows, as they are now."""
-        await self._fences.find_earlier(worksheet.id.spreadsheet)
-        is_cached = worksheet.header.fresh_sheet() is not None  # and so the frozen rows
-        has_types = any(needs_types(each) for each in writes.values())
-        part = TYPED if has_types else DISPLAYED
+        if isinstance(first.selector, ByNumber):
+            rows = sorted({row for write in writes.values() for row in write.numbers})
+            around = AROUND if removes else 0
+            look = await look_at_rows(self._sheets, worksheet, rows, around=around)
+            for row in look.missing:
+                worksheet.missed(row)
+            planned, outcomes = await self._planner.plan(worksheet, writes, look)
+            if not removes:
+                note_unchanged(worksheet, planned, outcomes.values(), look)
+            return Plan(
+                outcomes=outcomes,
+                writes=planned,
+                header=look.header,
+                sheet_id=look.sheet_id,
+                emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
+                around={**look.rows, **look.around} if removes else {},
+                looked_at=look.sent_at,
+            )
+        is_cached = cache.fresh_sheet() is not None  # and so are the frozen rows
+        part = TYPED if any(map(needs_types, writes.values())) else DISPLAYED
         sheet_id, snapshot = await worksheet.read_in_turn(part)
-        planned, outcomes = await self._matching.plan(worksheet, snapshot, writes)
+        table = snapshot.table
+        planned, outcomes = await self._planner.plan(worksheet, writes, table)
         return Plan(
             outcomes=outcomes,
             writes=planned,
-            header=snapshot.table.header,
+            header=table.header,
             sheet_id=sheet_id,
-            after_row=max(snapshot.table.last_row, 1),
-            emptied=emptied_rows(planned, worksheet.header.frozen_rows, snapshot.grid_rows),
-            around=await self._scheduler.build(rows_around(snapshot.table, planned)),
+            after_row=max(table.last_row, 1),
+            emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
+            around=await self._scheduler.build(rows_around(table, planned)),
             looked_at=snapshot.began_seconds(part),
             is_cached=is_cached,
         )
 
-    async def _look_at_end(self, worksheet: Worksheet) -> tuple[SheetExtent, int]:
-        """Header, sheet id, and a row at the end or above it. 1 read; 2 for a large worksheet."""
-        await self._fences.find_earlier(worksheet.id.spreadsheet)
-        return await worksheet.look_for_append(SMALL_ROWS, SMALL_CELLS)
-
-    async def _sent(self, worksheet: Worksheet, plan: Plan) -> Mapping[int, Outcome]:
-        """Send what was planned; the outcomes of the writes that are settled."""
-        fence = self._fences.new()
+    async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
+        """Note and send what was planned, and read its answer."""
+        fence, cache = self._fences.new(), worksheet.header
         if self._lock is not None:
             await self._lock.opening(worksheet.id, fence)
-        writes, unnoted = await self._noted(worksheet.id, plan, fence)
+        writes, has_note, outcomes = await self._noted(worksheet, plan, fence)
         if not writes:
-            return unnoted
+            return _Sent(outcomes)
+        request: Request | None = None
         try:
-            request = await self._scheduler.build(_request(worksheet.id, plan, writes))
+            request = await self._scheduler.build(request_of(worksheet.id, plan, writes))
             # From here on nothing is waited for but Google: a look grows old.
             request, looked_at = await self._fresh(worksheet, plan, writes, request)
         except BaseException:
-            await self._settled(worksheet.id, writes, fence, is_applied=False)
+            if has_note:
+                await self._ledger.settled(worksheet.id, fence, is_applied=False)
             raise
-        sent_at, sent_seconds = worksheet.header.moment(), worksheet.header.now()
+        if looked_at is None:
+            if has_note:
+                await self._ledger.settled(worksheet.id, fence, is_applied=False)
+            return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
+        sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
         batch = Batch(
             sheet_id=plan.sheet_id,
@@ -459,31 +375,29 @@ class FencedWriter:
         )
         resend_until = self._clock() + send_until - sent_seconds
         try:
-            view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
-        except UpstreamUnreachable as error:
-            raise _NotSent(error) from error
-        except UpstreamRefusal as refusal:
-            refused = await self._refused(worksheet, plan, writes, request.changes, refusal)
-            if len(refused) < len(writes):  # the others are sent by a new look
-                worksheet.header.forget()
-            return unnoted | refused
-        except WriteTooLarge as too_large:
-            if len(writes) > 1:
-                raise
-            return unnoted | {writes[0].index: too_large}
+            view = await self._fences.commit(
+                worksheet.id.spreadsheet, batch, resend_until=resend_until
+            )
         except WriteOutcomeUnknown as unknown:
             self._leave_open(worksheet, plan, writes, fence)
-            return unnoted | dict.fromkeys([each.index for each in writes], unknown)
-        except (GatewayError, NeverApplied):
-            raise
+            return _Sent(outcomes | dict.fromkeys([each.index for each in writes], unknown))
+        except (GatewayError, NeverApplied) as error:
+            if has_note:
+                await self._ledger.settled(worksheet.id, fence, is_applied=False)
+            sent = await self._not_applied(worksheet, plan, writes, request, error)
+            if sent.outcomes:
+                return sent._replace(outcomes=outcomes | sent.outcomes)
+            return sent
         except Exception:  # an error of the gateway: the batch may have been sent
             self._leave_open(worksheet, plan, writes, fence)
             raise
+        if has_note:
+            await self._ledger.settled(worksheet.id, fence, is_applied=True)
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):
             worksheet.forget()
-            worksheet.header.forget()
-            return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
-        sent = SentBatch(
+            cache.forget()
+            return _Sent(outcomes | dict.fromkeys([each.index for each in writes], other_tab()))
+        batch_sent = SentBatch(
             sheet_id=plan.sheet_id,
             header=plan.header,
             after_row=plan.after_row,
@@ -493,56 +407,105 @@ class FencedWriter:
             sent_at=sent_at,
             sent_seconds=sent_seconds,
         )
-        outcomes = await self._read(worksheet, sent, writes, view)
-        await self._completed({each.index: each.write for each in writes}, outcomes)
-        return {**unnoted, **outcomes}
+        try:
+            results = await self._applied.results(worksheet, batch_sent, writes, view)
+        except GatewayError as error:
+            worksheet.forget()
+            cache.forget()
+            # With its key a write can be asked for once more.
+            later = self._fences.unknown(error) if error.retryable else number_unknown(error)
+            results = {
+                each.index: number_unknown(error) if each.write.identity is None else later
+                for each in writes
+            }
+        await self._completed({each.index: each.write for each in writes}, results)
+        return _Sent(outcomes | results)
+
+    async def _noted(
+        self, worksheet: Worksheet, plan: Plan, fence: Fence
+    ) -> tuple[Sequence[Planned], bool, dict[int, Outcome]]:
+        """Note the writes that change rows or have an Idempotency-Key; without it none is sent.
+
+        The writes to send, if any of them changes rows, and the errors of the others. A lock that
+        is shared has the fences of all but removals, which replays need.
+        """
+        is_shared = self._lock is not None
+        with_note: set[int] = set()
+        noted: set[int] = set()
+        for each in plan.writes:
+            is_change = bool(each.changes) or each.is_exclusive
+            if each.removed_rows or (is_change and not is_shared):
+                with_note.add(each.index)
+            if each.write.identity is not None:
+                noted.add(each.index)
+        noted |= with_note
+        if not noted:
+            return plan.writes, False, {}
+        sendings = [
+            sending._replace(updated=(), is_exclusive=False)
+            if is_shared and not sending.removed
+            else sending
+            for each, sending in zip(
+                plan.writes,
+                sendings_of(plan.writes, plan.after_row, is_end=plan.is_end),
+                strict=True,
+            )
+            if each.index in noted
+        ]
+        refused: dict[int, Outcome] = {}
+        try:
+            twins = await self._ledger.sending(worksheet.id, sendings, fence, plan.sheet_id)
+        except (InternalError, RecordsUnavailable) as error:
+            refused = dict.fromkeys(noted, error)
+        else:
+            for each in plan.writes:
+                if each.index in noted and each.write.identity in twins:
+                    refused[each.index] = in_progress()
+        writes = [each for each in plan.writes if each.index not in refused]
+        return writes, any(each.index in with_note for each in writes), refused
 
     async def _fresh(
-        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], request: "_Request"
-    ) -> tuple["_Request", float]:
+        self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], request: Request
+    ) -> tuple[Request, float | None]:
         """A request whose look is fresh, and when the look was sent; LookOutdated if rows changed.
 
         Free if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
-        updates that only name a row are sent; all others raise _SlowLooks.
+        updates that only name a row are sent; for all others the time is None.
         """
-        looked_at, around = plan.looked_at, AROUND if plan.around else 0
+        looked_at = plan.looked_at
+        around = AROUND if plan.around else 0
         for _ in range(MAX_SMALL_LOOKS):
-            if worksheet.header.now() - looked_at <= plan.fresh_seconds:
+            if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
-            look = await look_again(
-                self._sheets,
-                worksheet,
-                self._scheduler,
-                plan.header,
-                plan.sheet_id,
-                writes,
-                around=around,
+            rows = sorted({row for each in writes for row in each.rows})
+            look = await look_again(self._sheets, worksheet, rows, around=around)
+            is_same = (
+                look is not None
+                and (look.header.cells, look.sheet_id) == (plan.header.cells, plan.sheet_id)
+                and await self._scheduler.build(are_unchanged(writes, look.rows))
             )
-            if look is None:
+            if look is None or not is_same:
                 raise LookOutdated
             looked_at = look.sent_at
             if around:
-                plan = replace(plan, around=look.rows)
-                shown = await self._scheduler.build(
-                    _shown(worksheet.id, plan, writes, request.asked)
+                request = await self._scheduler.build(
+                    shown_around(worksheet.id, plan, writes, request, look.rows)
                 )
-                request = request._replace(edges=shown[0], ranges=shown[1])
-        if worksheet.header.now() - looked_at > plan.fresh_seconds:
-            if any(each.is_conditional or removed_rows(each) for each in writes):
-                raise _SlowLooks
-            looked_at = worksheet.header.now()
-        return request, looked_at
+        if worksheet.now() - looked_at <= plan.fresh_seconds:
+            return request, looked_at
+        if any(each.is_conditional or each.removed_rows for each in writes):
+            return request, None
+        return request, worksheet.now()
 
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]
     ) -> None:
         """Keep the results of the writes with an Idempotency-Key."""
-        results = [
-            (identity, outcome)
-            for index, outcome in outcomes.items()
-            for identity in [writes[index].identity]
-            if identity is not None and not isinstance(outcome, Exception)
-        ]
+        results = []
+        for index, outcome in outcomes.items():
+            identity = writes[index].identity
+            if identity is not None and not isinstance(outcome, Exception):
+                results.append((identity, outcome))
         if results:
             await self._ledger.completed(results)
 
@@ -556,158 +519,51 @@ class FencedWriter:
         worksheet.header.forget()
         worksheet.may_be_written()
 
-    async def _noted(
-        self, worksheet: WorksheetId, plan: Plan, fence: Fence
-    ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
-        """Note the writes that change rows or have an Idempotency-Key; without it none is sent."""
-        noted = [
-            each for each in plan.writes if each.write.identity is not None or self._has_note(each)
-        ]
-        if not noted:
-            return plan.writes, {}
-        indexes = {each.index for each in noted}
-        all_sendings = sendings_of(plan.writes, plan.after_row, is_end=plan.is_end)
-        sendings = [
-            sending
-            for each, sending in zip(plan.writes, all_sendings, strict=True)
-            if each.index in indexes
-        ]
-        if self._lock is not None:  # of other changes it has the fence
-            sendings = [
-                each if each.removed else each._replace(updated=(), is_exclusive=False)
-                for each in sendings
-            ]
-        refused: dict[int, Outcome] = {}
-        try:
-            twins = await self._ledger.sending(worksheet, sendings, fence, plan.sheet_id)
-        except (InternalError, RecordsUnavailable) as error:
-            refused = {each.index: error for each in noted}
-        else:
-            refused = {each.index: in_progress() for each in noted if each.write.identity in twins}
-        return [each for each in plan.writes if each.index not in refused], refused
-
-    def _has_note(self, planned: Planned) -> bool:
-        """True if a write changes rows. The lock of several processes has the fences of all but
-        removals, which replays need."""
-        is_change = bool(planned.changes) or planned.is_exclusive
-        return bool(removed_rows(planned)) or (is_change and self._lock is None)
-
-    async def _settled(
-        self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence, *, is_applied: bool
-    ) -> None:
-        """Note how a batch ended."""
-        if any(map(self._has_note, writes)):
-            await self._ledger.settled(worksheet, fence, is_applied=is_applied)
-
-    async def _committed(
-        self,
-        worksheet: WorksheetId,
-        batch: Batch,
-        writes: Sequence[Planned],
-        *,
-        resend_until: float,
-    ) -> SheetView | None:
-        """Apply a batch, and note its outcome if that is known."""
-        try:
-            view = await self._fences.commit(
-                worksheet.spreadsheet, batch, resend_until=resend_until
-            )
-        except (GatewayError, NeverApplied) as error:
-            if not isinstance(error, WriteOutcomeUnknown):
-                await self._settled(worksheet, writes, batch.fence, is_applied=False)
-            raise
-        await self._settled(worksheet, writes, batch.fence, is_applied=True)
-        return view
-
-    async def _refused(
+    async def _not_applied(
         self,
         worksheet: Worksheet,
         plan: Plan,
         writes: Sequence[Planned],
-        requests: Sequence[tuple[Change, Planned]],
-        refusal: UpstreamRefusal,
-    ) -> dict[int, Outcome]:
-        """The outcomes of the writes for which Google refused a batch. 1 read."""
-        change, culprit = requests[(refused_request(refusal) or 1) - 1]
+        request: Request,
+        error: GatewayError | NeverApplied,
+    ) -> _Sent:
+        """The end of a batch that is not applied, and never will be. At most 1 read."""
+        if isinstance(error, UpstreamUnreachable):
+            return _Sent({}, _Again.FAILED, error)
+        if isinstance(error, NeverApplied):
+            worksheet.header.forget()
+            cause = error.__cause__
+            failure: GatewayError = UpstreamError(
+                "Google failed, and nothing was written. Send it again.", outcome="not_applied"
+            )
+            failure.__cause__ = cause
+            if isinstance(cause, UpstreamRefusal) and refused_request(cause) is None:
+                try:
+                    failure = await explain(self._sheets, worksheet.id, cause)
+                except GatewayError as unexplained:
+                    failure = unexplained
+            return _Sent({}, _Again.FAILED, failure)
+        if isinstance(error, WriteTooLarge) and len(writes) == 1:
+            return _Sent({writes[0].index: error})
+        if not isinstance(error, UpstreamRefusal):
+            raise error
+        change, culprit = request.changes[(refused_request(error) or 1) - 1]
         row = 1
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row
         elif isinstance(change, RemovedRows):
             row = change.last_row
-        error = await explain(self._sheets, worksheet.id, refusal, row=row)
-        if plan.is_cached and isinstance(error, UpstreamRefusal | RowNotFound):
-            raise _Outdated  # what was cached may be wrong
-        if isinstance(error, RowNotFound) and culprit.write.kind == "search":
-            raise _Outdated  # the write named no row: those that it found have moved
-        if isinstance(error, SHEET_WIDE):
-            return {each.index: error for each in writes}
-        if isinstance(change, RemovedRows) and isinstance(error, UpstreamRefusal):
-            error = row_not_removable()
-        is_alike = isinstance(error, ProtectedCells) and isinstance(change, AppendedRows)
+        reason = await explain(self._sheets, worksheet.id, error, row=row)
+        if plan.is_cached and isinstance(reason, UpstreamRefusal | RowNotFound):
+            return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
+        if isinstance(reason, RowNotFound) and culprit.write.kind == "search":
+            return _Sent({}, _Again.OUTDATED)  # the rows that it found have moved
+        if isinstance(reason, SHEET_WIDE):
+            return _Sent({each.index: reason for each in writes})
+        if isinstance(change, RemovedRows) and isinstance(reason, UpstreamRefusal):
+            reason = row_not_removable()
+        is_alike = isinstance(reason, ProtectedCells) and isinstance(change, AppendedRows)
         refused = [each for each in writes if is_alike and each.columns == culprit.columns]
-        return {each.index: error for each in refused or [culprit]}
-
-    async def _never_applied(
-        self, worksheet: Worksheet, cause: BaseException | None
-    ) -> GatewayError:
-        """The error of writes that Google failed to apply, or refused without naming one."""
-        if isinstance(cause, UpstreamRefusal) and refused_request(cause) is None:
-            try:
-                return await explain(self._sheets, worksheet.id, cause)
-            except GatewayError as failure:
-                return failure
-        error = UpstreamError(
-            "Google failed, and nothing was written. Send it again.", outcome="not_applied"
-        )
-        error.__cause__ = cause
-        return error
-
-    async def _read(
-        self,
-        worksheet: Worksheet,
-        sent: SentBatch,
-        writes: Sequence[Planned],
-        view: SheetView | None,
-    ) -> dict[int, Outcome]:
-        """The results of an applied batch, by its answer, or by a look if the answer is lost."""
-        try:
-            return await self._applied.results(worksheet, sent, writes, view)
-        except GatewayError as error:
-            worksheet.forget()
-            worksheet.header.forget()
-            # With its key a write can be asked for once more.
-            later = self._fences.unknown(error) if error.retryable else number_unknown(error)
-            return {
-                each.index: number_unknown(error) if each.write.identity is None else later
-                for each in writes
-            }
-
-
-class _Request(NamedTuple):
-    """Changes of a batch, each with its write and as JSON, and the cells that its answer shows."""
-
-    changes: Sequence[tuple[Change, Planned]]
-    encoded: Sequence[msgspec.Raw]
-    asked: Sequence[Asked]
-    edges: Sequence[Edge]
-    ranges: Sequence[str]
-
-
-def _request(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> Work[_Request]:
-    changes = yield from requests_of(writes, plan.emptied)
-    encoded = yield from encoded_changes(plan.sheet_id, [change for change, _ in changes])
-    asked = yield from asked_cells(writes)
-    edges, ranges = yield from _shown(worksheet, plan, writes, asked)
-    return _Request(changes, encoded, asked, edges, ranges)
-
-
-def _shown(
-    worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned], asked: Sequence[Asked]
-) -> Work[tuple[Sequence[Edge], Sequence[str]]]:
-    """Edges of removed rows that the answer shows, and all its ranges."""
-    edges = yield from edges_of(writes, plan.emptied, plan.around)
-    has_new_rows = any(each.created for each in writes)
-    ranges = yield from answer_ranges(
-        worksheet, plan.after_row, asked, edges, has_new_rows=has_new_rows
-    )
-    return edges, ranges
+        outcomes: dict[int, Outcome] = {each.index: reason for each in refused or [culprit]}
+        # The others are sent by a new look.
+        return _Sent(outcomes, _Again.OUTDATED if len(outcomes) < len(writes) else None)

@@ -1,18 +1,32 @@
 """Worksheet loader: all rows or a window for reads, header and end for appends.
 
-Rules: each read updates the header cache. A window is read with its header in one call. If its last
-rows are blank, one more call reads it with all that follows: lists end with the last row that is
-not blank.
-
-All rows for a write are read by sheet id, so that they are of the tab that is written to.
+Rules
+- Each read updates the header cache. A window is read with its header in one call. If its last rows
+  are blank, one more call reads it with all that follows: lists end with the last row that is not
+  blank.
+- All rows for a write are read by sheet id, so that they are of the tab that is written to.
+- The header cache has header and extent of a worksheet, by its last read. It saves creates a read,
+  and lists the wait for one; updates never trust it. It never replaces newer data by older.
+- Single-flight: concurrent requests share a read in progress. It goes on when waiters leave, since
+  Google has counted it. Each waiter gets its outcome. Until it is sent, it waits for the quota on
+  behalf of all waiters.
 """
 
+import asyncio
+import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
-from gateway.google.call_context import recording_sent_at
+from gateway.google.call_context import (
+    Beneficiaries,
+    SentAt,
+    current_call_context,
+    in_call_context,
+    recording_sent_at,
+)
 from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
@@ -21,29 +35,151 @@ from gateway.table.record import text_at
 from gateway.table.table import make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
-from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
-from gateway.worksheets.window import Window
+from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot, Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class OtherTab(Exception):
     """The title is not, or no more, that of the tab with this sheet id."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TypedRead:
+class TypedRead(NamedTuple):
     """The typed rendering as read; no rendering if it is the known one."""
 
     rendering: Rendering | None
     began_seconds: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class SheetExtent:
+    """A worksheet's header and its end.
+
+    `as_of` is the moment at which the last row was known: the start of the read or the end of our
+    append, as counted by `Worksheet.moment`. `header_as_of` is when the header's read began, in
+    seconds of the monotonic clock.
+    """
+
+    header: Header
+    last_row: int
+    """The last row that is not blank, or one above it; from 1."""
+    is_end: bool = False
+    """True if it was the last row when it was seen."""
+    header_as_of: float
+    as_of: int
+
+
+class _SeenHeader(NamedTuple):
+    """The cells of the header by its last read, which began at this moment."""
+
+    cells: tuple[str, ...]
+    as_of: int
+
+
+def digest_of(header: Header) -> bytes:
+    """A digest of a header's cells."""
+    return hashlib.sha256("\0".join(header.cells).encode()).digest()
+
+
+class HeaderCache:
+    """`clock` is monotonic, in seconds; `moment` numbers the events of the worksheet."""
+
+    def __init__(
+        self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
+    ) -> None:
+        self._ttl_seconds = ttl_seconds
+        self._clock = clock
+        self._moment = moment
+        self._extent: SheetExtent | None = None
+        self._as_of = -1
+        """The moment of the extent, or of a change after which none is known."""
+        self._seen: _SeenHeader | None = None
+        self._sheet: tuple[int, float] | None = None
+        self.frozen_rows = 0
+        """The frozen rows, as last seen with the sheet id."""
+
+    def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
+        """Keep the sheet id, seen at a time or now; returns the time."""
+        seconds = self._clock() if seconds is None else seconds
+        self._sheet = (view.sheet_id, seconds)
+        self.frozen_rows = view.frozen_rows
+        return seconds
+
+    def fresh_sheet(self) -> int | None:
+        """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
+        its title."""
+        if self._sheet is None or self._clock() - self._sheet[1] >= self._ttl_seconds:
+            return None
+        return self._sheet[0]
+
+    def last_sheet(self) -> int | None:
+        """The sheet id, however old."""
+        return self._sheet and self._sheet[0]
+
+    def fresh(self) -> SheetExtent | None:
+        """The extent, if its header is fresh."""
+        extent = self._extent
+        if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
+            return None
+        return extent
+
+    def last(self) -> SheetExtent | None:
+        """The extent, however old, as a hint where to read."""
+        return self._extent
+
+    def keep(self, extent: SheetExtent) -> None:
+        """Cache an extent, unless a newer one or a later change is known."""
+        if self._seen is not None and self._seen.cells != extent.header.cells:
+            return
+        if self._as_of <= extent.as_of:
+            self._extent, self._as_of = extent, extent.as_of
+
+    def forget(self) -> None:
+        """Discard everything read so far, including reads that are running."""
+        self._extent, self._as_of, self._sheet = None, self._moment(), None
+
+    def adopt(
+        self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
+    ) -> None:
+        """Take over where the rows end after writes of another process, known at `as_of`.
+
+        Keep what was read later. Forget everything if the other knew another tab or header.
+        """
+        extent, sheet = self._extent, self._sheet
+        if extent is not None and extent.as_of > as_of:
+            return
+        if (
+            extent is None
+            or sheet is None
+            or sheet[0] != sheet_id
+            or last_row is None
+            or digest_of(extent.header) != header_digest
+        ):
+            self.forget()
+        else:
+            self._as_of = self._moment()
+            self._extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
+
+    def compare(self, header: Header, *, as_of: int) -> None:
+        """Take in the header of a read that began at `as_of`.
+
+        Forget an extent with another header, unless it is from a later read; and the sheet id: the
+        header may be that of another tab, which has the title now.
+        """
+        if self._seen is not None and as_of < self._seen.as_of:
+            return
+        self._seen = _SeenHeader(header.cells, as_of)
+        if self._extent is not None and self._extent.header.cells != header.cells:
+            self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
+
+
 class Loader:
-    """Reads one worksheet."""
+    """Reads one worksheet; `moment` numbers its events, `clock` is monotonic, in seconds."""
 
     def __init__(
         self,
@@ -53,6 +189,7 @@ class Loader:
         sheets: Sheets,
         scheduler: Scheduler,
         clock: Callable[[], float],
+        moment: Callable[[], int],
         shared: SharedState | None,
     ) -> None:
         self._id = worksheet
@@ -61,6 +198,7 @@ class Loader:
         self._sheets = sheets
         self._scheduler = scheduler
         self._clock = clock
+        self._moment = moment
 
     async def displayed(
         self, known: Snapshot | None = None, *, sheet_id: int | None = None
@@ -70,19 +208,27 @@ class Loader:
         If `known` has not changed it is returned, with its typed rendering if it has one. With a
         `sheet_id` it is read by that; raises `OtherTab`.
         """
-        started, moment = self._clock(), self._header_cache.moment()
+        moment = self._moment()
         digest = None if known is None else known.displayed.digest
-        with recording_sent_at() as sent_at:
-            rendering = await self._rendering(Render.DISPLAYED, digest, sheet_id)
-        began = sent_at.at_seconds or started
-        if rendering is None and known is not None:
+        rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id)
+        if rendering is not None:
+            snapshot = Snapshot(
+                table=make_table(rendering.columns),
+                grid_rows=own_area(self._id, rendering.range).last_row,
+                displayed=Origin(
+                    began_seconds=began,
+                    byte_count=rendering.byte_count,
+                    digest=rendering.digest,
+                ),
+                encodings=Encodings(rendering.byte_count),
+            )
+        elif known is not None:
             origin = replace(known.displayed, began_seconds=began)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = self._snapshot(_present(rendering), began)
+            raise ValueError("a rendering is left out only if it is known")
         table = snapshot.table
-        self._header_cache.compare(table.header, as_of=moment)
-        self._check_header(table.header)
+        self._take_header(table.header, moment)
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
@@ -97,43 +243,40 @@ class Loader:
         self, known: Snapshot | None = None, *, sheet_id: int | None = None
     ) -> TypedRead:
         """The typed rendering. 1 read. With a `sheet_id` it is read by that; raises `OtherTab`."""
-        started = self._clock()
         origin = None if known is None else known.typed
-        with recording_sent_at() as sent_at:
-            rendering = await self._rendering(
-                Render.TYPED, None if origin is None else origin.digest, sheet_id
-            )
-        return TypedRead(rendering=rendering, began_seconds=sent_at.at_seconds or started)
+        digest = None if origin is None else origin.digest
+        return TypedRead(*await self._read(Render.TYPED, digest, sheet_id))
 
-    async def paired(
-        self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
-    ) -> Snapshot | None:
-        """Both renderings as one snapshot; None if they show different states."""
-        if typed.rendering is None and known is not None and snapshot.table is known.table:
-            origin = _typed_origin(typed, known)
-            return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
-        paired = await self.joined(snapshot, typed, known)
-        return None if paired.table.is_mixed else paired
-
-    async def joined(
+    async def with_types(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot:
-        """Both renderings as one snapshot, even of different states."""
-        table, columns = snapshot.table, _typed_columns(typed, known)
-        both = await self._scheduler.build(table.with_typed(columns))
-        origin = _typed_origin(typed, known)
-        return Snapshot(
-            table=both,
-            grid_rows=snapshot.grid_rows,
-            displayed=snapshot.displayed,
+        """Both renderings as one snapshot; its table `is_mixed` if they show different states."""
+        rendering, began = typed
+        columns: Sequence[Column]
+        if rendering is not None:
+            columns = rendering.columns
+            origin = Origin(
+                began_seconds=began, byte_count=rendering.byte_count, digest=rendering.digest
+            )
+        elif known is not None and known.typed is not None and known.table.typed is not None:
+            columns = known.table.typed
+            origin = replace(known.typed, began_seconds=began)
+            if snapshot.table is known.table:
+                return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
+        else:
+            raise ValueError("a rendering is left out only if it is known")
+        return replace(
+            snapshot,
+            table=await self._scheduler.build(snapshot.table.with_typed(columns)),
             typed=origin,
             encodings=Encodings(snapshot.displayed.byte_count),
+            is_expired=False,
         )
 
     async def look_at_header(self) -> tuple[SheetExtent, SheetView]:
         """The header with the last row of an earlier look or row 1, and the view. 1 read."""
         known = self._header_cache.last()
-        started, moment = self._clock(), self._header_cache.moment()
+        started, moment = self._clock(), self._moment()
         async with explaining(self._sheets, self._id):
             view = await self._sheets.read_sheet(
                 self._id.spreadsheet, [a1.header_range(self._id.title)]
@@ -141,8 +284,7 @@ class Loader:
         own_sheet(self._id, view)
         (top,) = view.blocks
         header = parse_header(top.texts[0] if top.texts else ())
-        self._header_cache.compare(header, as_of=moment)
-        self._check_header(header)
+        self._take_header(header, moment)
         extent = SheetExtent(
             header=header,
             last_row=1 if known is None else min(known.last_row, view.rows),
@@ -156,7 +298,7 @@ class Loader:
 
     async def window(self, span: RowSpan) -> Window:
         """Some rows, and whether there are more. 1 read, 2 at the end or past it."""
-        moment, started = self._header_cache.moment(), self._clock()
+        moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
             a1.header_range(self._id.title),
@@ -198,18 +340,11 @@ class Loader:
             read_seconds=sent_at.at_seconds or started,
         )
 
-    def _snapshot(self, rendering: Rendering, started: float) -> Snapshot:
-        area = own_area(self._id, rendering.range)
-        return Snapshot(
-            table=make_table(rendering.columns),
-            grid_rows=area.last_row,
-            displayed=_origin(rendering, started),
-            encodings=Encodings(rendering.byte_count),
-        )
-
-    async def _rendering(
+    async def _read(
         self, render: Render, known: bytes | None, sheet_id: int | None
-    ) -> Rendering | None:
+    ) -> tuple[Rendering | None, float]:
+        """A rendering, None if it has the digest `known`; and when it was sent, in seconds."""
+
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
                 area = SheetArea(sheet_id)
@@ -218,25 +353,34 @@ class Loader:
                 self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
             )
 
-        async with explaining(self._sheets, self._id):
-            shared = self._shared
-            if shared is None:
-                return await from_google(known)
-            extent, newest = self._header_cache.last(), shared.newest_seconds
-            if extent is not None:
-                newest = max(newest, extent.header_as_of)
-            if sheet_id is not None:  # what others read by the title may be of another tab
-                newest = math.inf
-            return await shared.peers.rows.read(
-                shared, render, known=known, newer_than=newest, from_google=from_google
-            )
+        started, shared = self._clock(), self._shared
+        with recording_sent_at() as sent_at:
+            async with explaining(self._sheets, self._id):
+                if shared is None:
+                    rendering = await from_google(known)
+                else:
+                    extent, newest = self._header_cache.last(), shared.newest_seconds
+                    if extent is not None:
+                        newest = max(newest, extent.header_as_of)
+                    if sheet_id is not None:  # what others read by the title may be of another tab
+                        newest = math.inf
+                    rendering = await shared.peers.rows.read(
+                        shared, render, known=known, newer_than=newest, from_google=from_google
+                    )
+        return rendering, sent_at.at_seconds or started
 
-    def _check_header(self, header: Header) -> None:
-        """Raise NoHeaderRow if row 1 names no field; log duplicates once per header."""
+    def _take_header(self, header: Header, moment: int) -> None:
+        """Compare the header with the kept one, and log duplicates once per header.
+
+        Raises NoHeaderRow if row 1 names no field.
+        """
+        self._header_cache.compare(header, as_of=moment)
         check_names(header)
         known = self._header_cache.last()
-        if header.duplicates() and (known is None or known.header.cells != header.cells):
-            header_trouble(self._id.spreadsheet, self._id.title, header.duplicates())
+        if known is None or known.header.cells != header.cells:
+            duplicates = header.duplicates()
+            if duplicates:
+                header_trouble(self._id.spreadsheet, self._id.title, duplicates)
 
 
 async def read_tab(
@@ -278,30 +422,60 @@ def _filled(values: Values) -> int:
     return 1 + max((at for at, line in enumerate(values.cells) if any(line)), default=-1)
 
 
-def _origin(rendering: Rendering, began_seconds: float) -> Origin:
-    return Origin(
-        began_seconds=began_seconds, byte_count=rendering.byte_count, digest=rendering.digest
-    )
+class SingleFlight(Generic[K, T]):
+    """A running read, in the context of the request that started it.
 
+    It is in `flights` by its `key` until it is over, unless it was taken out or replaced before.
+    """
 
-def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]:
-    if typed.rendering is not None:
-        return typed.rendering.columns
-    columns = None if known is None else known.table.typed
-    if columns is None:
-        raise ValueError("a rendering is left out only if it is known")
-    return columns
+    def __init__(
+        self,
+        flights: "dict[K, SingleFlight[K, T]]",
+        key: K,
+        work: Coroutine[Any, Any, T],
+        began_seconds: float,
+    ) -> None:
+        self.began_seconds = began_seconds
+        self._flights, self._key = flights, key
+        self._beneficiaries = Beneficiaries()
+        self._join()
+        call_context = current_call_context()
+        self.max_age_seconds = call_context.max_age_seconds
+        self._sent_at = SentAt(outer=call_context.sent_at)
+        own = replace(call_context, beneficiaries=self._beneficiaries, sent_at=self._sent_at)
+        with in_call_context(own):
+            self._task = asyncio.get_running_loop().create_task(work)
+        flights[key] = self
+        self._task.add_done_callback(self._end)
 
+    @property
+    def is_over(self) -> bool:
+        return self._task.done()
 
-def _typed_origin(typed: TypedRead, known: Snapshot | None) -> Origin:
-    if typed.rendering is not None:
-        return _origin(typed.rendering, typed.began_seconds)
-    if known is None or known.typed is None:
-        raise ValueError("a rendering is left out only if it is known")
-    return replace(known.typed, began_seconds=typed.began_seconds)
+    @property
+    def sent_seconds(self) -> float | None:
+        """Time at which its last call was sent; None while it waits for the quota."""
+        return self._sent_at.at_seconds
 
+    async def outcome(self) -> T:
+        """Wait for the result; raises the error of the read."""
+        self._join()
+        return await asyncio.shield(self._task)
 
-def _present(rendering: Rendering | None) -> Rendering:
-    if rendering is None:
-        raise ValueError("a rendering is left out only if it is known")
-    return rendering
+    async def done_within(self, seconds: float) -> bool:
+        """Wait for the end for a limited time; False if it did not come."""
+        self._join()
+        if seconds > 0:
+            await asyncio.wait([self._task], timeout=seconds)
+        return self._task.done()
+
+    def _join(self) -> None:
+        """Add the waiter's key to the beneficiaries of the calls."""
+        self._beneficiaries.join_as(current_call_context())
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        """Mark an error as retrieved; the next read meets it again."""
+        if self._flights.get(self._key) is self:
+            del self._flights[self._key]
+        if not task.cancelled():
+            task.exception()

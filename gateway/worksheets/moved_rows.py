@@ -125,17 +125,17 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
         is_down = is_at(above[1], edge.row) and is_at(below[0], edge.row_below + 1)
         return _Passed(met=above[0] if is_single and is_down else None)
     beside = [*zip(edge.above, count(edge.row, -1)), *zip(edge.below, count(edge.row_below))]
-    if _stayed(edge, block) or not any(any(texts) for texts, _ in beside):
+    if _stayed(edge, block):
         return _Passed(is_as_planned=True, is_another=False)
     found = [_compared_row(texts, block, row) for texts, row in beside if any(texts)]
     others = [each for each in found if len(each.changed) >= max(1, len(each.same))]
-    same, changed = (sum(map(len, cells)) for cells in zip(*found, strict=True))
+    same, changed = sum(len(each.same) for each in found), sum(len(each.changed) for each in found)
     is_another = len(others) > 1 or changed > same
     if not is_another and any(meant[0]) and not any(meant[0] == texts for texts, _ in beside):
         # The answer shows one row more on both sides.
         places = [edge.row - len(edge.above), edge.row_below + len(edge.below)]
         is_another = any(is_at(meant[0], row) for row in [*places, *(row for _, row in beside)])
-    return _Passed(is_as_planned=False, is_another=is_another)
+    return _Passed(is_as_planned=not found and not is_another, is_another=is_another)
 
 
 def _stayed(edge: Edge, block: Block) -> bool:

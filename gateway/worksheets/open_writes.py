@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, WriteOutcomeUnknown
 from gateway.google.sheets import Fence
-from gateway.worksheets.batch import removed_rows
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress, rows_unsettled
 from gateway.worksheets.planning import Planned
@@ -176,7 +175,7 @@ class OpenWrites:
         """Note the writes of a batch whose outcome is open."""
         rows = frozenset(change.row for each in writes for change in each.changes)
         is_exclusive = any(each.is_exclusive for each in writes)
-        is_removal = any(map(removed_rows, writes))
+        is_removal = any(each.removed_rows for each in writes)
         if rows or is_exclusive:
             self._open.append(
                 OpenWrite(

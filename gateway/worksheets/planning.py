@@ -1,53 +1,66 @@
-"""Plan writes: find the cells that creates and updates write, by a look at the worksheet.
+"""Plan writes: find the rows and cells that they change, by a look at the worksheet.
 
-Pure but for the look at the rows of updates, which costs 1 read.
+Rules
+- A look is a header for appended rows, some rows for writes by number, or all rows for writes by
+  filter or key. The rows are those of one moment.
+- A batch takes as many writes as can be carried out one after the other with the same result; the
+  others are planned again after it.
+- Planning calls nobody: it is counted work, in the lane of the key's writes.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
 from gateway.errors import (
-    LookOutdated,
+    DuplicateKey,
+    GatewayError,
+    InvalidBody,
     PreconditionFailed,
-    RowNotFound,
-    SheetTooLarge,
-    UpstreamRefusal,
+    Problem,
+    QueryTooCostly,
+    TooManyRowsAffected,
     WriteTooLarge,
 )
-from gateway.google.call_context import recording_sent_at
-from gateway.google.sheets import Render, SheetArea, Sheets, SheetView
-from gateway.table import a1
-from gateway.table.header import Header, parse_header
+from gateway.query.evaluate import evaluate
+from gateway.query.query import Query, condition_fields
+from gateway.table.cells import number_in
+from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.record import (
     Placement,
     Stored,
     changed_runs,
     check_has_value,
+    key_text,
     new_row,
     place,
+    pointer,
     row_record,
     text_at,
 )
-from gateway.table.steps import Work, mapped
-from gateway.table.table import FIRST_DATA_ROW
+from gateway.table.steps import OutOfSteps, Work, mapped
+from gateway.table.table import FIRST_DATA_ROW, Table, column_at
 from gateway.table.tag import IfMatch
-from gateway.table.view import View
-from gateway.worksheets.loader import OtherTab, check_names, read_tab
-from gateway.worksheets.refusal import explain, row_not_found, tabs_changing
-from gateway.worksheets.scheduler import Scheduler
+from gateway.table.texts import as_texts, composed, composed_texts
+from gateway.table.view import ROW_INDEX, View
+from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
+from gateway.worksheets.reading import Search
+from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
+from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import (
+    ByFilter,
     ByKey,
-    Fields,
     Outcome,
     Results,
     Write,
     Written,
+    byte_count,
+    number_only,
     told_if_new,
     written_row,
 )
@@ -55,19 +68,36 @@ from gateway.worksheets.writes import (
 FRESH_LOOK_SECONDS = 1.0
 """A look is at most so old when an update is sent."""
 
-MAX_LOOKS = 3
-"""Looks at rows of which some turn out to be past the grid."""
-
-MAX_TARGET_CELLS = 500_000
-"""Cells of the rows that writes look at."""
-
 MAX_COMPARED = 16
+"""Columns of filters or keys that a plan compares."""
 
 UPDATE_STEPS = 24
 """Steps per field of a row, from its name to the cell that changes."""
 
 MOST_STEPS = 16_384
 """Steps of a block, about 1 ms."""
+
+STEPS_PER_ROW = 4
+"""Steps for one cell of a key, in one pattern."""
+
+KEY_STEPS = 20
+"""Steps for one value of a key of the body."""
+
+NUMBER_STEPS = 20
+"""Steps for reading the number that a text displays."""
+
+CELLS_OF_STEP = 4
+"""Cells that are taken out of their columns in one step."""
+
+MAX_WRITTEN_BYTES = 8 * 1024 * 1024
+"""Values that a write by filter sends to all its rows together."""
+
+
+Key = tuple[str | float, ...]
+"""The values of an upsert's key fields: numbers, and the texts of everything else in NFC."""
+
+Look = Header | RowLook | Table
+"""What writes are planned by: a header for new rows, rows by their numbers, or all rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,6 +182,11 @@ class Planned:
         return [*self.removed, *(change.row for change in self.changes)]
 
     @property
+    def removed_rows(self) -> Sequence[int]:
+        """The rows that it removes, or empties in their place."""
+        return self.rows if self.write.rows is None else ()
+
+    @property
     def has_condition(self) -> bool:
         """True if its row has to have the tag of an `If-Match`."""
         condition = self.write.condition
@@ -184,34 +219,142 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowLook:
-    """The header and the displayed cells of the rows that exist, of one moment.
+class Plan:
+    """Writes that one batch can carry out, and the outcomes of others by their index.
 
-    `missing` are the requested rows that do not exist, `around` the rows next to the requested
-    ones, if they were wanted. `sent_at` is in monotonic seconds.
+    Writes with neither are planned again, after this batch. Either all writes remove rows or none.
     """
 
-    sheet_id: int
+    outcomes: Mapping[int, Outcome]
+    writes: Sequence[Planned]
     header: Header
-    rows: Mapping[int, Sequence[str]]
-    missing: frozenset[int]
-    sent_at: float
+    sheet_id: int
+    after_row: int = 0
+    """Created rows come below it."""
+    is_end: bool = True
+    """True if that was the last row of the sheet at the look."""
+    emptied: frozenset[int] = frozenset()
+    """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    frozen_rows: int = 0
-    grid_rows: int = 0
+    """The rows next to removed or emptied ones."""
+    looked_at: float
+    """When the look was sent, in monotonic seconds."""
+    fresh_seconds: float = FRESH_LOOK_SECONDS
+    """The batch is sent within this time after the look, or looks once more."""
+    is_cached: bool = False
+    """True if sheet id, frozen rows or header were seen earlier."""
+
+
+def needs_types(write: Write) -> bool:
+    """True if the typed rendering decides which rows are meant."""
+    return isinstance(write.selector, ByFilter) and any(
+        name != ROW_INDEX for name in condition_fields(write.selector.where)
+    )
+
+
+@dataclass(kw_only=True)
+class _Batch:
+    """The writes of a batch so far, with the rows and columns that they change."""
+
+    writes: list[Planned] = field(default_factory=list)
+    rows: set[int] = field(default_factory=set)
+    columns: set[int] = field(default_factory=set)
+    removed: list[int] = field(default_factory=list)
+    new_keys: set[tuple[tuple[int, str], ...]] = field(default_factory=set)
+
+    def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
+        """False if the writes before it change what decides which rows are meant.
+
+        A batch removes rows or changes them.
+        """
+        read_columns = _read_columns(write, header.seen_with(write.access.columns))
+        if self.writes and removes != bool(self.removed):
+            return False
+        if self.removed and None in read_columns:
+            return False
+        if self.new_keys:
+            columns = {frozenset(column for column, _ in key) for key in self.new_keys}
+            if not isinstance(write.selector, ByKey) or columns != {read_columns}:
+                return False
+        return read_columns.isdisjoint(self.columns)
+
+    def takes(self, planned: Planned) -> bool:
+        """Take a write, if those before it change none of its rows, and leave it room."""
+        rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
+        rows |= {*planned.removed, *(change.row for change in planned.changes)}
+        if self.writes and (
+            not rows.isdisjoint(self.rows)
+            or len(rows) + len(self.rows) > MAX_ROWS
+            or not self.new_keys.isdisjoint(planned.new_keys)
+        ):
+            return False
+        if self.removed:  # they went before
+            slots = [self._moved(slot) for slot in planned.slots]
+            planned = replace(planned, slots=slots)
+        self.writes.append(planned)
+        self.rows |= rows
+        self.columns.update(*(change.values for change in planned.changes))
+        self.removed = sorted([*self.removed, *planned.removed])
+        self.new_keys |= {*planned.new_keys}
+        return True
+
+    def _moved(self, slot: Written | RowChange | int) -> Written | RowChange | int:
+        if not isinstance(slot, Written):
+            return slot
+        return number_only(slot.row - bisect_left(self.removed, slot.row))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     """`clears`: a delete empties its row, so that no other row moves."""
 
+    search: Search
     ignore_unknown: bool
     clears: bool = False
 
-    def create(self, index: int, create: Write, header: Header) -> Work[Planned]:
-        rows = yield from self.new_rows(create, header)
-        slots = range(len(rows.rows))
-        return Planned(index=index, write=create, slots=slots, created=rows)
+    async def plan(
+        self, worksheet: Worksheet, writes: Mapping[int, Write], look: Look
+    ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
+        """The writes that one batch can carry out, and the results or errors of others by index.
+
+        Writes with neither are planned again, after the batch.
+        """
+        table = look if isinstance(look, Table) else None
+        batch, outcomes = _Batch(), dict[int, Outcome]()
+        for index, write in writes.items():
+            removes = write.rows is None and not self.clears
+            if table is not None and not batch.may_take(write, table.header, removes=removes):
+                continue
+            try:
+                work = self.planned(index, write, look)
+                planned = await self.search.run(
+                    worksheet, table, work, write.access.key_id, is_write=True
+                )
+            except OutOfSteps:
+                outcomes[index] = self._too_costly(write, table)
+            except GatewayError as error:
+                outcomes[index] = error
+            else:
+                if not (planned.changes or planned.created or planned.removed):
+                    outcomes[index] = planned.results({}, ())
+                elif table is None:  # its group names each row once
+                    batch.writes.append(planned)
+                else:
+                    batch.takes(planned)
+        return batch.writes, outcomes
+
+    def planned(self, index: int, write: Write, look: Look) -> Work[Planned]:
+        """One write: what it changes, appends or removes. Nothing, if all rows have its values."""
+        by = write.selector
+        if isinstance(look, RowLook):
+            return self._by_number(index, write, look)
+        if isinstance(look, Header):
+            return self._append(index, write, look)
+        if isinstance(by, ByKey):
+            return self._by_key(index, write, by, look)
+        if isinstance(by, ByFilter):
+            return self._by_filter(index, write, by, look)
+        raise TypeError("rows of a table are found by a filter or by keys")
 
     def lacks_fields(self, header: Header, creates: Iterable[Write]) -> bool:
         """True if creates name fields that the header does not have."""
@@ -223,31 +366,142 @@ class Planner:
             for name in fields
         )
 
-    def by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
-        """A write to rows by their numbers; it changes nothing if all rows have its values."""
+    def _append(self, index: int, write: Write, header: Header) -> Work[Planned]:
+        created = yield from self._new_rows(write, write.view(header))
+        return Planned(index=index, write=write, slots=range(len(created.rows)), created=created)
+
+    def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         view = write.view(look.header)
         for row in write.numbers:
             _check_row(row, write.condition, view, look)
         if write.rows is None:
             removed = {row: look.rows[row] for row in write.numbers}
-            return (yield from self.removal(index, write, (), removed, look.header))
-
-        def slot(each: tuple[int, tuple[int, Fields]]) -> Written | RowChange:
-            number, (row, fields) = each
+            return (yield from self._removal(index, write, (), removed, look.header))
+        slots: list[Written | RowChange] = []
+        for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
+            yield UPDATE_STEPS * len(fields)
             path = write.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            return row_change(row, placement, view, look.rows[row], has_tag=write.has_tag)
-
-        slots = yield from mapped(
-            slot,
-            enumerate(zip(write.numbers, write.rows, strict=True)),
-            lambda each: UPDATE_STEPS * len(each[1][1]),
-            MOST_STEPS,
-        )
+            slots.append(row_change(row, placement, view, look.rows[row], has_tag=write.has_tag))
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
-    def removal(
+    def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:
+        view = write.view(table.header)
+        compared = _compared(write, view)
+        query = Query(where=by.where, limit=by.max_rows, wants_total=True)
+        page = yield from evaluate(table, query, view)
+        if page.total is not None and page.total > by.max_rows:
+            raise TooManyRowsAffected(
+                f"{page.total} rows match, and this request may change at most {by.max_rows}. "
+                "Narrow 'where', or raise max-affected as far as the key's plan allows.",
+                outcome="not_applied",
+            )
+        if len(page.rows) * len(table.displayed) > MAX_TARGET_CELLS:
+            raise _too_large(
+                f"The {len(page.rows)} rows that match have more than {MAX_TARGET_CELLS:,} cells."
+            )
+        yield len(page.rows) * len(table.displayed) // CELLS_OF_STEP
+        texts = table.texts(page.rows)
+        if write.rows is None:
+            slots = [number_only(row) for row in page.rows]
+            rows = dict(zip(page.rows, texts, strict=True))
+            planned = yield from self._removal(index, write, slots, rows, table.header)
+            return replace(planned, compared=compared)
+        (fields,) = write.rows
+        if byte_count(fields) * len(page.rows) > MAX_WRITTEN_BYTES:
+            raise _too_large(
+                f"The fields of the body, written to {len(page.rows)} rows, take more than "
+                f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
+            )
+        placement = place(fields, view, ignore_unknown=self.ignore_unknown)
+        changes = yield from mapped(
+            lambda each: row_change(each[0], placement, view, each[1]),
+            zip(page.rows, texts, strict=True),
+            lambda _: UPDATE_STEPS * len(placement.cells),
+            MOST_STEPS,
+        )
+        return Planned(
+            index=index,
+            write=write,
+            slots=[number_only(row, placement.ignored) for row in page.rows],
+            changes=[each for each in changes if isinstance(each, RowChange)],
+            compared=compared,
+        )
+
+    def _by_key(self, index: int, upsert: Write, by: ByKey, table: Table) -> Work[Planned]:
+        view = table.header.seen_with(upsert.access.columns)
+        columns = _key_columns(by, view)
+        key_columns = frozenset(columns)
+        view.check_parameters(upsert.unknown)
+        sent = yield from self._new_rows(upsert, view)
+        placements = sent.placements
+        keys = yield from mapped(
+            lambda at: _key(placements[at], columns, view, upsert.path(at)),
+            range(len(placements)),
+            lambda _: KEY_STEPS * len(columns),
+            MOST_STEPS,
+        )
+        found = yield from _rows_of(table, columns, keys)
+        if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
+            raise _too_large(
+                f"The {len(found)} rows that are there have more than {MAX_TARGET_CELLS:,} cells."
+            )
+        new = [number for number in range(len(placements)) if number not in found]
+        places = {number: at for at, number in enumerate(new)}
+        yield len(found) * len(table.displayed) // CELLS_OF_STEP
+        displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
+
+        def slot(number: int) -> Written | RowChange | int:
+            if number in places:
+                return places[number]
+            return _merged(
+                by, view, found[number], placements[number], displayed[number], key_columns
+            )
+
+        slots = yield from mapped(
+            slot,
+            range(len(placements)),
+            lambda number: UPDATE_STEPS * len(placements[number].cells),
+            MOST_STEPS,
+        )
+        new_keys = yield from mapped(
+            lambda number: _texts_of_key(placements[number], columns),
+            new,
+            lambda _: KEY_STEPS * len(columns),
+            MOST_STEPS,
+        )
+        created = None
+        if new:
+            created = NewRows(
+                view=view,
+                placements=[placements[number] for number in new],
+                rows=[sent.rows[number] for number in new],
+            )
+        return Planned(
+            index=index,
+            write=upsert,
+            slots=slots,
+            changes=[slot for slot in slots if isinstance(slot, RowChange)],
+            created=created,
+            new_keys=new_keys,
+            compared=_compared(upsert, view),
+        )
+
+    def _new_rows(self, write: Write, view: View) -> Work[NewRows]:
+        placements: list[Placement] = []
+        rows: list[list[Stored]] = []
+        for number, fields in enumerate(write.rows or ()):
+            yield UPDATE_STEPS * len(fields)
+            path = write.path(number)
+            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
+            check_has_value(placement.cells.values(), at=path)
+            yield len(placement.cells)
+            placements.append(placement)
+            rows.append(new_row(placement.cells))
+        return NewRows(view=view, placements=placements, rows=rows)
+
+    def _removal(
         self,
         index: int,
         write: Write,
@@ -271,26 +525,19 @@ class Planner:
         changes = yield from mapped(emptied, rows, lambda row: len(header.cells), MOST_STEPS)
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
-    def new_rows(self, create: Write, header: Header) -> Work[NewRows]:
-        view = create.view(header)
-
-        def placed(each: tuple[int, Fields]) -> Placement:
-            number, fields = each
-            path = create.path(number)
-            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            check_has_value(placement.cells.values(), at=path)
-            return placement
-
-        placements = yield from mapped(
-            placed,
-            enumerate(create.rows or ()),
-            lambda each: UPDATE_STEPS * len(each[1]),
-            MOST_STEPS,
+    def _too_costly(self, write: Write, table: Table | None) -> QueryTooCostly:
+        if table is None:
+            return QueryTooCostly(
+                "The rows of this request take more steps than one request may take. Send fewer "
+                "rows at once.",
+                outcome="not_applied",
+            )
+        if isinstance(write.selector, ByFilter):
+            return self.search.too_costly(Query(where=write.selector.where), table)
+        return QueryTooCostly(
+            f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
+            "upsert in the steps that a request may take."
         )
-        rows = yield from mapped(
-            lambda each: new_row(each.cells), placements, lambda each: len(each.cells), MOST_STEPS
-        )
-        return NewRows(view=view, placements=placements, rows=rows)
 
 
 def row_change(
@@ -323,126 +570,12 @@ def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
-async def look_at_rows(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int = 0
-) -> RowLook:
-    """Look at the header and some rows. 1 read; 1 more if one of them is blank.
+def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]]) -> Work[bool]:
+    """True if the rows of writes are as they were planned by, as far as the writes depend on it.
 
-    A row past the grid costs 1 read more, 3 if it is not alone. `around`: how many rows above and
-    below each of them are read too. If the title goes to another tab in between, all is looked at
-    again.
+    A condition counts for the whole row, a filter or key for the columns that it compares;
+    otherwise the columns that are written count.
     """
-    for _ in range(MAX_LOOKS):
-        look = await _look(sheets, worksheet, rows, around=around)
-        last = _last_filled(look)
-        doubtful = [row for row in look.rows if row > last]
-        if doubtful:  # a blank row exists only if a row that is not blank comes after it
-            area = SheetArea(look.sheet_id, min(doubtful))
-            try:
-                last = max(last, await _last_row(sheets, worksheet.id, area))
-            except OtherTab:
-                continue
-        existing = {row: texts for row, texts in look.rows.items() if row <= last}
-        return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
-    raise tabs_changing()
-
-
-async def _look(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
-) -> RowLook:
-    """The header and the rows in the grid, blank ones too."""
-    moment, began = worksheet.header.moment(), worksheet.header.now()
-    found: Sequence[int] = sorted(rows)
-    grid_of: int | None = None
-    for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
-        spans = row_spans(found, around=around)
-        try:
-            with recording_sent_at() as sent:
-                view = await _read_rows(sheets, worksheet.id, spans)
-            if grid_of is None or grid_of == view.sheet_id:
-                break
-            found, grid_of = sorted(rows), None  # the grid was that of another tab
-            continue
-        except SheetTooLarge as too_large:
-            raise (_too_many_cells() if len(rows) > 1 else _too_much_text()) from too_large
-        except UpstreamRefusal as refusal:
-            error = await explain(sheets, worksheet.id, refusal, row=found[-1])
-            if not isinstance(error, RowNotFound):
-                raise error from refusal
-        grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
-        if not found:
-            return _nothing_found(worksheet, rows)
-    else:
-        raise LookOutdated
-    header = header_of(view)
-    sent_at = sent.at_seconds or began
-    worksheet.header.compare(header, as_of=moment)
-    worksheet.header.seen_sheet(view, sent_at)
-    check_names(header)
-    shown = rows_in(view, spans)
-    displayed = {row: shown[row] for row in found if row in shown}
-    if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
-        raise _too_many_cells()
-    worksheet.saw(header, shown)
-    return RowLook(
-        sheet_id=view.sheet_id,
-        header=header,
-        rows=displayed,
-        missing=frozenset(rows) - displayed.keys(),
-        sent_at=sent_at,
-        around={row: texts for row, texts in shown.items() if row not in displayed},
-        frozen_rows=view.frozen_rows,
-        grid_rows=view.rows,
-    )
-
-
-async def look_again(
-    sheets: Sheets,
-    worksheet: Worksheet,
-    scheduler: Scheduler,
-    header: Header,
-    sheet_id: int,
-    writes: Sequence[Planned],
-    *,
-    around: int,
-) -> RowLook | None:
-    """A look at the rows of planned writes; None if it does not show what they were planned by.
-
-    1 read. A condition counts for the whole row, a filter or key for the columns that it compares;
-    otherwise the columns that are written count. `around` as in `look_at_rows`.
-    """
-    rows = sorted({row for each in writes for row in each.rows})
-    spans = row_spans(rows, around=around)
-    moment, began = worksheet.header.moment(), worksheet.header.now()
-    try:
-        with recording_sent_at() as sent:
-            view = await _read_rows(sheets, worksheet.id, spans)
-    except SheetTooLarge as too_large:
-        raise (_too_many_cells() if len(rows) > 1 else _too_much_text()) from too_large
-    except UpstreamRefusal as refusal:
-        error = await explain(sheets, worksheet.id, refusal, row=max(rows, default=1))
-        if isinstance(error, RowNotFound):
-            return None
-        raise error from refusal
-    now = header_of(view)
-    worksheet.header.compare(now, as_of=moment)
-    shown = rows_in(view, spans)
-    worksheet.saw(now, shown)
-    if (now.cells, view.sheet_id) != (header.cells, sheet_id):
-        return None
-    if not await scheduler.build(_are_unchanged(writes, shown)):
-        return None
-    return RowLook(
-        sheet_id=sheet_id,
-        header=header,
-        rows=shown,
-        missing=frozenset(),
-        sent_at=sent.at_seconds or began,
-    )
-
-
-def _are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]]) -> Work[bool]:
-    """True if the rows of writes are as they were planned by, as far as the writes depend on it."""
     for each in writes:
         planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
         planned += [
@@ -475,92 +608,133 @@ def note_unchanged(
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 
-def _too_many_cells() -> WriteTooLarge:
-    return WriteTooLarge(
-        f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much text. "
-        "Nothing was written: name fewer rows in one request.",
-        outcome="not_applied",
-    )
+def _read_columns(write: Write, view: View) -> frozenset[int | None]:
+    """The columns that decide which rows a write is about; None: the numbers of the rows."""
+    by = write.selector
+    names = by.names if isinstance(by, ByKey) else ()
+    if isinstance(by, ByFilter):
+        names = (*condition_fields(by.where),)
+    return frozenset(map(view.find, names))
 
 
-def _too_much_text() -> WriteTooLarge:
-    return WriteTooLarge(
-        "The row of this request is larger than what the gateway reads at once. Nothing was "
-        "written: ask the gateway's operator to raise google.max_answer_bytes.",
-        outcome="not_applied",
-    )
+def _compared(write: Write, view: View) -> frozenset[int]:
+    """The columns by which rows are found, as far as they are compared."""
+    columns = [column for column in _read_columns(write, view) if column is not None]
+    return frozenset(columns[:MAX_COMPARED])
 
 
-def header_of(view: SheetView) -> Header:
-    """The header, which is the first block of a view."""
-    return parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+def _merged(
+    by: ByKey,
+    view: View,
+    row: int,
+    placement: Placement,
+    displayed: Sequence[str],
+    keys: frozenset[int],
+) -> Written | RowChange:
+    """The change of an existing row, or the row if it stays as it is."""
+    change: Written | RowChange
+    if by.merges:
+        change = row_change(row, placement, view, displayed, kept=keys)
+    else:
+        change = written_row(row, placement, view, displayed, has_tag=False)
+    return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
 
-def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:
-    """First and last row of each group of neighbours among ascending data rows.
+def _rows_of(table: Table, columns: Sequence[int], keys: Sequence[Key]) -> Work[Mapping[int, int]]:
+    """The row of each key that the worksheet has, by the key's number."""
+    found = yield from _matched(table, columns, {key: number for number, key in enumerate(keys)})
+    for rows in found.values():
+        if len(rows) > 1:
+            raise DuplicateKey(
+                f"Rows {_listed(rows)} have the same key. Nothing was written: make their "
+                "keys different, or delete all but one.",
+                outcome="not_applied",
+            )
+    if len({rows[0] for rows in found.values()}) < len(found):
+        raise InvalidBody("Two rows of the body have the key of the same row.")
+    return {number: rows[0] for number, rows in found.items()}
 
-    `around`: how many rows above and below belong to a group.
+
+def _matched(
+    table: Table, columns: Sequence[int], wanted: Mapping[Key, int]
+) -> Work[Mapping[int, list[int]]]:
+    """The rows of each wanted key; a number equals every text that displays it.
+
+    Each row is looked up once for each pattern of numbers and texts that the keys have.
     """
-    spans: list[tuple[int, int]] = []
-    for row in rows:
-        first, last = max(FIRST_DATA_ROW, row - around), row + around
-        if spans and first <= spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], last)
-        else:
-            spans.append((first, last))
-    return spans
+    patterns = {tuple(isinstance(part, float) for part in key) for key in wanted}
+    numeric = [any(pattern[at] for pattern in patterns) for at in range(len(columns))]
+    steps_of_row = sum(NUMBER_STEPS if is_number else 1 for is_number in numeric)
+    steps_of_row += STEPS_PER_ROW * len(columns) * len(patterns)
+    found: dict[int, list[int]] = {}
+    cells: list[Sequence[str]] = []
+    for column in columns:
+        texts = yield from as_texts(column_at(table.displayed, column))
+        cells.append((yield from composed_texts(texts)))
+    size = max(1, MOST_STEPS // steps_of_row)
+    for start in range(FIRST_DATA_ROW - 1, table.last_row, size):
+        block = range(start, min(start + size, table.last_row))
+        yield steps_of_row * len(block)
+        parts = [[*column[block.start : block.stop]] for column in cells]
+        for part in parts:
+            part += [""] * (len(block) - len(part))
+        numbers = [
+            [*map(_number, part)] if is_number else part
+            for part, is_number in zip(parts, numeric, strict=True)
+        ]
+        for pattern in patterns:
+            forms = [
+                number if is_number else part
+                for part, number, is_number in zip(parts, numbers, pattern, strict=True)
+            ]
+            for place_, key in enumerate(zip(*forms, strict=True), block.start):
+                number = wanted.get(key)
+                if number is not None:
+                    found.setdefault(number, []).append(place_ + 1)
+    return found
 
 
-def rows_in(view: SheetView, spans: Sequence[tuple[int, int]]) -> Mapping[int, Sequence[str]]:
-    """The rows of the spans that are in the grid, blank ones too, by their number."""
-    return {
-        row: block.texts[row - first] if row - first < len(block.texts) else ()
-        for block, (first, last) in zip(view.blocks[1:], spans, strict=True)
-        for row in range(first, min(last, view.rows) + 1)
-    }
+def _number(text: str) -> float | None:
+    value = number_in(text)
+    return None if value is None else float(value)
 
 
-async def _read_rows(
-    sheets: Sheets, worksheet: WorksheetId, spans: Sequence[tuple[int, int]]
-) -> SheetView:
-    """The header and spans of rows."""
-    title = worksheet.title
-    ranges = [a1.header_range(title), *(a1.rows_between(title, *span) for span in spans)]
-    view = await sheets.read_sheet(worksheet.spreadsheet, ranges, has_values=False)
-    return own_sheet(worksheet, view)
+def _key_columns(by: ByKey, view: View) -> list[int]:
+    columns = [view.find(name) for name in by.names]
+    unknown = [name for name, column in zip(by.names, columns, strict=True) if column is None]
+    if unknown:
+        raise view.unknown_field("on_conflict", unknown)
+    return [column for column in dict.fromkeys(columns) if column is not None]
 
 
-async def _rows_in_grid(
-    sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
-) -> tuple[int | None, Sequence[int]]:
-    """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row."""
-    if len(rows) == 1:  # it was refused
-        return None, ()
-    worksheets = await sheets.list_worksheets(worksheet.spreadsheet)
-    for sheet in worksheets:
-        if sheet.title == worksheet.title:
-            return sheet.sheet_id, [row for row in rows if row <= sheet.rows]
-    return None, ()
+def _key(placement: Placement, columns: Sequence[int], view: View, path: str) -> Key:
+    values = [placement.cells.get(column) for column in columns]
+    missing = [at for at, value in zip(columns, values, strict=True) if value in (None, "")]
+    if missing:
+        detail = "on_conflict names this field, so it needs a value."
+        problems = [Problem(pointer(view.names[at], at=path), detail) for at in missing]
+        raise InvalidBody(
+            f"Nothing was written. First: {problems[0].pointer} - {detail}", problems=problems
+        )
+    return tuple(map(_key_part, values))
 
 
-def _nothing_found(worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
-    return RowLook(
-        sheet_id=0,
-        header=parse_header(()),
-        rows={},
-        missing=frozenset(rows),
-        sent_at=worksheet.header.now(),
+def _texts_of_key(placement: Placement, columns: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted((at, composed(key_text(placement.cells[at]))) for at in columns))
+
+
+def _key_part(value: Stored) -> str | float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else composed(key_text(value))  # type: ignore[arg-type]
+
+
+def _too_large(reason: str) -> WriteTooLarge:
+    return WriteTooLarge(
+        f"{reason} Nothing was written: narrow 'where', or write fewer rows or fields at once.",
+        outcome="not_applied",
     )
 
 
-def _last_filled(look: RowLook) -> int:
-    """The last row of a look that is not blank."""
-    seen = chain(look.rows.items(), look.around.items())
-    return max((row for row, texts in seen if any(texts)), default=0)
-
-
-async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea) -> int:
-    """The last row of an area that is not blank; 0 if all are. 1 read. Raises `OtherTab`."""
-    below = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
-    columns = () if below is None else below.columns
-    return area.first_row + max(map(len, columns)) - 1 if columns else 0
+def _listed(rows: Sequence[int]) -> str:
+    shown = ", ".join(map(str, rows[:10]))
+    return shown if len(rows) <= 10 else f"{shown} and {len(rows) - 10} more"

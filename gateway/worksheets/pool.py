@@ -6,19 +6,15 @@ Uses are not recorded: rows in use are renewed every few seconds.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.demand import Demand
-from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet import Demand, Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 
 
 class Pool:
-    def __init__(
-        self, make: Callable[[WorksheetId], Worksheet], *, max_worksheets: int, max_bytes: int
-    ) -> None:
-        self._make = make
+    def __init__(self, *, max_worksheets: int, max_bytes: int) -> None:
         self._max_worksheets = max_worksheets
         self._max_bytes = max_bytes
         self._worksheets: OrderedDict[WorksheetId, Worksheet] = OrderedDict()
@@ -26,14 +22,15 @@ class Pool:
         """The memory of the rows of each worksheet, those renewed longest ago first."""
         self._byte_count = 0
 
-    def __getitem__(self, worksheet_id: WorksheetId) -> Worksheet:
+    def get(self, worksheet_id: WorksheetId, resources: Resources) -> Worksheet:
+        """The worksheet that is in use, or a new one."""
         worksheet = self._worksheets.get(worksheet_id)
         if worksheet is not None:
             self._worksheets.move_to_end(worksheet_id)
             return worksheet
         if len(self._worksheets) >= self._max_worksheets:
             self._make_room()
-        worksheet = self._worksheets[worksheet_id] = self._make(worksheet_id)
+        worksheet = self._worksheets[worksheet_id] = Worksheet(worksheet_id, resources)
         return worksheet
 
     def find(self, worksheet_id: WorksheetId) -> Worksheet | None:
@@ -50,7 +47,10 @@ class Pool:
 
     def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
         """The other worksheets of the spreadsheet that have rows."""
-        return (each for each in self.loaded(worksheet.id.spreadsheet) if each.id != worksheet.id)
+        spreadsheet = worksheet.id.spreadsheet
+        for each in self._weights:
+            if each.spreadsheet == spreadsheet and each != worksheet.id:
+                yield self._worksheets[each]
 
     def weigh(self, worksheet: Worksheet) -> None:
         """Count the memory of a worksheet whose rows changed, and evict others."""
@@ -63,7 +63,7 @@ class Pool:
             worksheet.drop_rows()
             return
         self._byte_count += byte_count - self._weights.pop(worksheet.id, 0)
-        if worksheet.has_rows:
+        if worksheet.blocks:
             self._weights[worksheet.id] = byte_count
         while self._byte_count > self._max_bytes:
             self._worksheets[next(iter(self._weights))].drop_rows()
@@ -72,7 +72,7 @@ class Pool:
     def _make_room(self) -> None:
         """Evict worksheets that were never read, or the one renewed longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
-        unseen = [each for each in idle if not each.has_rows and each.header.last() is None]
+        unseen = [each for each in idle if not each.blocks and each.header.last() is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:
             worksheet.drop_rows()
             del self._worksheets[worksheet.id]

@@ -28,7 +28,7 @@ from cachetools import TTLCache
 from gateway.errors import GatewayError
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
-from gateway.query.evaluate import Page, plain_page
+from gateway.query.evaluate import plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import check_granted, check_has_value, row_record
@@ -36,26 +36,27 @@ from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.view import ColumnGrant, Selection, View
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
+from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
 from gateway.worksheets.planning import Planner
 from gateway.worksheets.pool import Pool
-from gateway.worksheets.reading import Read, ReadBudget, Reader
+from gateway.worksheets.reading import Read, ReadBudget, Reader, Search
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import Peers
-from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
-from gateway.worksheets.window import Window
-from gateway.worksheets.worksheet import Resources, Rows, Worksheet
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, Rows, RowSpan, Snapshot, Window
+from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
 
+ONE_ROW = Query()
+"""The query of a read of a row by its number."""
+
 MAX_TOLD = 10_000
 TOLD_SECONDS = 3_600.0
-"""So long it is kept of so many writes that all processes know of them."""
+"""How long, and for how many writes, to remember that all processes know of them."""
 
 
 class RowService:
@@ -79,54 +80,46 @@ class RowService:
         self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
         """The scopes of writes of which other processes know."""
         self._clock = clock
-        self._scheduler = Scheduler()
-        self._search = Search(
-            self._scheduler,
-            max_steps=api.max_query_steps,
-            weigh=lambda worksheet: self._pool.weigh(worksheet),
-        )
-        self._queues = WriteQueues(writes, write_turn=write_turn)
-        resources = Resources(
-            sheets=sheets,
-            scheduler=self._scheduler,
-            queues=self._queues,
-            settings=cache,
-            clock=clock,
-            perform=lambda worksheet, group: self._writer.write(worksheet, group),
-            weigh=lambda worksheet: self._pool.weigh(worksheet),
-            peers=peers,
-        )
-        self._pool = Pool(
-            lambda worksheet_id: Worksheet(worksheet_id, resources),
-            max_worksheets=cache.max_worksheets,
-            max_bytes=cache.max_bytes,
-        )
-        self._reader = Reader(
-            settings=cache,
-            read_budget=read_budget,
-            demands=self._pool.demands,
-            beside=self._pool.beside,
-            clock=clock,
-        )
-        ignore_unknown = api.unknown_fields == "ignore"
-        planner = Planner(
-            ignore_unknown=ignore_unknown,
-            clears=writes.delete == "clear",
-        )
+        self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
+        scheduler = Scheduler()
+        self._search = Search(scheduler, max_steps=api.max_query_steps, weigh=pool.weigh)
         self._writer = FencedWriter(
             sheets,
             fences,
             ledger,
-            planner,
-            scheduler=self._scheduler,
-            search=self._search,
+            Planner(
+                search=self._search,
+                ignore_unknown=api.unknown_fields == "ignore",
+                clears=writes.delete == "clear",
+            ),
+            scheduler=scheduler,
             header_ttl_seconds=cache.header_ttl_seconds,
             clock=wall_clock,
             write_turn=write_turn,
             open_writes=open_writes,
             lock=None if peers is None else peers.lock,
         )
-        self._idempotency = Idempotency(ledger, lambda worksheet: self._pool[worksheet].queue)
+        self._queues = WriteQueues(writes, write_turn=write_turn)
+        self._resources = resources = Resources(
+            sheets=sheets,
+            scheduler=scheduler,
+            queues=self._queues,
+            settings=cache,
+            clock=clock,
+            perform=self._writer.write,
+            weigh=pool.weigh,
+            peers=peers,
+        )
+        self._reader = Reader(
+            settings=cache,
+            read_budget=read_budget,
+            demands=pool.demands,
+            beside=pool.beside,
+            clock=clock,
+        )
+        self._idempotency = Idempotency(
+            ledger, lambda worksheet: pool.get(worksheet, resources).queue
+        )
 
     async def list_rows(
         self,
@@ -142,33 +135,32 @@ class RowService:
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         The encoded page is cached with the rows for all callers who see the same columns.
         """
-        worksheet = self._pool[target.worksheet]
-        needs_types = query.needs_types
-        part = TYPED if needs_types else DISPLAYED
-        shared = worksheet.shared
-        is_current = shared is None or await shared.peers.rows.is_current(shared)
-        read = None if no_cache else self._reader.fresh(worksheet, part)
+        columns = target.access.columns
+        worksheet = self._pool.get(target.worksheet, self._resources)
+        part = TYPED if query.needs_types else DISPLAYED
+        is_quick = not no_cache and worksheet.shared is None
+        read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            read = await self._read(worksheet, target, query, part, no_cache=no_cache)
-        if shared is not None:
-            is_known = is_current and await shared.may_be_shown()
-            read = read if is_known else _alone(read)
+            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
+            read = await self._read(worksheet, target, query, span, no_cache=no_cache)
         rows, freshness = read
         if unknown:
-            _view(rows, target.access.columns).check_parameters(unknown)
+            _view(rows, columns).check_parameters(unknown)
         if isinstance(rows, Window):
-            window = _page_in(rows, query, encoder, target.access.columns)
-            return Served(window, self._of_window(freshness))
-        key = (encoder, query, target.access.columns.readable)
+            return Served(_page_in(rows, query, encoder, columns), freshness)
+        key = (encoder, query, columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            if needs_types:
+            if part is TYPED:
                 began = self._clock()
                 page = await self._search.page(worksheet, rows.table, query, target.access)
                 freshness = freshness.later(self._clock() - began)
             else:
                 page = plain_page(rows.table, query)
-            made = _page_of(rows, page, query, encoder, target.access.columns)
+            if query.keys is not None and not page.rows:
+                _view(rows, columns).select(query.keys)  # raises UnknownField, as it does for rows
+            bodies = _rows_of(rows, page.rows, query.keys, encoder, columns)
+            made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
 
@@ -188,34 +180,30 @@ class RowService:
         """
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
-        worksheet = self._pool[target.worksheet]
-        shared = worksheet.shared
-        is_current = shared is None or await shared.peers.rows.is_current(shared)
-        read = None if no_cache else self._reader.fresh(worksheet, DISPLAYED)
+        worksheet = self._pool.get(target.worksheet, self._resources)
+        is_quick = not no_cache and worksheet.shared is None
+        read = self._reader.fresh(worksheet, DISPLAYED) if is_quick else None
         if read is None:
-            with in_call_context(CallContext(target.access.key_id)):
-                read = await self._reader.some(worksheet, RowSpan(row, 1), no_cache=no_cache)
-        if shared is not None:
-            is_known = is_current and await shared.may_be_shown()
-            read = read if is_known else _alone(read)
+            span = RowSpan(row, 1)
+            read = await self._read(worksheet, target, ONE_ROW, span, no_cache=no_cache)
         rows, freshness = read
         if unknown:
             _view(rows, target.access.columns).check_parameters(unknown)
-        if isinstance(rows, Window):
-            freshness = self._of_window(freshness)
         if row > rows.last_row:
             error = row_not_found(row)
             error.is_alone = freshness.is_alone
             raise error
-        if isinstance(rows, Window):
-            grant = target.access.to(target.worksheet).columns
-            return Served(_row_in(rows, row, keys, encoder, grant), freshness)
         key = (encoder, row, keys, target.access.columns.readable)
-        encoded = rows.encodings.answers.get(key)
+        encoded = None if isinstance(rows, Window) else rows.encodings.answers.get(key)
         if encoded is None:
             grant = target.access.to(target.worksheet).columns
-            made = _row_of(rows, row, keys, encoder, grant)
-            encoded = rows.encodings.answers.keep(key, made)
+            view = _view(rows, grant)
+            if isinstance(rows, Window):
+                texts = rows.rows[0]
+                (body,) = encoder.rows([row_record(row, view.select(keys), texts)])
+                return Served(Encoded(body, view.tag(row, texts)), freshness)
+            (body,) = _rows_of(rows, [row], keys, encoder, grant)
+            encoded = rows.encodings.answers.keep(key, Encoded(body, rows.table.tag(row, view)))
         return Served(encoded, freshness)
 
     async def write(self, target: Target, write: Write) -> Settled:
@@ -233,7 +221,30 @@ class RowService:
             check_granted(fields, target.access.columns, at=write.path(number))
             if write.kind == "create":
                 check_has_value(fields.values(), at=write.path(number))
-        return await self._settle(target, write)
+        write = replace(write, access=target.access.to(target.worksheet))
+        with in_call_context(CallContext(target.access.key_id)):
+            try:
+                settled = await self._idempotency.run(
+                    write.identity,
+                    lambda: self._pool.get(target.worksheet, self._resources).queue.write(write),
+                    lambda entry: self._writer.resume(
+                        self._pool.get(target.worksheet, self._resources),
+                        replace(write, unknown=()),
+                        entry,
+                    ),
+                )
+            except GatewayError as error:
+                if self._peers is not None:
+                    error.is_alone = await self._is_alone(
+                        write, target, self._peers, is_replayed=error.is_replayed
+                    )
+                raise
+        if self._peers is None:
+            return settled
+        is_alone = await self._is_alone(write, target, self._peers, is_replayed=settled.is_replayed)
+        if write.identity is not None and not is_alone:
+            self._told[write.identity.scope] = True
+        return replace(settled, is_alone=is_alone)
 
     def report_change(self, target: Target, name: str) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look.
@@ -249,88 +260,51 @@ class RowService:
         for title in {plain.title, *(each for each in titles if composed(each) == form)}:
             worksheet = replace(plain, title=title)
             if self._peers is not None or self._pool.find(worksheet) is not None:
-                self._pool[worksheet].reports.add()
+                self._pool.get(worksheet, self._resources).reports.add()
 
     async def aclose(self) -> None:
         """Finish the waiting writes."""
         await self._queues.aclose()
 
     async def _read(
-        self, worksheet: Worksheet, target: Target, query: Query, part: Part, *, no_cache: bool
+        self, worksheet: Worksheet, target: Target, query: Query, span: RowSpan, *, no_cache: bool
     ) -> Read:
-        with in_call_context(CallContext(target.access.key_id)):
-            if part is TYPED:
-                columns = target.access.columns
-                return await self._reader.typed(worksheet, query, columns, no_cache=no_cache)
-            if query.wants_total:
-                return await self._reader.displayed(worksheet, no_cache=no_cache)
-            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
-            return await self._reader.some(worksheet, span, no_cache=no_cache)
+        """The rows for a query, or those of a span: kept and fresh, or read from Google."""
+        part = TYPED if query.needs_types else DISPLAYED
+        shared = worksheet.shared
+        is_known = shared is None or await shared.peers.rows.is_current(shared)
+        read = self._reader.fresh(worksheet, part) if shared is not None and not no_cache else None
+        if read is None:
+            with in_call_context(CallContext(target.access.key_id)):
+                if part is TYPED:
+                    columns = target.access.columns
+                    read = await self._reader.typed(worksheet, query, columns, no_cache=no_cache)
+                elif query.wants_total:
+                    read = await self._reader.displayed(worksheet, no_cache=no_cache)
+                else:
+                    read = await self._reader.some(worksheet, span, no_cache=no_cache)
+        if shared is not None:
+            is_known = is_known and await shared.may_be_shown()
+            # Processes do not share windows: another one may have answered newer rows.
+            if not is_known or isinstance(read.rows, Window):
+                return read._replace(freshness=read.freshness._replace(is_alone=True))
+        return read
 
-    def _of_window(self, freshness: Freshness) -> Freshness:
-        """Processes do not share windows: another one may have answered newer rows."""
-        return freshness if self._peers is None else freshness._replace(is_alone=True)
-
-    async def _settle(self, target: Target, write: Write) -> Settled:
-        """Carry out a write, or answer as before to a repeated one."""
-        write = replace(write, access=target.access.to(target.worksheet))
-        with in_call_context(CallContext(target.access.key_id)):
-            try:
-                settled = await self._idempotency.run(
-                    write.identity,
-                    lambda: self._pool[target.worksheet].queue.write(write),
-                    lambda entry: self._writer.resume(
-                        self._pool[target.worksheet], replace(write, unknown=()), entry
-                    ),
-                )
-            except GatewayError as error:
-                error.is_alone = await self._is_alone(write, target, error.is_replayed)
-                raise
-        is_alone = await self._is_alone(write, target, settled.is_replayed)
-        if write.identity is not None and not is_alone:
-            self._told[write.identity.scope] = True
-        return replace(settled, is_alone=True) if is_alone else settled
-
-    async def _is_alone(self, write: Write, target: Target, is_replayed: bool) -> bool:
+    async def _is_alone(
+        self, write: Write, target: Target, peers: Peers, *, is_replayed: bool
+    ) -> bool:
         """Whether other processes may not know yet of a write that is answered now."""
-        if self._peers is None:
-            return False
-        shared, identity = self._pool[target.worksheet].shared, write.identity
+        shared, identity = self._pool.get(target.worksheet, self._resources).shared, write.identity
         if shared is None:
             return False
         if is_replayed and identity is not None and identity.scope not in self._told:
-            await self._peers.rows.announce(shared)  # whoever wrote it may have told nobody
+            await peers.rows.announce(shared)  # whoever wrote it may have told nobody
         return shared.is_alone
-
-
-def _alone(read: Read) -> Read:
-    return read._replace(freshness=read.freshness._replace(is_alone=True))
 
 
 def _view(rows: Rows, grant: ColumnGrant) -> View:
     header = rows.table.header if isinstance(rows, Snapshot) else rows.header
     return header.seen_with(grant)
-
-
-def _page_of(
-    snapshot: Snapshot, page: Page, query: Query, encoder: Encoder, grant: ColumnGrant
-) -> Encoded:
-    """The rows of a page; each is encoded once for all pages that contain it."""
-    if query.keys is not None and not page.rows:
-        _view(snapshot, grant).select(query.keys)  # raises UnknownField, as it does for rows
-    rows = _rows_of(snapshot, page.rows, query.keys, encoder, grant)
-    return encoder.page(rows, has_next=page.has_next, total=page.total)
-
-
-def _row_of(
-    snapshot: Snapshot,
-    row: int,
-    keys: Selection | None,
-    encoder: Encoder,
-    grant: ColumnGrant,
-) -> Encoded:
-    (body,) = _rows_of(snapshot, [row], keys, encoder, grant)
-    return Encoded(body, snapshot.table.tag(row, _view(snapshot, grant)))
 
 
 def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
@@ -342,16 +316,6 @@ def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant)
         for row, texts in enumerate(window.rows[: query.limit], window.span.first_row)
     )
     return encoder.page(rows, has_next=window.has_next, total=None)
-
-
-def _row_in(
-    window: Window, row: int, keys: Selection | None, encoder: Encoder, grant: ColumnGrant
-) -> Encoded:
-    """The first row of a window."""
-    texts, view = window.rows[0], _view(window, grant)
-    record = row_record(row, view.select(keys), texts)
-    (body,) = encoder.rows([record])
-    return Encoded(body, view.tag(row, texts))
 
 
 def _rows_of(

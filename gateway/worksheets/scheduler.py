@@ -57,7 +57,17 @@ class Scheduler:
 
         Raises OutOfSteps past its budget.
         """
-        return lane not in self._beginners and self._begin(work, lane)
+        if lane in self._beginners:
+            return False
+        if not self._is_round_due:
+            self._see_to_round()
+        room, before = self._room_steps.get(lane, SLICE_STEPS), work.steps
+        if room <= 0:
+            return False
+        try:
+            return work.advance(min(room, SLICE_STEPS - before))
+        finally:
+            self._room_steps[lane] = room - (work.steps - before)
 
     async def finish(self, work: Metered[T], lane: Lane) -> T:
         """Run work that was not done at once.
@@ -85,16 +95,6 @@ class Scheduler:
             return metered.result
         return await self.finish(metered, None)
 
-    def _begin(self, work: Metered[Any], lane: Lane) -> bool:
-        self._see_to_round()
-        room, before = self._room_steps.get(lane, SLICE_STEPS), work.steps
-        if room <= 0:
-            return False
-        try:
-            return work.advance(min(room, SLICE_STEPS - before))
-        finally:
-            self._room_steps[lane] = room - (work.steps - before)
-
     def _see_to_round(self) -> None:
         """Schedule a round for the next turn of the loop."""
         if not self._is_round_due:
@@ -121,7 +121,7 @@ class Scheduler:
         if job.done.done():
             return True
         try:
-            if self._begin(job.work, lane):
+            if self.try_at_once(job.work, lane):
                 job.done.set_result(None)
             elif job.work.steps < SLICE_STEPS:
                 return False

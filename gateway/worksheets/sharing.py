@@ -91,7 +91,7 @@ class SharedState:
 
     def overtaken(self) -> None:
         """Note that what was read before may be older than a change by others."""
-        self.overtaken_at = self.worksheet.header.moment()
+        self.overtaken_at = self.worksheet.moment()
 
     def tell(self, news: "News | None") -> None:
         """Note what a write of this process did, for the others; None: that is not known.

@@ -1,5 +1,6 @@
-"""Snapshot of a worksheet: all its rows as read, patched with our own writes."""
+"""Rows of a worksheet as read, patched with our own writes: a snapshot has all, a window a few."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
+from gateway.table.record import text_at
 from gateway.table.steps import Work
 from gateway.table.table import Table
 from gateway.worksheets.answers import Encodings
@@ -33,8 +35,8 @@ Part = Whole | RowSpan
 MOST_COMPARED = 1000
 """Maximum number of cells of a column that `lags` compares; after an inserted row all differ."""
 
-MOST_GAPS = 2_000
-"""Maximum number of removed rows whose cells a table keeps; then the rows are read again."""
+CELL_BYTES = 65
+"""Approximate memory of a cell besides its characters."""
 
 DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
@@ -121,9 +123,12 @@ class Snapshot:
     @property
     def byte_count(self) -> int:
         """Approximate maximum memory: rows, their indexes, and cached answers."""
-        typed = 0 if self.typed is None else self.typed.byte_count
-        rows_bytes = self.displayed.byte_count + typed
-        return rows_bytes + self.table.index_bytes + self.encodings.max_bytes
+        byte_count = self.displayed.byte_count + self.encodings.max_bytes
+        if self.typed is not None:
+            byte_count += self.typed.byte_count
+        if self.table.indexes:
+            byte_count += self.table.index_bytes
+        return byte_count
 
     def displays_as(self, other: "Snapshot") -> bool:
         """True if both have equal displayed rows."""
@@ -170,59 +175,82 @@ class Snapshot:
 
         The read behind it may have seen the first ones already.
         """
-        for count_ in range(len(effects) + 1):
-            if (yield from self._may_have_seen(effects, count_)):
+        for seen in range(len(effects) + 1):
+            if (yield from self._fits(effects, seen)):
                 return (yield from self._patched(effects))
         return None
 
     def changed(self, effect: Effect) -> "Work[Snapshot | None]":
-        """The snapshot after a write.
-
-        None if its header or rows do not match the write, or if too many rows were removed.
-        """
-        if not (yield from self._may_have_seen([effect], 0)):
+        """The snapshot after a write; None if its header or rows do not match the write."""
+        if not (yield from self._fits([effect], 0)):
             return None
-        if effect.removed:
-            return self._without(effect.removed)
         return (yield from self._patched([effect]))
 
-    def _may_have_seen(self, effects: Sequence[Effect], count: int) -> Work[bool]:
-        """True if the rows are consistent with exactly the first `count` writes."""
-        if any(effect.header.cells != self.table.header.cells for effect in effects):
+    def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
+        """True if the rows are as they were after exactly the first `seen` writes.
+
+        They may have what a later write wrote, but not what it removed.
+        """
+        table = self.table
+        if any(effect.header.cells != table.header.cells for effect in effects):
             return False
-        yield sum(effect.cell_count for effect in effects[:count])
-        if not self.shows(self.table.header, texts_of(effects[:count])):
-            return False
-        state = _State(self.table)
-        for effect in effects[count:]:
-            yield effect.cell_count
-            if not state.takes(effect):
+        if seen:
+            yield sum(effect.cell_count for effect in effects[:seen])
+            if not self.shows(table.header, texts_of(effects[:seen])):
                 return False
+        last_row = table.last_row
+        written: dict[int, dict[int, str]] = {}
+        """The texts of the writes so far."""
+        for effect in effects[seen:]:
+            yield effect.cell_count
+            if effect.removed:
+                texts = table.texts(effect.removed)
+                if effect.removed[-1] > last_row or not all(
+                    is_same(
+                        _with_texts(cells, written[row]) if row in written else cells,
+                        effect.before[row],
+                    )
+                    for row, cells in zip(effect.removed, texts, strict=True)
+                ):
+                    return False
+                continue
+            new = [patch.row for patch in effect.rows if patch.row > last_row]
+            if new and (min(new) != last_row + 1 or any(row in effect.before for row in new)):
+                return False  # rows of others, which the table lacks, lie in between
+            known = [patch for patch in effect.rows if patch.row <= last_row]
+            texts = table.texts([patch.row for patch in known])
+            for patch, cells in zip(known, texts, strict=True):
+                row, before = patch.row, effect.before.get(patch.row)
+                shown = _with_texts(cells, written[row]) if row in written else cells
+                if before is None:  # a new row, which the read saw already
+                    wrote = patch.texts.items()
+                    is_known = all(text_at(shown, column) == text for column, text in wrote)
+                else:
+                    after = _with_texts(before, patch.texts)
+                    is_known = is_same(shown, before) or is_same(shown, after)
+                if not is_known:
+                    return False
+            for patch in effect.rows:
+                written.setdefault(patch.row, {}).update(patch.texts)
+            last_row = max(last_row, *new) if new else last_row
         return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot]":
+        """The snapshot after writes that fit: one that removed rows, or any others."""
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
-        if not rows:
+        removed = effects[0].removed if effects else ()
+        if removed:
+            table = yield from self.table.without_rows(removed)
+            grid_rows = self.grid_rows - len(removed)
+        elif rows:
+            table = yield from self.table.patched(rows)
+            grid_rows = max(self.grid_rows, *(patch.row for patch in rows))
+        else:
             return self  # only reads for writes, with the same rows
-        table = yield from self.table.patched(rows)
         return replace(
             self,
             table=table,
-            grid_rows=max(self.grid_rows, *(patch.row for patch in rows)),
-            displayed=replace(self.displayed, digest=None),
-            typed=self.typed and replace(self.typed, digest=None),
-            encodings=Encodings(self.displayed.byte_count),
-        )
-
-    def _without(self, rows: Sequence[int]) -> "Snapshot | None":
-        """The snapshot after rows were removed; None if too many were."""
-        table = self.table.without_rows(rows)
-        if len(table.gaps) > MOST_GAPS:
-            return None
-        return replace(
-            self,
-            table=table,
-            grid_rows=self.grid_rows - len(rows),
+            grid_rows=grid_rows,
             displayed=replace(self.displayed, digest=None),
             typed=self.typed and replace(self.typed, digest=None),
             encodings=Encodings(self.displayed.byte_count),
@@ -242,58 +270,179 @@ def _plain(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-class _State:
-    """The displayed rows of a table while writes are applied to them."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Window:
+    """The displayed rows of a span, without blank ones at the worksheet's end."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._last_row = table.last_row
-        self._written: dict[int, dict[int, str]] = {}
+    span: RowSpan
+    header: Header
+    rows: Sequence[Sequence[str]]
+    has_next: bool
+    read_seconds: float
+    """Start of its read."""
+    is_expired: bool = False
 
-    def takes(self, effect: Effect) -> bool:
-        """Apply a write, if the rows are as they were before it or after it.
+    @cached_property
+    def byte_count(self) -> int:
+        return CELL_BYTES + sum(CELL_BYTES * len(row) + sum(map(len, row)) for row in self.rows)
 
-        Removed rows must be as they were before it.
+    @property
+    def last_row(self) -> int:
+        """The last row that is not blank, within the window."""
+        return self._end - 1 if self.has_next else self.span.first_row + len(self.rows) - 1
+
+    def began_seconds(self, _: Part) -> float:
+        return self.read_seconds
+
+    def contains(self, span: RowSpan) -> bool:
+        """True if it has all rows of a span; below a window that ends the worksheet are none."""
+        is_above_end = span.first_row + span.row_count <= self._end
+        return span.first_row >= self.span.first_row and (is_above_end or not self.has_next)
+
+    def cut(self, span: RowSpan) -> "Window":
+        """The window of a span that it contains."""
+        first = span.first_row - self.span.first_row
+        end = first + span.row_count
+        has_next = self.has_next or end < len(self.rows)
+        return replace(self, span=span, rows=self.rows[first:end], has_next=has_next)
+
+    def agrees(self, other: "Window | Table") -> bool:
+        """True if common rows, headers and ends are equal.
+
+        A window past the grid has no header.
         """
-        if effect.removed:
-            return effect.removed[-1] <= self._last_row and all(
-                is_same(shown, effect.before[row])
-                for row, shown in self._texts(effect.removed).items()
-            )
-        new = [patch.row for patch in effect.rows if patch.row > self._last_row]
-        if new and min(new) != self._last_row + 1:
-            return False  # rows of others, which the table lacks, lie in between
-        rows = [patch.row for patch in effect.rows if patch.row in effect.before]
-        texts = self._texts(rows)
-        for patch in effect.rows:
-            if not self._fits(patch, effect.before.get(patch.row), texts.get(patch.row, ())):
-                return False
-        for patch in effect.rows:
-            self._written.setdefault(patch.row, {}).update(patch.texts)
-            self._last_row = max(self._last_row, patch.row)
-        return True
-
-    def _fits(self, patch: RowPatch, before: Sequence[str] | None, shown: Sequence[str]) -> bool:
-        """True if a row is as it was before a write, or after it; `shown` is its whole row."""
-        if before is None:  # a new row
-            return patch.row > self._last_row or all(
-                self._text(patch.row, at) == text for at, text in patch.texts.items()
-            )
-        if patch.row > self._last_row:
+        own, others = self.header.cells, other.header.cells
+        if own and others and own != others:
             return False
-        return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))
+        if isinstance(other, Table):
+            return self.has_next == (other.last_row >= self._end) and all(
+                is_same(self._row(row), texts)
+                for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
+            )
+        if self.is_ended_before(other) or other.is_ended_before(self):
+            return False
+        common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
+        return all(is_same(self._row(row), other._row(row)) for row in common)
 
-    def _texts(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """The rows with what was written to them."""
-        texts = zip(rows, self._table.texts(rows), strict=True)
-        return {
-            row: _with_texts(shown, self._written[row]) if row in self._written else shown
-            for row, shown in texts
-        }
+    def is_ended_before(self, other: "Window") -> bool:
+        """True if the worksheet ends in this window, and the other has rows below it."""
+        if self.has_next:
+            return False
+        last = other._end if other.has_next else other.span.first_row + len(other.rows) - 1
+        return last >= self._end
 
-    def _text(self, row: int, column: int) -> str:
-        written = self._written.get(row, {})
-        return written[column] if column in written else self._table.text(row, column)
+    def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
+        """True if rows in the window display these texts, by row and column."""
+        if self.header.cells and self.header.cells != header.cells:
+            return False
+        if not self.has_next and any(
+            row >= self._end and any(cells.values()) for row, cells in texts.items()
+        ):
+            return False
+        return all(
+            text_at(self._row(row), column) == text
+            for row, cells in texts.items()
+            if row in self._numbers
+            for column, text in cells.items()
+        )
+
+    def has_rows(self, header: Header, rows: Mapping[int, Sequence[str]]) -> bool:
+        """True if whole rows in the window display these texts, from column A."""
+        if self.header.cells and self.header.cells != header.cells:
+            return False
+        if not self.has_next and any(
+            row >= self._end and any(texts) for row, texts in rows.items()
+        ):
+            return False
+        return all(is_same(self._row(row), rows[row]) for row in self._numbers if row in rows)
+
+    def after(self, effects: Sequence[Effect]) -> "Window | None":
+        """The window after consecutive writes; None if it contradicts them.
+
+        The read behind it may have seen the first ones already.
+        """
+        for seen in range(len(effects) + 1):
+            if seen == 0 or self.shows(effects[0].header, texts_of(effects[:seen])):
+                found: Window | None = self
+                for effect in effects[seen:]:
+                    found = found and found.changed(effect)
+                if found is not None:
+                    return found
+        return None
+
+    def changed(self, effect: Effect) -> "Window | None":
+        """The window after a write; None if its rows are then unknown."""
+        if self.header.cells != effect.header.cells:
+            return None
+        if effect.removed:
+            return self._continued(effect) if self.has_next else self._ended(effect)
+        if effect.empties_cells:
+            return None  # the worksheet may end elsewhere now
+        first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
+        last_row, new_rows = first_row + len(rows) - 1, effect.new_rows
+        if new_rows and new_rows[0] < first_row:
+            return None  # new rows are below all others
+        if not self.has_next and (
+            (new_rows and new_rows[-1] > last_row) or any(row >= self._end for row in patches)
+        ):
+            return None  # the worksheet ends elsewhere now
+        for at in range(len(rows)):
+            patch = patches.get(first_row + at)
+            if patch is None:
+                continue
+            before = effect.before.get(patch.row)
+            texts = range(max([len(rows[at]), *(column + 1 for column in patch.texts)]))
+            shown = [text_at(rows[at], column) for column in texts]
+            after = [patch.texts.get(column, text) for column, text in enumerate(shown)]
+            if before is None and shown != after:
+                return None
+            if before is not None:
+                seen = [text_at(before, column) for column in texts]
+                written = [patch.texts.get(column, text) for column, text in enumerate(seen)]
+                if shown not in (seen, written) or any(before[len(texts) :]):
+                    return None
+            rows[at] = after
+        return replace(self, rows=rows)
+
+    def _continued(self, effect: Effect) -> "Window | None":
+        """The window after rows were removed, if they are below it and another one is left there.
+
+        If they are not, rows move into it that it does not know.
+        """
+        is_above = self._end <= effect.removed[0] and self._end <= effect.last_row
+        return self if is_above else None
+
+    def _ended(self, effect: Effect) -> "Window | None":
+        """The window after rows were removed, if the worksheet ended in it: no others move in."""
+        first_row, removed = self.span.first_row, effect.removed
+        inside = removed[bisect_left(removed, first_row) :]
+        if inside and inside[-1] > self.last_row:
+            return None
+        if any(not is_same(self._row(row), effect.before[row]) for row in inside):
+            return None
+        gone = frozenset(inside)
+        kept = [texts for row, texts in enumerate(self.rows, first_row) if row not in gone]
+        rows = kept[len(removed) - len(inside) :]  # others moved up and out
+        while rows and not any(rows[-1]):
+            rows.pop()
+        return replace(self, rows=rows)
+
+    @property
+    def _end(self) -> int:
+        """The first row below the span."""
+        return self.span.first_row + self.span.row_count
+
+    @property
+    def _numbers(self) -> range:
+        """The row numbers of the span."""
+        return range(self.span.first_row, self._end)
+
+    def _row(self, row: int) -> Sequence[str]:
+        at = row - self.span.first_row
+        return self.rows[at] if at < len(self.rows) else ()
+
+
+Rows = Snapshot | Window
 
 
 def is_same(row: Sequence[str], other: Sequence[str]) -> bool:

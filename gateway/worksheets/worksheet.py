@@ -9,16 +9,20 @@ Rules
   cannot be patched, or that differs from rows answered while it ran, is repeated, finally in the
   write queue and while no other read begins.
 - An error of the worksheet itself drops its rows; a failure of Google does not.
+- Reports that somebody changed it are taken in at most once in `REPORT_SECONDS`.
 """
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from gateway.errors import (
     Forbidden,
+    GatewayError,
     NoHeaderRow,
     NotFound,
     QueueFull,
@@ -33,25 +37,21 @@ from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
-from gateway.worksheets.demand import Demand
-from gateway.worksheets.effects import Effects
-from gateway.worksheets.header_cache import HeaderCache, SheetExtent
-from gateway.worksheets.loader import Loader, OtherTab
+from gateway.worksheets.loader import HeaderCache, Loader, OtherTab, SheetExtent, SingleFlight
 from gateway.worksheets.refusal import tabs_changing
-from gateway.worksheets.reports import Reports
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Missed, Peers, Seen, SharedState, Written
-from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import (
     DISPLAYED,
     TYPED,
     Effect,
     Part,
+    Rows,
     RowSpan,
     Snapshot,
     Whole,
+    Window,
 )
-from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteQueue, WriteQueues
 from gateway.worksheets.writes import Outcome, Write
@@ -72,12 +72,18 @@ MAX_WINDOWS = 500
 WINDOW_SHARE = 8
 """Fraction of the memory for all rows that the windows of one worksheet may use."""
 
+MAX_EFFECTS = 64
+"""A read is repeated if more writes and reads than this ended while it ran."""
+
+MAX_COMPARED_CELLS = 4_000_000
+"""A read is compared with the cells of all writes, once for each of them."""
+
+REPORT_SECONDS = 2.0
+
 TOO_FAST = "The worksheet changes faster than it can be read."
 
 LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
 """Errors of the worksheet itself."""
-
-Rows = Snapshot | Window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +101,65 @@ class Resources:
     peers: Peers | None = None
 
 
+@dataclass(kw_only=True)
+class Demand:
+    """Last requests for a worksheet and the result of its last read, by a monotonic clock."""
+
+    spreadsheet: str
+    asked_seconds: float = float("-inf")
+    typed_seconds: float = float("-inf")
+    """Last request for typed rows."""
+    forced_seconds: float = float("-inf")
+    """Last read for `no-cache`."""
+    failed_seconds: float = float("-inf")
+    failure: str = ""
+    """Failure of its last read, one word."""
+
+
+class Reports:
+    """`take_in` is called for a report at once, or for all that came meanwhile at the end."""
+
+    def __init__(self, take_in: Callable[[], None], *, clock: Callable[[], float]) -> None:
+        self._take_in = take_in
+        self._clock = clock
+        self._taken_seconds = float("-inf")
+        self._is_waiting = False
+
+    def add(self) -> None:
+        seconds = self._taken_seconds + REPORT_SECONDS - self._clock()
+        if seconds <= 0:
+            self._taken_seconds = self._clock()
+            self._take_in()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            asyncio.get_running_loop().call_later(seconds, self._end_wait)
+
+    def _end_wait(self) -> None:
+        self._is_waiting = False
+        self.add()
+
+
+class Block(NamedTuple):
+    """Kept rows of a part, and the moment at which they landed."""
+
+    rows: Rows
+    landed: int
+
+
 class Worksheet:
     def __init__(self, worksheet: WorksheetId, resources: Resources) -> None:
         self.id = worksheet
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
         """Whether plain reads are done in windows."""
-        settings, clock = resources.settings, resources.clock
-        self.header = HeaderCache(worksheet, ttl_seconds=settings.header_ttl_seconds, clock=clock)
+        settings = resources.settings
+        self.now = resources.clock
+        """Seconds of the monotonic clock."""
+        self.moment: Callable[[], int] = itertools.count().__next__
+        """A number for the present that is larger than all earlier moments."""
+        self.header = HeaderCache(
+            ttl_seconds=settings.header_ttl_seconds, clock=self.now, moment=self.moment
+        )
         peers = resources.peers
         self.shared = shared = None if peers is None else SharedState(self, peers)
         self.queue = WriteQueue(
@@ -116,77 +173,74 @@ class Worksheet:
             self.header,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
-            clock=clock,
+            clock=self.now,
+            moment=self.moment,
             shared=shared,
         )
-        self._clock = clock
         self._resources = resources
         self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
-        self.reports = Reports(self._reported, clock=clock)
-        self._latest: Snapshot | None = None
-        self._typed: Snapshot | None = None
-        """The latest snapshot with both renderings; mostly the latest of all."""
-        self._windows: dict[RowSpan, Window] = {}
-        self._landed: dict[Part, int] = {}
-        """The moments at which kept rows landed."""
+        self.reports = Reports(self._reported, clock=self.now)
+        self.blocks: dict[Part, Block] = {}
+        """Kept rows, however old: all as displayed, the latest with types (mostly the same), and
+        windows."""
         self._lost = -1
         """The last moment at which rows landed that are not kept any more."""
-        self._flights: dict[Part, SingleFlight[Rows]] = {}
-        self._effects = Effects(self.header.moment)
+        self._flights: dict[Part, SingleFlight[Part, Rows]] = {}
+        """The reads that others may join."""
+        self._began: list[int] = []
+        """The moments at which the reads in flight began."""
+        self._ended: list[tuple[int, Effect | None]] = []
+        """The writes that ended since the first of these; None for one with unknown effect."""
         self._alone = asyncio.Lock()
         """Held by a read that is done again; no other read begins meanwhile."""
 
     @property
-    def has_rows(self) -> bool:
-        return self._latest is not None or bool(self._windows)
-
-    @property
     def is_idle(self) -> bool:
         """True if nothing of it is running or waiting."""
-        return not self._flights and not self._effects.are_kept and self.queue.is_idle
+        return not self._flights and not self._began and self.queue.is_idle
 
     @property
     def byte_count(self) -> int:
-        rows: list[Rows] = [*self.snapshots(), *self._windows.values()]
-        return sum(each.byte_count for each in rows)
-
-    def cached(self, part: Part) -> Rows | None:
-        """The cached rows of a part, however old."""
-        if part is DISPLAYED:
-            return self._latest
-        return self._typed if part is TYPED else self._windows.get(part)  # type: ignore[arg-type]
+        total, last = 0, None
+        for rows, _ in self.blocks.values():
+            if rows is not last:
+                total += rows.byte_count
+            last = rows
+        return total
 
     def containing(self, part: Part) -> Rows | None:
         """The newest cached rows that contain a part, however old."""
         if not isinstance(part, RowSpan):
-            return self.cached(part)
-        windows = [each for each in self._windows.values() if each.contains(part)]
+            block = self.blocks.get(part)
+            return None if block is None else block.rows
+        latest = self._snapshot(DISPLAYED)
+        windows = [each for each in self._windows() if each.contains(part)]
         newest = max(windows, key=lambda window: window.read_seconds, default=None)
-        latest = self._latest
         if newest is None:
             return latest
         is_older = latest is None or latest.began_seconds(DISPLAYED) < newest.read_seconds
         return newest.cut(part) if is_older else latest
 
     def snapshots(self) -> list[Snapshot]:
-        return [each for each in dict.fromkeys((self._latest, self._typed)) if each is not None]
+        found: list[Snapshot] = []
+        for rows, _ in self.blocks.values():
+            if isinstance(rows, Snapshot) and rows not in found:
+                found.append(rows)
+        return found
 
-    def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Rows]:
+    def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
         """The running read of a part, or a new one.
 
         All rows displayed: 1 read; with types 2, or 1 with a displayed rendering (`base`), and 2
         more if the worksheet changed between the two; a window 1 to 3.
         """
-        now, under_way = self._clock(), self._flights.get(part)
+        now, under_way = self.now(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
             is_recent = now - (under_way.sent_seconds or now) < ABANDONED_SECONDS
             may_be_old = under_way.max_age_seconds > 0 and self.shared is not None
             if is_recent and (not may_be_old or current_call_context().max_age_seconds > 0):
                 return under_way
-        flight = SingleFlight(self._fly(part, base), now)
-        self._flights[part] = flight
-        flight.when_over(lambda: self._leave(part, flight))
-        return flight
+        return SingleFlight(self._flights, part, self._fly(part, base), now)
 
     async def look_for_append(self, small_rows: int, small_cells: int) -> tuple[SheetExtent, int]:
         """The header, a row at the end or above it, and the sheet id. 1 read.
@@ -200,7 +254,7 @@ class Worksheet:
             is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
             if extent.last_row > 1 or is_small:
                 return extent, view.sheet_id
-            with suppress(OtherTab), self._effects.kept() as began:
+            with suppress(OtherTab), self._reading() as began:
                 snapshot, extent = await self._loader.displayed(sheet_id=view.sheet_id)
                 await self._land(began, snapshot)
                 return extent, view.sheet_id
@@ -213,106 +267,87 @@ class Worksheet:
         1 read, 2 with types, 1 more if the sheet id is not known; more if the worksheet changes
         meanwhile, or the title went to another tab. To be awaited in the write queue.
         """
-        with self._dropping_lost():
-            for _ in range(TAB_TRIES):
+        for _ in range(TAB_TRIES):
+            try:
                 sheet_id = self.header.fresh_sheet()
                 if sheet_id is None:
                     _, view = await self._loader.look_at_header()
                     sheet_id = view.sheet_id
-                try:
-                    rows = await self._read_alone(part, sheet_id)
-                except OtherTab:
-                    self.header.forget()
-                    continue
-                if not isinstance(rows, Snapshot):
-                    raise TypeError("all rows are a snapshot")
-                return sheet_id, rows
+                return sheet_id, _whole(await self._read_alone(part, sheet_id))
+            except OtherTab:
+                self.header.forget()
+            except LOST as error:
+                self._lose(error)
+                raise
         raise tabs_changing()
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
         """Take in rows read for a write, which a client may see in an answer."""
         if self.shared is not None:
-            self.shared.seen(self._clock(), Seen(header, rows))
-        if self._effects.are_kept:
+            self.shared.seen(self.now(), Seen(header, rows))
+        if self._began:
             width = max([len(header.cells), *map(len, rows.values())])
             patches = [
                 RowPatch(row=row, texts=dict(enumerate([*cells, *[""] * (width - len(cells))])))
                 for row, cells in rows.items()
             ]
-            self._effects.note(Effect(header=header, rows=patches, before=rows))
-        if any(not each.has_rows(header, rows) for each in self.snapshots()):
-            self.expire()
-        for span, window in [*self._windows.items()]:
-            if not window.has_rows(header, rows):
-                self._drop(span)
+            self._note(Effect(header=header, rows=patches, before=rows))
+        self._doubt(lambda kept: not kept.has_rows(header, rows))
 
     def missed(self, row: int) -> None:
         """Take in that a client was answered that this row does not exist."""
         if self.shared is not None:
-            self.shared.seen(self._clock(), Missed(row))
-        self._effects.note(None)
-        if any(each.table.last_row >= row for each in self.snapshots()):
-            self.expire()
-        for span, window in [*self._windows.items()]:
-            if window.last_row >= row:
-                self._drop(span)
+            self.shared.seen(self.now(), Missed(row))
+        self._note(None)
+        self._doubt(lambda kept: kept.last_row >= row)
 
     async def take_in(self, effect: Effect) -> None:
         """Take in a confirmed write as `written` does; others run while its cells are patched."""
 
-        def after(snapshots: Sequence[Snapshot]) -> Work[Mapping[Snapshot, Snapshot | None]]:
-            changed: dict[Snapshot, Snapshot | None] = {}
+        def after(snapshots: Sequence[Snapshot]) -> Work[Mapping[Rows, Rows | None]]:
+            changed: dict[Rows, Rows | None] = {}
             for each in snapshots:
                 changed[each] = yield from each.changed(effect)
             return changed
 
-        changed: dict[Snapshot, Snapshot | None] = {}
+        changed: dict[Rows, Rows | None] = {}
         while others := [each for each in self.snapshots() if each not in changed]:
             changed |= await self._resources.scheduler.build(after(others))
         self.written(effect, changed)
 
-    def written(
-        self, effect: Effect, changed: Mapping[Snapshot, Snapshot | None] | None = None
-    ) -> None:
+    def written(self, effect: Effect, changed: Mapping[Rows, Rows | None] | None = None) -> None:
         """Take in a confirmed write: no later answer may miss it.
 
         `changed` are snapshots after it. A read that ran while rows were removed is repeated, and
         dropped if it has landed: nobody knows which rows it saw.
         """
 
-        def after(snapshot: Snapshot) -> Snapshot | None:
-            if changed is not None and snapshot in changed:
-                return changed[snapshot]
-            return finish(snapshot.changed(effect))
-
         if self.shared is not None:
-            self.shared.seen(self._clock(), Written(effect))
+            self.shared.seen(self.now(), Written(effect))
             self.shared.show()
         self._overtake(None if effect.removed else effect)
-        if effect.removed:
-            for part in [part for part, at in self._landed.items() if at > effect.sent_at]:
+        after: dict[Rows, Rows | None] = dict(changed or ())
+        for part, (rows, landed) in [*self.blocks.items()]:
+            if part not in self.blocks:
+                continue  # dropped with the latest rows
+            if effect.removed and landed > effect.sent_at:
                 self._drop(part)
-        latest, typed = self._latest, self._typed
-        self._latest = latest and after(latest)
-        if typed is latest:
-            typed = self._latest
-        elif typed is not None:
-            typed = after(typed)
-        self._typed = typed if typed is not None and typed.typed is not None else None
-        if self._latest is None:
-            self._drop(DISPLAYED)
-        for span, window in [*self._windows.items()]:
-            window_after = window.changed(effect)
-            if window_after is None:
-                self._drop(span)
+                continue
+            if isinstance(rows, Window):
+                after[rows] = rows.changed(effect)
+            elif rows not in after:
+                after[rows] = finish(rows.changed(effect))
+            rows_after = after[rows]
+            if rows_after is None:
+                self._drop(part)
             else:
-                self._windows[span] = window_after
+                self.blocks[part] = Block(rows_after, landed)
         self._resources.weigh(self)
 
     def may_be_written(self) -> None:
         """Take in a write with unknown outcome: later reads have to check."""
         if self.shared is not None:
-            self.shared.seen(self._clock(), None)
+            self.shared.seen(self.now(), None)
         self._overtake(None)
         self.expire()
 
@@ -325,34 +360,31 @@ class Worksheet:
 
     def expire(self) -> None:
         """Require a new read before the rows are served as fresh."""
-        is_same = self._typed is self._latest
-        self._latest = self._latest and replace(self._latest, is_expired=True)
-        self._typed = (
-            self._latest if is_same else self._typed and replace(self._typed, is_expired=True)
-        )
-        self._windows = {
-            span: replace(window, is_expired=True) for span, window in self._windows.items()
-        }
+        expired: dict[Rows, Rows] = {}
+        for part, (rows, landed) in self.blocks.items():
+            if rows not in expired:
+                expired[rows] = replace(rows, is_expired=True)
+            self.blocks[part] = Block(expired[rows], landed)
 
     def drop_rows(self) -> None:
-        for span in [*self._windows]:
-            self._drop(span)
-        self._drop(DISPLAYED)
+        for part in [*self.blocks]:
+            self._drop(part)
         self._resources.weigh(self)
 
     def make_lighter(self) -> bool:
         """Drop older types or an index; False if only the latest rows are left."""
-        if self._typed is not self._latest and self._typed is not None:
-            self._typed = None
+        latest, typed = self._snapshot(DISPLAYED), self._snapshot(TYPED)
+        if typed is not None and typed is not latest:
+            del self.blocks[TYPED]
             return True
-        if self._latest is None or not self._latest.table.indexes:
+        if latest is None or not latest.table.indexes:
             return False
-        del self._latest.table.indexes[next(iter(self._latest.table.indexes))]
+        del latest.table.indexes[next(iter(latest.table.indexes))]
         return True
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
         """Read a part until the result can be cached."""
-        with self._dropping_lost():
+        try:
             for _ in range(FREE_TRIES):
                 if self._alone.locked():
                     async with self._alone:
@@ -366,19 +398,17 @@ class Worksheet:
                 return await self._read_alone(part)
             except QueueFull as error:
                 raise UpstreamError(TOO_FAST) from error
+        except LOST as error:
+            self._lose(error)
+            raise
 
-    @contextmanager
-    def _dropping_lost(self) -> Iterator[None]:
-        """Drop the rows if the worksheet itself is gone, or too large."""
-        try:
-            yield
-        except TooLarge:  # windows of it can be read
+    def _lose(self, error: GatewayError) -> None:
+        """Drop the rows of a worksheet that is gone, or too large; windows of that can be read."""
+        if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)
-            raise
-        except LOST:
+        else:
             self.drop_rows()
-            raise
 
     async def _read_alone(self, part: Part, sheet_id: int | None = None) -> Rows:
         """Read a part; only reads that are already running can contradict it.
@@ -401,29 +431,15 @@ class Worksheet:
         sheet_id: int | None = None,
     ) -> Rows | None:
         """The rows, if they can be cached. Alone it joins no other read: that would wait for it."""
-        with self._effects.kept() as began:
+        with self._reading() as began:
             if isinstance(part, RowSpan):
                 return self._keep_window(await self._loader.window(part), began)
             if part is DISPLAYED:
-                return await self._land(began, await self._displayed(sheet_id))
+                latest = self._snapshot(DISPLAYED)
+                displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
+                return await self._land(began, displayed)
             both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
             return await self._land(began, both)
-
-    async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
-        """Cache the result of a read; None if it must be repeated."""
-        landed: Snapshot | None = snapshot
-        effects = self._effects.since(began)
-        while effects:  # others run while it is patched, and may write
-            landed = await self._resources.scheduler.build(snapshot.after(effects))
-            count, effects = len(effects), self._effects.since(began)
-            if effects is not None and len(effects) == count:
-                break
-        if effects is None or began < self._lost or landed is None:
-            return None
-        return self.keep(landed, began) if has_types(landed) == has_types(snapshot) else None
-
-    async def _displayed(self, sheet_id: int | None) -> Snapshot:
-        return (await self._loader.displayed(self._latest, sheet_id=sheet_id))[0]
 
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
@@ -432,35 +448,144 @@ class Worksheet:
 
         1 more read if the types seem older than the rows, 2 more if both are of different states.
         """
-        known = self._typed
-        if base is not None and base is self._latest:
-            displayed, typed = base, await self._loader.typed(known)
+        latest, known = self._snapshot(DISPLAYED), self._snapshot(TYPED)
+        loader = self._loader
+        if base is not None and base is latest:
+            displayed, typed = base, await loader.typed(known)
+        elif is_alone:
+            (displayed, _), typed = await asyncio.gather(
+                loader.displayed(latest, sheet_id=sheet_id),
+                loader.typed(known, sheet_id=sheet_id),
+            )
         else:
-            displaying = self._displayed(sheet_id) if is_alone else self._joined()
-            typing = self._loader.typed(known, sheet_id=sheet_id)
-            displayed, typed = await asyncio.gather(displaying, typing)
-        paired = await self._loader.paired(displayed, typed, known)
-        if paired is None:
-            displayed, _ = await self._loader.displayed(sheet_id=sheet_id)
-        elif not self._may_lag(paired, began):
-            return paired
+            displayed, typed = await asyncio.gather(
+                self._joined(), loader.typed(known, sheet_id=sheet_id)
+            )
+        both = await loader.with_types(displayed, typed, known)
+        if both.table.is_mixed and (known is None or both.table is not known.table):
+            displayed, _ = await loader.displayed(sheet_id=sheet_id)
+        else:
+            answered = self._snapshot(TYPED)
+            if answered is not None:
+                may_lag = both.lags(answered)
+            else:  # without earlier types they may, unless nothing was answered so far
+                may_lag = self._lost >= 0
+                for rows, landed in self.blocks.values():
+                    may_lag = may_lag or (isinstance(rows, Window) and landed > began)
+            if not may_lag:
+                return both
         # Types that are read after the rows are not older.
-        return await self._loader.joined(displayed, await self._loader.typed(sheet_id=sheet_id))
-
-    def _may_lag(self, snapshot: Snapshot, began: int) -> bool:
-        """True if the types of a snapshot may be older than answered rows.
-
-        Without an earlier snapshot they may, unless nothing was answered so far.
-        """
-        if self._typed is not None:
-            return snapshot.lags(self._typed)
-        return self._lost >= 0 or any(self._landed[span] > began for span in self._windows)
+        return await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))
 
     async def _joined(self) -> Snapshot:
-        rows = await self.read(DISPLAYED).outcome()
-        if not isinstance(rows, Snapshot):
-            raise TypeError("all rows are a snapshot")
-        return rows
+        """All rows as displayed, by a read that others may join."""
+        return _whole(await self.read(DISPLAYED).outcome())
+
+    async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
+        """Cache all rows; None if they must be read again."""
+        landed: Snapshot | None = snapshot
+        effects = self._effects_since(began)
+        while effects:  # others run while it is patched, and may write
+            landed = await self._resources.scheduler.build(snapshot.after(effects))
+            count, effects = len(effects), self._effects_since(began)
+            if effects is not None and len(effects) == count:
+                break
+        if effects is None or began < self._lost or landed is None:
+            return None
+        return self.keep(landed, began)
+
+    def keep(self, snapshot: Snapshot, began: int) -> Snapshot | None:
+        """Cache all rows, unless they differ from others that landed after the read began."""
+        latest = self.blocks.get(DISPLAYED)
+        if latest is not None and latest.landed > began:
+            rows = _whole(latest.rows)
+            if not rows.displays_as(snapshot):
+                return None
+            if rows.typed and snapshot.typed and rows.table.typed != snapshot.table.typed:
+                return None
+            if rows.displayed.began_seconds > snapshot.displayed.began_seconds:
+                snapshot = replace(snapshot, displayed=rows.displayed)
+        for kept, landed in self.blocks.values():
+            if isinstance(kept, Window) and landed > began and not kept.agrees(snapshot.table):
+                return None
+        block, older = Block(snapshot, self.moment()), self.blocks.get(TYPED)
+        self.blocks = {DISPLAYED: block}
+        if snapshot.typed is not None:
+            self.blocks[TYPED] = block
+        elif older is not None:  # a search must not show rows that a list no longer shows
+            self.blocks[TYPED] = older._replace(rows=replace(older.rows, is_expired=True))
+        cells = sum(map(len, snapshot.table.displayed))
+        self.is_large = cells > self._resources.settings.window_above_cells
+        self._resources.weigh(self)
+        return snapshot
+
+    def _keep_window(self, read: Window, began: int) -> Window | None:
+        """Cache a window; None if it must be read again."""
+        effects = self._effects_since(began)
+        if effects is None or began < self._lost:
+            return None
+        window = read.after(effects) if effects else read
+        if window is None:
+            return None
+        others = [each for each in self._windows() if not each.agrees(window)]
+        if any(self.blocks[each.span].landed > began for each in others):
+            return None
+        latest = self._snapshot(DISPLAYED)
+        if latest is not None and not window.agrees(latest.table):
+            if self.blocks[DISPLAYED].landed > began:
+                return None
+            if not latest.is_expired:
+                self.expire()
+        for each in others:
+            self._drop(each.span)
+        self.blocks.pop(window.span, None)  # the newest come last
+        self.blocks[window.span] = Block(window, self.moment())
+        windows = self._windows()
+        left = self._max_window_bytes - sum(each.byte_count for each in windows)
+        for at, each in enumerate(windows[:-1]):  # those read longest ago go
+            if left >= 0 and len(windows) - at <= MAX_WINDOWS:
+                break
+            left += each.byte_count
+            self._drop(each.span)
+        self._resources.weigh(self)
+        return window
+
+    def _windows(self) -> list[Window]:
+        """The kept windows, those read longest ago first."""
+        return [rows for rows, _ in self.blocks.values() if isinstance(rows, Window)]
+
+    def _snapshot(self, part: Whole) -> Snapshot | None:
+        block = self.blocks.get(part)
+        return None if block is None else _whole(block.rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[int]:
+        """Keep the effects of writes that end during the block; yields the moment of its start."""
+        began = self.moment()
+        self._began.append(began)
+        try:
+            yield began
+        finally:
+            self._began.remove(began)
+            if self._ended:
+                first = min(self._began, default=self.moment())
+                self._ended = [each for each in self._ended if each[0] > first]
+
+    def _note(self, effect: Effect | None) -> None:
+        """Note the end of a write; None if its effect is unknown."""
+        if self._began:
+            self._ended.append((self.moment(), effect))
+
+    def _effects_since(self, began: int) -> Sequence[Effect] | None:
+        """The effects of writes since a moment; None if they are not all known, or too many."""
+        if not self._ended:
+            return ()
+        ended = [effect for moment, effect in self._ended if moment > began]
+        known = [effect for effect in ended if effect is not None]
+        if not len(known) == len(ended) <= MAX_EFFECTS:
+            return None
+        cells = sum(effect.cell_count for effect in known)
+        return known if len(known) < 2 or cells * len(known) <= MAX_COMPARED_CELLS else None
 
     def _reported(self) -> None:
         self.may_be_written()
@@ -469,82 +594,30 @@ class Worksheet:
 
     def _overtake(self, effect: Effect | None) -> None:
         """Note the end of a write. Later requests join no earlier read: its formulas may be old."""
-        self._effects.note(effect)
+        self._note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
                 del self._flights[part]
 
-    def _leave(self, part: Part, flight: SingleFlight[Rows]) -> None:
-        if self._flights.get(part) is flight:
-            del self._flights[part]
+    def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
+        """Drop windows that contradict what was seen; expire all rows if a snapshot does."""
+        for part, (rows, _) in [*self.blocks.items()]:
+            if contradicts(rows):
+                if isinstance(part, RowSpan):
+                    self._drop(part)
+                else:
+                    self.expire()
 
     def _drop(self, part: Part) -> None:
-        """Drop rows, and let no running read show older ones."""
-        if isinstance(part, RowSpan):
-            del self._windows[part]
-        else:
-            self._latest = self._typed = None
-        self._lost = max(self._lost, self._landed.pop(part, -1))
-
-    def keep(self, snapshot: Snapshot, began: int) -> Snapshot | None:
-        latest = self._latest
-        if latest is not None and self._landed.get(DISPLAYED, -1) > began:
-            if not latest.displays_as(snapshot):
-                return None
-            if latest.typed and snapshot.typed and latest.table.typed != snapshot.table.typed:
-                return None
-            if latest.displayed.began_seconds > snapshot.displayed.began_seconds:
-                snapshot = replace(snapshot, displayed=latest.displayed)
-        for span, window in self._windows.items():
-            if self._landed.get(span, -1) > began and not window.agrees(snapshot.table):
-                return None
-        self._windows.clear()
-        self._landed = {DISPLAYED: self.header.moment()}
-        self._latest = snapshot
-        cells = sum(map(len, snapshot.table.displayed))
-        self.is_large = cells > self._resources.settings.window_above_cells
-        if snapshot.typed is not None:
-            self._typed = snapshot
-        elif self._typed is not None:  # a search must not show rows that a list no longer shows
-            self._typed = replace(self._typed, is_expired=True)
-        self._resources.weigh(self)
-        return snapshot
-
-    def _keep_window(self, read: Window, began: int) -> Window | None:
-        """Cache a window; None if it must be read again."""
-        effects = self._effects.since(began)
-        if effects is None or began < self._lost:
-            return None
-        window = read.after(effects) if effects else read
-        if window is None:
-            return None
-        others = [each for each in self._windows.values() if not each.agrees(window)]
-        if any(self._landed.get(each.span, -1) > began for each in others):
-            return None
-        latest = self._latest
-        if latest is not None and not window.agrees(latest.table):
-            if self._landed.get(DISPLAYED, -1) > began:
-                return None
-            if not latest.is_expired:
-                self.expire()
-        for each in others:
-            self._drop(each.span)
-        self._windows.pop(window.span, None)  # the newest come last
-        self._windows[window.span] = window
-        self._landed[window.span] = self.header.moment()
-        self._limit_windows()
-        self._resources.weigh(self)
-        return window
-
-    def _limit_windows(self) -> None:
-        """Drop the windows read longest ago if there are too many or they are too large."""
-        left = self._max_window_bytes - sum(each.byte_count for each in self._windows.values())
-        for span in [*self._windows][:-1]:
-            if left >= 0 and len(self._windows) <= MAX_WINDOWS:
-                return
-            left += self._windows[span].byte_count
-            self._drop(span)
+        """Drop rows, and let no running read show older ones; the types go with the latest."""
+        block = self.blocks.pop(part, None)
+        if part is DISPLAYED:
+            self.blocks.pop(TYPED, None)
+        if block is not None and part is not TYPED:
+            self._lost = max(self._lost, block.landed)
 
 
-def has_types(rows: Rows) -> bool:
-    return isinstance(rows, Snapshot) and rows.typed is not None
+def _whole(rows: Rows) -> Snapshot:
+    if not isinstance(rows, Snapshot):
+        raise TypeError("all rows are a snapshot")
+    return rows

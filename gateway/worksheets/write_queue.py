@@ -75,20 +75,18 @@ class ExclusiveTask:
     """Something to be done in the line of a worksheet, while no write to it is under way."""
 
     work: Callable[[], Awaitable[Any]]
+    row_count: int = 1
+    memory_bytes: int = 1
 
 
 @dataclass(kw_only=True, eq=False)
 class Waiting:
-    """A write in the line of its worksheet, and what it takes there."""
+    """A write in the line of its worksheet."""
 
     key_id: str
     write: Write | ExclusiveTask
     number: int = 0
     """Its place in the order in which all writes came."""
-
-    def __post_init__(self) -> None:
-        self.row_count = row_count(self.write)
-        self.memory_bytes = 1 if isinstance(self.write, ExclusiveTask) else self.write.memory_bytes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -100,11 +98,6 @@ class _Request(Waiting):
 
 
 W = TypeVar("W", bound=Waiting)
-
-
-def row_count(write: Write | ExclusiveTask) -> int:
-    """How many rows a write is about."""
-    return 1 if isinstance(write, ExclusiveTask) else write.row_count
 
 
 class Limit:
@@ -160,8 +153,12 @@ class BoundedQueue(Generic[W]):
 
     def join(self, waiting: W) -> None:
         """Add a write at the end. Raises QueueFull."""
-        key_id, rows, size = waiting.key_id, waiting.row_count, waiting.memory_bytes
-        limits = ((self._rows, rows), (self._memory, size), (self._of_all, size))
+        key_id, size = waiting.key_id, waiting.write.memory_bytes
+        limits = (
+            (self._rows, waiting.write.row_count),
+            (self._memory, size),
+            (self._of_all, size),
+        )
         for limit, amount in limits:
             if not limit.has(key_id, amount):
                 raise too_busy()
@@ -172,14 +169,14 @@ class BoundedQueue(Generic[W]):
 
     def leave(self, waiting: W) -> bool:
         """Remove a write; False if it is not here any more."""
-        key_id, size = waiting.key_id, waiting.memory_bytes
+        key_id, size = waiting.key_id, waiting.write.memory_bytes
         own = self.turns.get(key_id, {})
         if waiting not in own:
             return False
         del own[waiting]
         if not own:
             del self.turns[key_id]
-        self._rows.add(key_id, -waiting.row_count)
+        self._rows.add(key_id, -waiting.write.row_count)
         self._memory.add(key_id, -size)
         self._of_all.add(key_id, -size)
         return True
@@ -209,13 +206,13 @@ class BoundedQueue(Generic[W]):
             if isinstance(write, ExclusiveTask) or write.kind != kind:
                 continue
             fits = (
-                rows + waiting.row_count <= MAX_ROWS
+                rows + write.row_count <= MAX_ROWS
                 and size + write.byte_count <= MAX_BYTES
                 and named.isdisjoint(write.numbers)
             )
             if waiting is first or (fits and waiting.key_id not in held_keys):
                 group.append(waiting)
-                rows += waiting.row_count
+                rows += write.row_count
                 size += write.byte_count
                 named.update(write.numbers)
             else:

@@ -5,10 +5,11 @@ import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from gateway.cluster.shared_rows import WAIT_SECONDS
-from gateway.cluster.stored_values import MAX_SHARED_BYTES, inflated
+from gateway.cluster.stored_values import MAX_SHARED_BYTES, decoded
 from tests.cluster.garbage import ANY_KIND, ANY_TEXT, BODIES, BYTES, NEWS, Spoil, bomb, put
 from tests.cluster.peers import Office
 from tests.worksheets.conftest import WORKSHEET
@@ -130,7 +131,7 @@ def test_inflating_has_a_bound() -> None:
     """A value that decompresses to 256 MiB takes the memory of the largest rendering."""
     packed = bomb(256)
     tracemalloc.start()
-    found = inflated(packed, MAX_SHARED_BYTES)
+    found = decoded(msgspec.msgpack.Decoder(), packed, max_inflated_bytes=MAX_SHARED_BYTES)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 

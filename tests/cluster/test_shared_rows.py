@@ -212,7 +212,8 @@ async def test_rows_by_sheet_id_are_read_anew(office: Office) -> None:
     new = office.fake.add("Cities", CITIES[:2], rows=100)
     await other.listed(no_cache=True)
     with in_call_context(CallContext(max_age_seconds=KEPT_SECONDS)):
-        sheet_id, rows = await reader.service._pool[WORKSHEET].read_in_turn(DISPLAYED)
+        worksheet = reader.service._pool.get(WORKSHEET, reader.service._resources)
+        sheet_id, rows = await worksheet.read_in_turn(DISPLAYED)
 
     assert sheet_id == new.sheet_id
     assert rows.table.last_row == 2

@@ -49,7 +49,7 @@ class Subject:
     async def make(self, *errors: Exception, is_write: bool = False) -> str:
         """Make a call as the pipeline does; it fails with one error after the other."""
         call = failing(*errors)
-        self.retries.called()
+        self.retries.call_count += 1
         for attempt in count(1):
             self.calls += 1
             try:

@@ -45,7 +45,7 @@ def without(count: int) -> tuple[Table, list[Row]]:
     """The table without so many rows, among them the first and the last, and the rows left."""
     gone = {2, ROWS[-1][0], *RANDOM.sample(range(3, ROWS[-1][0]), count - 2)}
     left = [row for row in ROWS if row[0] not in gone]
-    return LONG.without_rows(sorted(gone)), [
+    return finish(LONG.without_rows(sorted(gone))), [
         (number, *row[1:]) for number, row in enumerate(left, 2)
     ]
 

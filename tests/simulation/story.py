@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.workbook import Workbook
 from tests.simulation.fire.witness import SentBatch
 from tests.simulation.verbs.entries import Answer, Entry, ListRead, Outcome
 from tests.simulation.verbs.history import History, Version
@@ -50,9 +51,16 @@ class Story:
         fence: int | None = None,
         sent_at: float | None = None,
         removed: Sequence[int] = (),
+        emptied: Sequence[int] = (),
         is_lost: bool = False,
+        is_idle: bool = False,
+        answer_from: int = 0,
     ) -> "Story":
-        """The rows below the header from a moment on; with a fence the gateway made them so."""
+        """The rows below the header from a moment on; with a fence the gateway made them so.
+
+        `is_idle`: its batch changed none of them. It added rows if `answer_from` is given, the row
+        from which its answer shows them.
+        """
         sheet = Sheet(
             sheet_id=0,
             title=TITLE,
@@ -60,13 +68,23 @@ class Story:
             column_count=len(HEADER),
             rows=[HEADER, *rows],
         )
-        version = Version(since=at, sheet=sheet, fence=fence)
-        self.history.versions.setdefault(TITLE, []).append(version)
+        if is_idle:
+            workbook = Workbook(spreadsheet_id="demo", title="Demo", sheets=[sheet])
+            self.history.tabs = {sheet.sheet_id: TITLE}
+            self.history.idle.append((at, fence or 0, workbook))
+        else:
+            version = Version(since=at, sheet=sheet, fence=fence)
+            self.history.versions.setdefault(TITLE, []).append(version)
         if fence is not None:
-            requests = [_deletion(each) for each in sorted(removed, reverse=True)]
+            requests = [
+                *([{"appendCells": {"sheetId": 0}}] * bool(answer_from)),
+                *map(_emptying, emptied),
+                *(_deletion(each) for each in sorted(removed, reverse=True)),
+            ]
+            ranges = [f"'{TITLE}'!1:1", *[f"'{TITLE}'!A{answer_from}:ZZZ"] * bool(answer_from)]
             self.sent[fence] = SentBatch(
                 sent_at=at - 0.1 if sent_at is None else sent_at,
-                body=json.dumps({"requests": requests}).encode(),
+                body=json.dumps({"requests": requests, "responseRanges": ranges}).encode(),
                 is_lost=is_lost,
             )
         return self
@@ -75,6 +93,11 @@ class Story:
 def _deletion(number: int) -> Mapping[str, Any]:
     lines = {"dimension": "ROWS", "startIndex": number - 1, "endIndex": number}
     return {"deleteDimension": {"range": lines}}
+
+
+def _emptying(number: int) -> Mapping[str, Any]:
+    start = {"sheetId": 0, "rowIndex": number - 1, "columnIndex": 0}
+    return {"updateCells": {"start": start, "rows": [{"values": [{}] * len(HEADER)}]}}
 
 
 def begun(*rows: Cells) -> Story:

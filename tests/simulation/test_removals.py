@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from tests.simulation.verbs.removals import Cover, Explanation
 
 
 def explanation(covers: dict[int, list[int]]) -> Explanation:
-    """By batch, the deletes that may have removed its only row; the first of each is chosen."""
+    """By batch, the deletes that may have removed its only row."""
     batches = [SimpleNamespace(index=index, removed=[2], at=0.0) for index in covers]
     nothing = SimpleNamespace(row=lambda _: "")
     course = SimpleNamespace(
@@ -26,14 +28,25 @@ def explanation(covers: dict[int, list[int]]) -> Explanation:
         },
         options={},
     )
-    made.chosen = {index: each[0] for index, each in made.covers.items()}
-    made.improve()
+    made.choose()
     return made
 
 
 def test_two_batches_change_their_deletes_together() -> None:
     """Neither change alone explains more."""
     assert explanation({10: [1, 2], 20: [1, 2], 30: [2, 3]}).problems() == []
+
+
+@pytest.mark.parametrize(
+    "covers",
+    [
+        pytest.param({10: [1], 20: [1, 2], 30: [1, 3, 4], 40: [1, 3, 5]}, id="one of all"),
+        pytest.param({10: [1, 2], 20: [2, 3], 30: [3, 4], 40: [1]}, id="a chain of four"),
+    ],
+)
+def test_many_batches_change_their_deletes_together(covers: dict[int, list[int]]) -> None:
+    """The first delete of each batch would be one delete for several of them."""
+    assert explanation(covers).problems() == []
 
 
 def test_one_delete_too_few_is_a_problem() -> None:

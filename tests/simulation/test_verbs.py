@@ -19,8 +19,10 @@ from tests.simulation.verbs.defects import (
     keeping_numbers_of_records,
     keeping_numbers_of_rows,
     matching_old_rows,
+    overlooking_moves,
     reading_by_title,
     tagging_visible_cells,
+    taking_edits_for_moves,
 )
 from tests.simulation.verbs.operations import USUAL, Mixture
 
@@ -135,6 +137,14 @@ def test_planted_bugs_are_found(
 LOOKING = replace(CALM, operations=200, visit_seconds=0.15)
 BY_FILTER = Mixture(updates_where=60, deletes_where=30, upserts=40)
 CONDITIONAL = Mixture(updates=60, deletes=60, conditional=1.0)
+CLEARING = replace(
+    LOOKING,
+    clears=True,
+    visit_seconds=0.05,
+    trip_share=0.1,
+    latency_ms=50,
+    mixture=Mixture(creates=60, updates=0, upserts=0, deletes=60, conditional=1.0),
+)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +181,8 @@ CONDITIONAL = Mixture(updates=60, deletes=60, conditional=1.0)
             replace(LOOKING, partial_keys=1.0, mixture=CONDITIONAL),
             id="tag over visible cells",
         ),
+        pytest.param(taking_edits_for_moves, {"false alarm"}, CLEARING, id="edits taken for moves"),
+        pytest.param(overlooking_moves, {"silent"}, CLEARING, id="moves overlooked"),
     ],
 )
 def test_planted_bugs_of_looks_and_fences_are_found(

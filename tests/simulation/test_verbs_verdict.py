@@ -81,6 +81,24 @@ def test_creates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
     assert kinds_of(story, *entries) == kinds
 
 
+@pytest.mark.parametrize(
+    ("answer_from", "kinds"),
+    [
+        pytest.param(2, ({"answer"}, {"unexplained"}), id="shown"),
+        pytest.param(4, (set[str](), set[str]()), id="not shown"),
+    ],
+)
+def test_created_rows_above_those_of_the_answer(
+    answer_from: int, kinds: tuple[set[str], set[str]]
+) -> None:
+    """People moved the end up, so the row is looked for: it is told where it is then, if found."""
+    story = begun(ONE, TWO).add(4.95, ONE).add(5.0, ONE, NEW_ROW, fence=1, answer_from=answer_from)
+    story.add(5.1, ONE, TWO, NEW_ROW)
+
+    assert kinds_of(story, created(4)) == kinds[0]
+    assert kinds_of(story, created(outcome="applied", code=4094)) == kinds[1]
+
+
 NAMED = {"id": "id:1", "note": "note:1", "group": "group:0"}
 SORTED = begun(ONE, TWO).add(4.95, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
 SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
@@ -111,7 +129,7 @@ SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", no
         pytest.param(
             at_5(CHANGED, TWO),
             [updated(tag="t", named=NAMED, outcome="applied", code=4095)],
-            {"answer"},
+            {"false alarm"},
             id="not moved, but told",
         ),
         pytest.param(
@@ -276,6 +294,7 @@ def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
 
 REMOVED = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", "", ""), fence=1)
 """A person removes the row that an upsert found, before its batch comes."""
+REMOVED_TWO = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, UPSERTED, fence=1)
 
 
 @pytest.mark.parametrize(
@@ -327,6 +346,12 @@ REMOVED = begun(ONE, KEYED).add(4.95, ONE).add(5.0, ONE, ("", "", "", "note:7", 
             [upserted(3, is_new=False)],
             {"answer", "silent"},
             id="removed after the look, and answered as done",
+        ),
+        pytest.param(
+            REMOVED_TWO,
+            [upserted(3, is_new=True)],
+            set(),
+            id="removed before the look, and created where it was",
         ),
     ],
 )
@@ -544,7 +569,7 @@ def test_deletes_that_empty_rows(entries: list[Entry], kinds: set[str]) -> None:
 def test_rows_that_people_made_blank_before_they_were_emptied() -> None:
     """A filter matched rows 2 and 4; a person moves row 4 before the batch comes."""
     moved = begun(ONE, TWO, THREE).add(4.95, ONE, TWO, EMPTY, THREE)
-    story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1)
+    story = moved.add(5.0, EMPTY, TWO, EMPTY, THREE, fence=1, emptied=[2, 4])
     answered = deleted_where(filter=IN_GROUP_0, outcome="applied", code=4095)
 
     assert kinds_of(story, answered) == set()

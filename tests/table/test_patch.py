@@ -7,7 +7,7 @@ import pytest
 
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.patch import Column, RowPatch, patched_columns
+from gateway.table.patch import Column, RowPatch, columns_without, patched_columns
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from tests.query.sheet import evaluate
@@ -152,6 +152,64 @@ def test_queries_see_the_write() -> None:
     assert evaluate(table, BY_POPULATION) == before
 
 
+@pytest.mark.parametrize(
+    ("rows", "displayed", "last_row"),
+    [
+        ([3], [("name", "Boston", "Denver"), ("population", "675,647", "715,522")], 3),
+        ([2, 4], [("name", "Austin"), ("population", "961,855")], 2),
+        ([2, 3, 4], [("name",), ("population",)], 1),
+        ([4, 9], [("name", "Boston", "Austin"), ("population", "675,647", "961,855")], 3),
+    ],
+    ids=str,
+)
+def test_rows_are_removed_from_both_renderings(
+    rows: Sequence[int], displayed: Sequence[Column], last_row: int
+) -> None:
+    """Rows below move up; the table before stays as it is. A row that is not there is none."""
+    table = whole()
+
+    after = finish(table.without_rows(rows))
+
+    assert [list(column) for column in after.displayed[:2]] == [list(each) for each in displayed]
+    numbers = [int(text.replace(",", "")) for text in map(str, displayed[1][1:])]
+    assert [*(after.typed or ())[1]] == ["population", *numbers]
+    assert (after.last_row, after.header) == (last_row, table.header)
+    assert table == whole()
+    assert finish(table.without_rows([9])) is table
+
+
+def test_columns_that_end_above_removed_rows_are_shared() -> None:
+    """They are not copied; a column that is one object in both renderings stays one."""
+    table = whole()
+
+    after = finish(table.without_rows([4]))
+
+    assert after.displayed[2] is table.displayed[2]
+    assert (after.typed or ())[2] is (table.typed or ())[2]
+    assert (after.typed or ())[0] is after.displayed[0]
+
+
+def test_indexes_are_made_again_after_a_removal() -> None:
+    """Orders are those of the rows left; the table before keeps its own."""
+    table = whole()
+    evaluate(table, BY_POPULATION)
+
+    after = finish(table.without_rows([3]))
+
+    assert not after.indexes
+    assert evaluate(after, BY_POPULATION).rows == [3, 2]
+    assert evaluate(table, BY_POPULATION).rows == [3, 4, 2]
+
+
+def test_typed_rendering_of_a_shortened_table() -> None:
+    """Types that are read later belong to the rows left."""
+    shortened = finish(make_table(DISPLAYED).without_rows([3]))
+
+    both = finish(shortened.with_typed([TYPED[0][:2], TYPED[1][:2]]))
+
+    assert [*both.displayed[0]] == ["name", "Boston", "Denver"]
+
+
 def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
     """After each of many writes and removals at random the table equals one made of the cells."""
     random = Random(7)  # noqa: S311
@@ -162,7 +220,7 @@ def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
         texts = {column: random.choice(("", "", "x", "5")) for column in random.sample(range(4), 2)}
         if random.random() < 0.3:
             removed = sorted(random.sample(range(2, 10), random.randint(1, 3)))
-            table = table.without_rows(removed)
+            table = finish(table.without_rows(removed))
             cells = {
                 (at - sum(each < at for each in removed), column): text
                 for (at, column), text in cells.items()
@@ -190,3 +248,13 @@ def test_the_copies_of_columns_are_counted() -> None:
 
     assert sum(steps) >= 3 * len(column)
     assert max(steps) <= len(column)
+
+
+def test_the_copies_without_rows_are_counted() -> None:
+    """Each column is copied in a block of its own, with steps for all its cells."""
+    columns: list[Column] = [("n", *[str(at)] * 9_999) for at in range(3)]
+
+    steps = [*columns_without(columns, [3, 7])]
+
+    assert sum(steps) >= sum(map(len, columns))
+    assert max(steps) <= 10_000

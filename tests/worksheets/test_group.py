@@ -16,7 +16,6 @@ from gateway.worksheets.write_queue import (
     ExclusiveTask,
     Waiting,
     memory_limit,
-    row_count,
 )
 from gateway.worksheets.writes import Write
 
@@ -175,7 +174,7 @@ def test_bytes_are_those_of_utf_8() -> None:
 )
 def test_rows_of_a_write(write: Write, count: int) -> None:
     """A create is about its rows, an update about one."""
-    assert row_count(write) == count
+    assert write.row_count == count
 
 
 def test_a_line_keeps_what_is_not_taken() -> None:

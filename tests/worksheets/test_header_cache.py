@@ -1,21 +1,29 @@
 """Cached headers: lifetime, and what later reads make of them."""
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from gateway.table.header import Header, parse_header
-from gateway.worksheets.header_cache import HeaderCache, SheetExtent
+from gateway.worksheets.loader import HeaderCache, SheetExtent
 from tests.clock import ManualClock
-from tests.worksheets.conftest import WORKSHEET
+
+Moment = Callable[[], int]
 
 SEEN = SheetExtent(header=parse_header(["a"]), last_row=5, header_as_of=1000.0, as_of=5)
 OLD, NEW = parse_header(["name", "state"]), parse_header(["state", "name"])
 
 
 @pytest.fixture
-def header_cache(clock: ManualClock) -> HeaderCache:
-    return HeaderCache(WORKSHEET, ttl_seconds=10.0, clock=clock)
+def moment() -> Moment:
+    return itertools.count().__next__
+
+
+@pytest.fixture
+def header_cache(clock: ManualClock, moment: Moment) -> HeaderCache:
+    return HeaderCache(ttl_seconds=10.0, clock=clock, moment=moment)
 
 
 def extent(header: Header, as_of: int) -> SheetExtent:
@@ -34,9 +42,9 @@ def test_fresh_until_the_ttl(header_cache: HeaderCache, clock: ManualClock) -> N
     assert header_cache.last() is SEEN
 
 
-def test_no_ttl_trusts_nothing(clock: ManualClock) -> None:
+def test_no_ttl_trusts_nothing(clock: ManualClock, moment: Moment) -> None:
     """A ttl of 0 reads the header each time."""
-    header_cache = HeaderCache(WORKSHEET, ttl_seconds=0.0, clock=clock)
+    header_cache = HeaderCache(ttl_seconds=0.0, clock=clock, moment=moment)
     header_cache.keep(SEEN)
 
     assert header_cache.fresh() is None
@@ -72,11 +80,13 @@ def test_forgotten(header_cache: HeaderCache) -> None:
     assert header_cache.last() is None
 
 
-def test_a_look_from_before_the_forgetting_is_not_kept(header_cache: HeaderCache) -> None:
+def test_a_look_from_before_the_forgetting_is_not_kept(
+    header_cache: HeaderCache, moment: Moment
+) -> None:
     """Reads that began before a change are not cached; later ones are."""
-    before = header_cache.moment()
+    before = moment()
     header_cache.forget()
-    after = header_cache.moment()
+    after = moment()
 
     header_cache.keep(replace(SEEN, as_of=before))
     early = header_cache.last()
@@ -86,49 +96,51 @@ def test_a_look_from_before_the_forgetting_is_not_kept(header_cache: HeaderCache
     assert header_cache.last() is not None
 
 
-def test_another_header_ends_trust(header_cache: HeaderCache) -> None:
+def test_another_header_ends_trust(header_cache: HeaderCache, moment: Moment) -> None:
     """An extent is forgotten when a later read shows another header, and kept with the same."""
-    header_cache.keep(extent(OLD, header_cache.moment()))
-    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.keep(extent(OLD, moment()))
+    header_cache.compare(OLD, as_of=moment())
     same = header_cache.last()
-    header_cache.compare(NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=moment())
 
     assert same is not None
     assert header_cache.last() is None
 
 
-def test_an_older_read_changes_nothing(header_cache: HeaderCache) -> None:
+def test_an_older_read_changes_nothing(header_cache: HeaderCache, moment: Moment) -> None:
     """The header of the read that began later counts, in any order of arrival."""
-    older, newer = header_cache.moment(), header_cache.moment()
+    older, newer = moment(), moment()
     header_cache.compare(NEW, as_of=newer)
     header_cache.keep(extent(NEW, newer))
 
     header_cache.compare(OLD, as_of=older)
-    header_cache.keep(extent(OLD, header_cache.moment()))
+    header_cache.keep(extent(OLD, moment()))
 
     kept = header_cache.last()
     assert kept is not None
     assert kept.header is NEW
 
 
-def test_the_read_that_saw_the_change_is_kept(header_cache: HeaderCache) -> None:
+def test_the_read_that_saw_the_change_is_kept(header_cache: HeaderCache, moment: Moment) -> None:
     """The extent of a read that shows another header is itself kept."""
-    header_cache.keep(extent(OLD, header_cache.moment()))
-    moment = header_cache.moment()
+    header_cache.keep(extent(OLD, moment()))
+    later = moment()
     header_cache.compare(OLD, as_of=0)
-    header_cache.compare(NEW, as_of=moment)
+    header_cache.compare(NEW, as_of=later)
 
-    header_cache.keep(extent(NEW, moment))
+    header_cache.keep(extent(NEW, later))
 
     kept = header_cache.last()
     assert kept is not None
     assert kept.header is NEW
 
 
-def test_a_header_known_to_have_changed_is_not_kept(header_cache: HeaderCache) -> None:
+def test_a_header_known_to_have_changed_is_not_kept(
+    header_cache: HeaderCache, moment: Moment
+) -> None:
     """A create that ends after another read saw its header changed does not bring it back."""
-    header_cache.compare(NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=moment())
 
-    header_cache.keep(extent(OLD, header_cache.moment()))
+    header_cache.keep(extent(OLD, moment()))
 
     assert header_cache.last() is None

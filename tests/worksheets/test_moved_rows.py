@@ -206,6 +206,28 @@ async def test_blank_rows_beside_a_cleared_one(
 
 
 @pytest.mark.parametrize(
+    ("edit", "is_told"),
+    [
+        pytest.param(lambda sheet: put(sheet, r2="Akron"), False, id="blank-row-filled"),
+        pytest.param(lambda sheet: put(sheet, r2="Austin", r4=""), True, id="moved-two-rows-up"),
+        pytest.param(lambda sheet: put(sheet, r8="Austin", r4=""), True, id="moved-four-rows-down"),
+    ],
+)
+async def test_a_cleared_row_among_blank_ones(
+    make_bench: MakeBench, edit: Edit, *, is_told: bool
+) -> None:
+    """The record itself, seen elsewhere, shows that another row was cleared."""
+    writes = WriteSettings.model_validate({"delete": "clear"})
+    bench = make_bench([line for line in SPARSE if line != ["Boston"]] + [[None]], writes=writes)
+    condition = await tag_of(bench, 4)
+    bench.sheets.before("apply", lambda: edit(bench.cities))
+
+    (end,) = await bench.together(Write.delete(row=4, condition=condition))
+
+    assert isinstance(end, RowsMoved) is is_told
+
+
+@pytest.mark.parametrize(
     "write",
     [
         pytest.param(

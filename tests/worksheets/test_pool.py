@@ -14,7 +14,7 @@ from gateway.table.table import Table, make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.snapshot import TYPED, Origin, Snapshot
+from gateway.worksheets.snapshot import TYPED, Origin, Rows, Snapshot
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteQueues
@@ -68,7 +68,7 @@ class Stage:
 
     def __init__(self, max_bytes: int = 2**30) -> None:
         settings = CacheSettings(max_bytes=max_bytes)
-        self.pool = Pool(self.make, max_worksheets=3, max_bytes=max_bytes)
+        self.pool = Pool(max_worksheets=3, max_bytes=max_bytes)
         self.resources = Resources(
             sheets=FakeSheets(),
             scheduler=Scheduler(),
@@ -76,11 +76,16 @@ class Stage:
             settings=settings,
             clock=ManualClock(),
             perform=nothing,
-            weigh=lambda worksheet: self.pool.weigh(worksheet),
+            weigh=self.pool.weigh,
         )
 
-    def make(self, worksheet: WorksheetId) -> Worksheet:
-        return Worksheet(worksheet, self.resources)
+    def __getitem__(self, worksheet: WorksheetId) -> Worksheet:
+        return self.pool.get(worksheet, self.resources)
+
+
+def kept(worksheet: Worksheet) -> Rows | None:
+    block = worksheet.blocks.get(TYPED)
+    return None if block is None else block.rows
 
 
 async def nothing(_: Worksheet, __: Sequence[Write]) -> Sequence[Outcome]:
@@ -90,27 +95,27 @@ async def nothing(_: Worksheet, __: Sequence[Write]) -> Sequence[Outcome]:
 def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
     """Rows with their indexes take the place of other rows."""
     snapshot, other = make_snapshot(), make_snapshot()
-    pool = Stage(2 * snapshot.byte_count + ROWS).pool
-    pool[OTHER].keep(other, began=0)
-    pool[WORKSHEET].keep(snapshot, began=0)
+    stage = Stage(2 * snapshot.byte_count + ROWS)
+    stage[OTHER].keep(other, began=0)
+    stage[WORKSHEET].keep(snapshot, began=0)
     searched(snapshot.table)
 
-    pool.weigh(pool[WORKSHEET])
+    stage.pool.weigh(stage[WORKSHEET])
 
-    assert pool[WORKSHEET].cached(TYPED) is snapshot
-    assert pool[OTHER].cached(TYPED) is None
+    assert kept(stage[WORKSHEET]) is snapshot
+    assert kept(stage[OTHER]) is None
 
 
 def test_indexes_that_leave_no_room_are_dropped() -> None:
     """The rows stay, and the next query makes its index anew."""
     snapshot = make_snapshot()
-    pool = Stage(snapshot.byte_count + ROWS).pool
-    pool[WORKSHEET].keep(snapshot, began=0)
+    stage = Stage(snapshot.byte_count + ROWS)
+    stage[WORKSHEET].keep(snapshot, began=0)
     searched(snapshot.table)
 
-    pool.weigh(pool[WORKSHEET])
+    stage.pool.weigh(stage[WORKSHEET])
 
-    assert pool[WORKSHEET].cached(TYPED) is snapshot
+    assert kept(stage[WORKSHEET]) is snapshot
     assert snapshot.table.index_bytes == 0
 
 
@@ -120,55 +125,55 @@ def worksheets(*titles: str) -> list[WorksheetId]:
 
 def test_a_worksheet_is_one_object() -> None:
     """Its identity is title and spreadsheet."""
-    pool = Stage().pool
+    stage = Stage()
 
-    assert pool[WORKSHEET] is pool[WorksheetId(spreadsheet="book", title="Cities")]
-    assert pool[WORKSHEET] is not pool[WorksheetId(spreadsheet="book", title="cities")]
-    assert pool[WORKSHEET] is not pool[WorksheetId(spreadsheet="other", title="Cities")]
+    assert stage[WORKSHEET] is stage[WorksheetId(spreadsheet="book", title="Cities")]
+    assert stage[WORKSHEET] is not stage[WorksheetId(spreadsheet="book", title="cities")]
+    assert stage[WORKSHEET] is not stage[WorksheetId(spreadsheet="other", title="Cities")]
 
 
 def test_made_up_names_push_out_no_worksheet() -> None:
     """Worksheets with rows stay while there are others of which nothing was seen."""
-    pool = Stage().pool
+    stage = Stage()
     first, second, *made_up = worksheets("a", "b", "c", "d", "e")
-    known = [pool[first], pool[second]]
+    known = [stage[first], stage[second]]
     for each in known:
         each.keep(make_snapshot(), began=0)
 
     for name in made_up:
-        pool[name].cached(TYPED)
+        kept(stage[name])
 
-    assert [pool[first], pool[second]] == known
+    assert [stage[first], stage[second]] == known
 
 
 def test_the_worksheet_used_longest_ago_goes() -> None:
     """Its rows go with it, and count no more."""
-    pool = Stage().pool
+    stage = Stage()
     first, second, third, fourth = worksheets("a", "b", "c", "d")
     known = {}
     for each in (first, second, third):
-        known[each] = pool[each]
-        pool[each].keep(make_snapshot(), began=0)
-    pool[first].cached(TYPED)
+        known[each] = stage[each]
+        stage[each].keep(make_snapshot(), began=0)
+    kept(stage[first])
 
-    pool[fourth].cached(TYPED)
+    kept(stage[fourth])
 
-    assert pool[first] is known[first]
-    assert known[second].cached(TYPED) is None
-    assert len([*pool.demands()]) == 2
+    assert stage[first] is known[first]
+    assert kept(known[second]) is None
+    assert len([*stage.pool.demands()]) == 2
 
 
 async def test_a_busy_worksheet_stays() -> None:
     """Its write queue must not be there twice."""
-    pool = Stage().pool
+    stage = Stage()
     first, *others = worksheets("a", "b", "c", "d", "e")
-    busy, gate = pool[first], asyncio.Event()
+    busy, gate = stage[first], asyncio.Event()
     task = asyncio.create_task(busy.queue.exclusively(gate.wait))
     await wait_all_tasks_blocked()
     for each in others:
-        pool[each].keep(make_snapshot(), began=0)
+        stage[each].keep(make_snapshot(), began=0)
 
-    is_same = pool[first] is busy
+    is_same = stage[first] is busy
     gate.set()
     await task
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.worksheets.reports import REPORT_SECONDS, Reports
+from gateway.worksheets.worksheet import REPORT_SECONDS, Reports
 
 
 async def test_a_report_within_the_time_waits_for_its_end() -> None:

@@ -8,8 +8,8 @@ import pytest
 from gateway.errors import TooManyInFlight
 from gateway.table.steps import Work
 from gateway.table.table import Table
+from gateway.worksheets.reading import Search
 from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Scheduler
-from gateway.worksheets.search import Search
 from gateway.worksheets.worksheet import Worksheet
 
 ROWS = cast(Table, type("Rows", (), {"last_row": 10**9}))

@@ -7,7 +7,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.google.call_context import CallContext, current_call_context, in_call_context
 from gateway.google.quota import Bucket, Rate
-from gateway.worksheets.single_flight import SingleFlight
+from gateway.worksheets.loader import SingleFlight
 from tests.google.timers import ManualTimers
 
 BUSY, QUIET = CallContext("busy"), CallContext("quiet")
@@ -39,7 +39,9 @@ async def call(bucket: Bucket) -> str:
     return "read"
 
 
-async def asked(call_context: CallContext, flight: SingleFlight[str], *, stays: bool = True) -> str:
+async def asked(
+    call_context: CallContext, flight: SingleFlight[str, str], *, stays: bool = True
+) -> str:
     """The result of a request that joins a read, or waits for it for a limited time."""
     with in_call_context(call_context):
         if not stays:
@@ -56,7 +58,7 @@ async def test_who_joins_a_read_puts_a_turn_into_it(
     with in_call_context(BUSY):
         others = [asyncio.create_task(call(bucket)) for _ in range(3)]
         await wait_all_tasks_blocked()
-        flight = SingleFlight(call(bucket), 0.0)
+        flight = SingleFlight({}, "", call(bucket), 0.0)
     joined = asyncio.create_task(asked(QUIET, flight, stays=stays))
     await wait_all_tasks_blocked()
     await timers.advance(2 * SECONDS)
@@ -79,8 +81,8 @@ async def test_turns_are_handed_on_to_what_a_read_waits_for(
     with in_call_context(BUSY):
         others = [asyncio.create_task(call(bucket)) for _ in range(3)]
         await wait_all_tasks_blocked()
-        inner = SingleFlight(call(bucket), 0.0)
-        flight = SingleFlight(outer(), 0.0)
+        inner = SingleFlight({}, "", call(bucket), 0.0)
+        flight = SingleFlight({}, "", outer(), 0.0)
     await wait_all_tasks_blocked()
     joined = asyncio.create_task(asked(QUIET, flight))
     await wait_all_tasks_blocked()

@@ -7,8 +7,7 @@ import pytest
 from gateway.table.header import parse_header
 from gateway.table.patch import RowPatch
 from gateway.table.table import make_table
-from gateway.worksheets.snapshot import Effect, RowSpan
-from gateway.worksheets.window import Window
+from gateway.worksheets.snapshot import Effect, RowSpan, Window
 
 HEADER = parse_header(["name", "n"])
 ROWS = [["a", "1"], ["b", "2"], ["c"]]

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import InvalidBody, SheetTooLarge, WriteTooLarge
 from gateway.google.sheets import WrittenCells
-from gateway.worksheets import batch, matching, planning
+from gateway.worksheets import batch, looks, planning
 from gateway.worksheets.writes import Write, Written
 from tests.worksheets.conftest import CITIES, KEPT, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -36,7 +36,7 @@ def sent_rows(bench: Bench) -> list[int]:
 
 async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> None:
     """Fields times rows count; nothing is written, and a smaller one is."""
-    rows, bytes_ = 100, matching.MAX_WRITTEN_BYTES
+    rows, bytes_ = 100, planning.MAX_WRITTEN_BYTES
     bench = wide(make_bench, rows=rows, text="y", columns=4)
     before = data(bench)
     large = {"f1": "z" * 45_000, "f2": "z" * (bytes_ // rows - 45_000)}
@@ -53,7 +53,7 @@ async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> N
 
 async def test_rows_of_one_request_have_500_000_cells_at_most(make_bench: MakeBench) -> None:
     """An update of such a list is refused after its look; those beside it are carried out."""
-    columns = planning.MAX_TARGET_CELLS // 30
+    columns = looks.MAX_TARGET_CELLS // 30
     bench = wide(make_bench, rows=32, text="y", columns=columns)
     listed = Write.update_rows(rows=tuple((2 + at, {"f1": "new"}) for at in range(31)))
     single = Write.update(row=33, fields={"f1": "single"})
@@ -67,7 +67,7 @@ async def test_rows_of_one_request_have_500_000_cells_at_most(make_bench: MakeBe
 
 async def test_updates_that_are_too_large_together_go_one_by_one(make_bench: MakeBench) -> None:
     """Of several requests each is within the bound: all are carried out."""
-    columns = planning.MAX_TARGET_CELLS // 30
+    columns = looks.MAX_TARGET_CELLS // 30
     bench = wide(make_bench, rows=40, text="y", columns=columns)
     halves = [
         Write.update_rows(rows=tuple((row, {"f1": f"new {row}"}) for row in rows))
@@ -82,7 +82,7 @@ async def test_updates_that_are_too_large_together_go_one_by_one(make_bench: Mak
 
 async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(make_bench: MakeBench) -> None:
     """Updates, deletes and upserts are refused alike."""
-    columns = planning.MAX_TARGET_CELLS // 30
+    columns = looks.MAX_TARGET_CELLS // 30
     names = [f"f{column}" for column in range(columns)]
     lines = [["x", f"k{at}", *["y"] * (columns - 2)] for at in range(31)]
     bench = make_bench([names, *lines], cache=KEPT)
@@ -211,7 +211,7 @@ async def test_a_row_that_is_too_large_to_look_at(bench: Bench) -> None:
 async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Bench) -> None:
     """A write that cannot go with those before it is not matched before its turn."""
     count, matched = 12, 0
-    original = matching._rows_of
+    original = planning._rows_of
 
     def counting(*args: object) -> object:
         nonlocal matched
@@ -224,7 +224,7 @@ async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Benc
         else Write.upsert(keys=("population",), rows=({"population": 1000 + at, "name": f"{at}"},))
         for at in range(count)
     ]
-    with patch.object(matching, "_rows_of", counting):
+    with patch.object(planning, "_rows_of", counting):
         ends = await bench.together(*upserts)
 
     assert all(isinstance(end, tuple) for end in ends)

@@ -14,8 +14,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from gateway.google.batch_requests import encoded_changes
-from gateway.google.calls import Apply, Limits
+from gateway.google.calls import Apply, Limits, encoded_changes
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
@@ -23,17 +22,17 @@ from gateway.table.header import Header, parse_header
 from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
 from gateway.table.table import Table, make_table
-from gateway.worksheets import matching, planning
+from gateway.worksheets import planning
 from gateway.worksheets import worksheet as worksheet_module
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
-from gateway.worksheets.matching import Matching
-from gateway.worksheets.planning import Planned, Planner, RowChange, RowLook
+from gateway.worksheets.looks import RowLook
+from gateway.worksheets.planning import Planned, Planner, RowChange
+from gateway.worksheets.reading import Search
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import ByFilter, ByKey, Write
+from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
 from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench
 
@@ -45,8 +44,8 @@ BESIDE = 60 * COLUMNS
 """Instructions once for each column, such as a view of the header."""
 KEYS = 16
 
-PLANNER = Planner(ignore_unknown=False)
 SEARCH = Search(Scheduler(), max_steps=50_000_000, weigh=lambda _: None)
+PLANNER = Planner(search=SEARCH, ignore_unknown=False)
 EVERY_ROW = Comparison(field="f0", operator="$gte", operands=make_operands(["v"]))
 
 
@@ -90,24 +89,16 @@ UPSERT = Write.upsert(
 
 
 def by_number() -> Work[Planned]:
-    return PLANNER.by_number(0, UPDATES, wide_look())
+    return PLANNER.planned(0, UPDATES, wide_look())
 
 
 def by_filter(write: Write = PATCH, *, clears: bool = False) -> Work[Planned]:
-    planner = Planner(ignore_unknown=False, clears=clears)
-    table = wide_table()
-    assert isinstance(write.selector, ByFilter)
-    return Matching(planner=planner, search=SEARCH)._by_filter(
-        table, table.header.whole, 0, write, write.selector, frozenset({0})
-    )
+    planner = Planner(search=SEARCH, ignore_unknown=False, clears=clears)
+    return planner.planned(0, write, wide_table())
 
 
 def upserted(upsert: Write = UPSERT, table: Table | None = None) -> Work[Planned]:
-    table = table or wide_table()
-    assert isinstance(upsert.selector, ByKey)
-    return Matching(planner=PLANNER, search=SEARCH)._by_key(
-        table, table.header.whole, 0, upsert, upsert.selector, frozenset({0})
-    )
+    return PLANNER.planned(0, upsert, table or wide_table())
 
 
 def numbers(count: int) -> Table:
@@ -168,7 +159,7 @@ ALTERNATE = Write.update_rows(
 )
 WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "an update of rows": by_number,
-    "a create": lambda: PLANNER.create(0, CREATES, wide_header()),
+    "a create": lambda: PLANNER.planned(0, CREATES, wide_header()),
     "an update by filter": by_filter,
     "a delete by filter": lambda: by_filter(REMOVAL),
     "rows that are emptied": lambda: by_filter(REMOVAL, clears=True),
@@ -177,7 +168,7 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "keys of numbers and texts": lambda: upserted(numeric_upsert(300), numbers(300)),
     "requests": lambda: requests_of([finish(by_number())], frozenset()),
     "requests of alternate columns": lambda: requests_of(
-        [finish(PLANNER.by_number(0, ALTERNATE, wide_look()))], frozenset()
+        [finish(PLANNER.planned(0, ALTERNATE, wide_look()))], frozenset()
     ),
     "encoded requests": lambda: encoded_changes(1, batch_of(finish(by_number())).changes),
     "the cells to ask back": lambda: asked_cells([finish(by_number())]),
@@ -239,7 +230,7 @@ def test_uncounted_work_is_found() -> None:
         yield planning.UPDATE_STEPS * COLUMNS
         return rebuilding(change)
 
-    with patch.object(matching, "_number", in_all_forms):
+    with patch.object(planning, "_number", in_all_forms):
         assert uncounted(upserted(numeric_upsert(1, 5), numbers(5)), BESIDE)
     assert uncounted(patched(), BESIDE)
     assert uncounted(uncounted_loop(), BESIDE)
@@ -284,7 +275,7 @@ async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
 async def test_rows_that_come_while_others_are_patched(make_bench: MakeBench) -> None:
     """They are patched in counted steps too, before the write is taken in."""
     bench = await wide_bench(make_bench)
-    worksheet = bench.service._pool[WORKSHEET]
+    worksheet = bench.service._pool.get(WORKSHEET, bench.service._resources)
     rows = range(2, 2 + ROWS)
     effect = Effect(
         header=wide_header(),

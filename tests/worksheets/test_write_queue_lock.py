@@ -77,4 +77,4 @@ async def test_a_process_alone_keeps_no_news(bench: Bench) -> None:
     for number in range(3):
         await bench.service.write(TARGET, Write.create(rows=({"name": f"n{number}"},)))
 
-    assert bench.service._pool[WORKSHEET].shared is None
+    assert bench.service._pool.get(WORKSHEET, bench.service._resources).shared is None

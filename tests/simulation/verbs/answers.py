@@ -1,8 +1,10 @@
 """Answers, held against the worksheet as it was when they were given.
 
 Rules
-- What an answer tells of its rows is true at their commit. If Google's answer was lost, the rows
-  were looked for later: then a number is true at some moment up to the answer.
+- What an answer tells of its rows is true at their commit. If Google's answer was lost, or people
+  moved the end of the sheet above the rows that it shows, the rows were looked for later: then a
+  number is true at some moment up to the answer. A row that an upsert left as it is was there at
+  the look for keys: only rows that change are looked at again.
 - A refusal, and an answer that nothing matched, is true at some moment of its request.
 - The second answer to a key is the first one, unless the gateway removed its rows or rows above
   them since: then it is 4094. That of a delete always is the first one.
@@ -17,6 +19,7 @@ from tests.simulation.fire.metadata import Span
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import FAILURES, Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Course, Effect, Version, candidates
+from tests.simulation.verbs.moved import is_false_alarm
 from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Operation, Texts
 from tests.simulation.verbs.written import KNOWN_SECONDS, Commit, Commits
 
@@ -52,7 +55,7 @@ def problems_of_answers(
         elif entry.outcome == "not_applied":
             yield from _of_kind("false refusal", entry, _refused(entry, courses))
         elif entry.outcome == "applied":
-            yield from _of_kind("answer", entry, _applied(entry, courses, made))
+            yield from _applied(entry, courses, made)
         elif entry.outcome == "done":
             found = _told(entry, made[0]) if made else _told_nothing(entry, tabs)
             yield from _of_kind("answer", entry, found)
@@ -90,31 +93,28 @@ def _of_kind(kind: str, entry: Entry, found: Iterator[str]) -> Iterator[Problem]
     return (Problem(kind=kind, detail=f"{entry}: {detail}") for detail in found)
 
 
-def _applied(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]) -> Iterator[str]:
+def _applied(
+    entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]
+) -> Iterator[Problem]:
     """An error that says that the write was applied: people moved rows or tabs meanwhile."""
-    answer = entry.answer
+    answer, kind, detail = entry.answer, "answer", ""
     if answer.code == ROWS_MOVED:
-        around = [(each.course, each.batch) for each in made] or [
-            (course, batch)
-            for course in courses.values()
-            for batch in course.batches
-            if batch.removed and entry.asked_at <= batch.at <= entry.answered_at
-        ]
-        has_moved = any(len(course.looks(batch)) > 1 for course, batch in around)
-        if not entry.operation.is_conditional or not has_moved:
-            yield f"no row moved: {answer.message}"
+        if not entry.operation.is_conditional or is_false_alarm(entry, courses, made):
+            kind, detail = "false alarm", f"no row moved: {answer.message}"
     elif answer.code == UPSTREAM and RENAMED in answer.message:
         since = entry.asked_at - KNOWN_SECONDS
         if not any(each.was_renamed(since, entry.answered_at) for each in courses.values()):
-            yield f"no tab was renamed: {answer.message}"
+            detail = f"no tab was renamed: {answer.message}"
     elif answer.code != NUMBER_UNKNOWN:
-        yield answer.message
+        detail = answer.message
+    if detail:
+        yield Problem(kind=kind, detail=f"{entry}: {detail}")
 
 
 def _told(entry: Entry, commit: Commit) -> Iterator[str]:
     """The rows of an operation that wrote cells."""
     operation, answer = entry.operation, entry.answer
-    is_direct = not answer.is_replayed and not commit.batch.is_lost
+    is_direct = commit.is_direct
     if operation.kind == "update where":
         (effects,) = commit.effects.values()
         if is_direct and [*answer.rows] != commit.rows:
@@ -128,7 +128,7 @@ def _told(entry: Entry, commit: Commit) -> Iterator[str]:
         if not effects:  # an upsert left the row as it is
             is_true = any(
                 look.row(record["rowIndex"]).get(KEY) == body[KEY]
-                for look in commit.course.looks(commit.batch)
+                for look in commit.course.first_looks(commit.batch)
             )
             if is_direct and not is_true:
                 yield f"{body[KEY]} was not in row {record['rowIndex']}"
@@ -269,7 +269,7 @@ def _replayed(
     if not second.is_replayed:
         yield f"answered anew: {second.status} {second.results} {second.message}"
         return
-    is_direct = bool(made) and not first.is_replayed and not made[0].batch.is_lost
+    is_direct = bool(made) and made[0].is_direct
     starts: Sequence[int] = course.indexes(entry.asked_at, entry.answered_at)
     if is_direct:
         starts = [made[0].batch.index]

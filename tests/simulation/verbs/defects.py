@@ -24,8 +24,9 @@ from gateway.storage.sent_batches import BatchRows
 from gateway.table import a1
 from gateway.table.tag import row_tag
 from gateway.table.view import View
-from gateway.worksheets import fenced_writer, loader
+from gateway.worksheets import fenced_writer, loader, moved_rows
 from gateway.worksheets.fences import Fences
+from gateway.worksheets.planning import Plan
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -118,10 +119,9 @@ def reading_by_title() -> Defect:
 def counting_age_from_answers() -> Defect:
     """A look is as old as its answer, so that the time of a slow one does not count."""
 
-    def plan(**fields: Any) -> fenced_writer.Plan:
-        return made(**{**fields, "looked_at": time.monotonic()})
+    def plan(**fields: Any) -> Plan:
+        return Plan(**{**fields, "looked_at": time.monotonic()})
 
-    made = fenced_writer.Plan
     return Defect(planted=lambda: patch.object(fenced_writer, "Plan", plan))
 
 
@@ -146,6 +146,23 @@ def tagging_visible_cells() -> Defect:
         return row_tag(view.header_cells, seen)
 
     return Defect(planted=lambda: patch.object(View, "tag", tag))
+
+
+def taking_edits_for_moves() -> Defect:
+    """A cell that people change beside a removed row makes it another record."""
+
+    def suspected(*about: Any) -> Any:
+        found = passed(*about)
+        return found._replace(is_another=not found.is_as_planned)
+
+    passed = moved_rows._passed
+    return Defect(planted=lambda: patch.object(moved_rows, "_passed", suspected))
+
+
+def overlooking_moves() -> Defect:
+    """The rows beside a removed one are not looked at."""
+    found = moved_rows._Passed(is_another=False)
+    return Defect(planted=lambda: patch.object(moved_rows, "_passed", lambda *_: found))
 
 
 @contextmanager

@@ -5,7 +5,8 @@ Rules
   when they come.
 - A batch is known by the rows before and after it. Row objects are shared and never modified: one
   that is the same object was not touched. Of equal blank rows in a row the batch's own requests
-  tell which went.
+  tell which went, and which blank ones it emptied: a batch that changes no row at all makes a
+  version, too.
 - Candidates for the state that a batch was planned on are the version before it and, as long as
   only a person came in between or what commutes with the batch, earlier ones, down to the age at
   which a look is thrown away.
@@ -14,7 +15,7 @@ Rules
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from tests.simulation.fire.witness import SentBatch
 from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Filter, Operation, Texts
 
 MARK = re.compile(r"note:(\d+)")
+FROM_ROW = re.compile(r"!A(\d+):")
 LOOK_SECONDS = 1.75
 """A look is at most so old when its batch is sent: the second that is promised, and slack."""
 SEED = 0.0
@@ -104,7 +106,11 @@ class Batch:
     removed: tuple[int, ...] = ()
     cleared: frozenset[int] = frozenset()
     """Those of the removed rows that were emptied where they are."""
+    emptied: frozenset[int] = frozenset()
+    """All rows that it emptied where they are, blank ones, too."""
     effects: tuple[Effect, ...] = ()
+    answer_from: int = 0
+    """Its answer shows the rows from here on, if it added any."""
     complaint: str = ""
 
     @property
@@ -112,8 +118,18 @@ class Batch:
         return not self.removed and all(each.is_below for each in self.effects)
 
     @property
+    def is_outside(self) -> bool:
+        """True if new rows came above those that its answer shows: people moved the end up."""
+        return any(each.is_below and each.row < self.answer_from for each in self.effects)
+
+    @property
     def moves_rows(self) -> bool:
         return len(self.removed) > len(self.cleared)
+
+    @property
+    def gone(self) -> frozenset[int]:
+        """The rows that it removed or emptied, blank ones, too."""
+        return self.emptied.union(self.removed)
 
     @property
     def rows(self) -> frozenset[int]:
@@ -137,6 +153,8 @@ class History:
     """By sheet id."""
     titles: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     """The titles of each tab, each from a moment on."""
+    idle: list[tuple[float, int, Workbook]] = field(default_factory=list)
+    """What changed no row but brought metadata: its moment, its first fence, the spreadsheet."""
     workbook: Workbook | None = None
     slowest_look_seconds: float = 0.0
     kept_seconds: float = 1.0
@@ -157,7 +175,10 @@ class History:
         fences = [each.metadata_id for each in after.metadata if each.metadata_id not in known]
         self.workbook = after
         self.edits += not fences
-        for _, sheet in changed_sheets(before, after):
+        changed = [sheet for _, sheet in changed_sheets(before, after)]
+        if fences and not changed:
+            self.idle.append((moment, fences[0], after))
+        for sheet in changed:
             version = Version(since=moment, sheet=sheet, fence=fences[0] if fences else None)
             self.versions[self.tabs[sheet.sheet_id]].append(version)
         for sheet in after.sheets:
@@ -170,6 +191,12 @@ class History:
         self, sent: Mapping[int, SentBatch], kills: Sequence[float] = ()
     ) -> Mapping[str, "Course"]:
         """The course of each tab; `sent` are the batches by their fences."""
+        all_versions = {tab: [*versions] for tab, versions in self.versions.items()}
+        for moment, fence, workbook in self.idle:
+            sheet = workbook.numbered(_sheet_id(sent[fence])) if fence in sent else None
+            if sheet is not None and sheet.sheet_id in self.tabs:
+                version = Version(since=moment, sheet=sheet, fence=fence)
+                insort(all_versions[self.tabs[sheet.sheet_id]], version, key=attrgetter("since"))
         return {
             tab: Course(
                 tab=tab,
@@ -183,7 +210,7 @@ class History:
                     if each.fence is not None
                 ],
             )
-            for tab, versions in self.versions.items()
+            for tab, versions in all_versions.items()
         }
 
 
@@ -321,7 +348,8 @@ def _commutes(batch: Batch, other: Batch) -> bool:
 def _batch(
     before: Version, after: Version, index: int, sent: SentBatch, kills: Sequence[float]
 ) -> Batch:
-    requests = json.loads(sent.body)["requests"]
+    body = json.loads(sent.body)
+    requests = body["requests"]
     height = max(len(before.sheet.rows), before.sheet.row_count)
     kept = _kept_rows(requests, height)
     removed = set(range(1, height + 1)).difference(kept)
@@ -350,7 +378,9 @@ def _batch(
         is_late=any(sent.sent_at <= each <= after.since for each in kills),
         removed=tuple(sorted(removed | cleared)),
         cleared=frozenset(cleared),
+        emptied=_emptied_rows(requests) | cleared,
         effects=tuple(effects),
+        answer_from=_answer_from(body),
         complaint="; ".join(complaints),
     )
 
@@ -363,6 +393,35 @@ def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
             place = request["deleteDimension"]["range"]
             del rows[place.get("startIndex", 0) : place["endIndex"]]
     return rows
+
+
+def _emptied_rows(requests: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    """The rows of which a batch empties all cells; an update writes a mark into each row."""
+    emptied = set()
+    for request in requests:
+        update = request.get("updateCells")
+        if update and not any(any(row["values"]) for row in update["rows"]):
+            first = update.get("start", {}).get("rowIndex", 0)
+            emptied.add(1 + update.get("range", {}).get("startRowIndex", first))
+    return frozenset(emptied)
+
+
+def _answer_from(body: Mapping[str, Any]) -> int:
+    """The row from which the answer to a batch shows the rows that it appends; 0 without any."""
+    if not any("appendCells" in request for request in body["requests"]):
+        return 0
+    first = FROM_ROW.search("".join(body.get("responseRanges", ())[-1:]))
+    return int(first[1]) if first else 0
+
+
+def _sheet_id(sent: SentBatch) -> int:
+    """The tab of a batch; -1 if it has only fences."""
+    for request in json.loads(sent.body)["requests"]:
+        for change in request.values():
+            place = change.get("range") or change.get("start") or change
+            if "sheetId" in place:
+                return int(place["sheetId"])
+    return -1
 
 
 def _effect(before: Version, row: int, now: Texts) -> Effect:

@@ -82,8 +82,9 @@ class Operation:
 
     @property
     def is_conditional(self) -> bool:
-        """True if the gateway chose its rows, or compared them with a tag."""
-        return self.tag is not None or self.filter is not None or self.kind == "upsert"
+        """True if the gateway found its rows by cells, or compared them with a tag."""
+        is_found = self.filter is not None and bool(self.filter.field)
+        return self.tag is not None or is_found or self.kind == "upsert"
 
     @property
     def numbers(self) -> range:

@@ -57,8 +57,22 @@ class Explanation:
         """All that is not explained."""
         return [*self._by_filter(), *self._by_number()]
 
-    def improve(self) -> None:
-        """Try the other explanations of each batch, then of each two, while that explains more."""
+    def choose(self) -> None:
+        """Choose an explanation of each batch, so that as few problems as possible are left.
+
+        As many batches as possible get a delete of their own; then the other explanations of each
+        batch are tried, and those of each two, while that explains more.
+        """
+        alone = {
+            index: {min(each.rows): each for each in covers if len(each.rows) == 1}
+            for index, covers in self.covers.items()
+        }
+        matched = _matching({index: [*covers] for index, covers in alone.items()})
+        self.chosen = {
+            index: alone[index][matched[index]] if index in matched else covers[0]
+            for index, covers in self.covers.items()
+            if covers
+        }
         count = len(self.problems())
         unsure = [index for index, covers in self.covers.items() if covers]
         for indices in [*combinations(unsure, 1), *combinations(unsure, 2)]:
@@ -97,13 +111,13 @@ class Explanation:
             for number in cover.rows:
                 batches[number].append(index)
         for number, entry in self.by_filter.items():
-            if len(batches[number]) > 1:
-                others = [
-                    f"{self.course.by_index[index].removed} (it or any of "
-                    f"{[[*cover.rows] for cover in self.covers[index]]})"
-                    for index in batches[number]
-                ]
-                yield Problem(kind="doubled", detail=f"{entry} removed {' and '.join(others)}")
+            first, *others = [
+                f"{self.course.by_index[index].removed} (it or any of "
+                f"{[[*cover.rows] for cover in self.covers[index]]})"
+                for index in batches[number]
+            ] or [""]
+            for other in others:
+                yield Problem(kind="doubled", detail=f"{entry} removed {first} and {other}")
             is_certain = entry.was_applied and number not in self.doubtful
             if is_certain and entry.answer.results and not batches[number]:
                 detail = f"{entry} told {entry.answer.rows}, but no such rows went"
@@ -173,8 +187,7 @@ def explain(
             if batch.removed
         },
     )
-    explanation.chosen = {index: each[0] for index, each in explanation.covers.items() if each}
-    explanation.improve()
+    explanation.choose()
     return explanation
 
 
@@ -200,7 +213,7 @@ def _is_around(course: Course, entry: Entry, batch: Batch) -> bool:
 def _may_have_been_blank(course: Course, entry: Entry) -> bool:
     """True if a delete had nothing to empty, where rows are emptied."""
     rows = entry.operation.rows or entry.answer.rows
-    return any(batch.cleared for batch in course.batches) and any(
+    return any(batch.emptied for batch in course.batches) and any(
         not any(version.row(row) for row in rows)
         for version in course.between(entry.asked_at, entry.answered_at)
     )

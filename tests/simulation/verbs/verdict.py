@@ -4,14 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.simulation.fire.ledger import Problem
-from tests.simulation.verbs.answers import RENAMED, ROWS_MOVED, SawFailure, problems_of_answers
+from tests.simulation.verbs.answers import (
+    NUMBER_UNKNOWN,
+    RENAMED,
+    ROWS_MOVED,
+    SawFailure,
+    problems_of_answers,
+)
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import Entry, ListRead
 from tests.simulation.verbs.history import LOOK_SECONDS, Course, candidates
+from tests.simulation.verbs.moved import silent_removals
 from tests.simulation.verbs.operations import ARCHIVE, KEY, KEYS
 from tests.simulation.verbs.reads import judge_reads
 from tests.simulation.verbs.removals import Explanation, explain
-from tests.simulation.verbs.written import Commit, commits_of, problems_of_writes
+from tests.simulation.verbs.written import Commit, Commits, commits_of, problems_of_writes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +60,9 @@ def judge(
             *problems_of_writes(entries, commits),
             *(each for one in explanations.values() for each in one.problems()),
             *problems_of_answers(entries, courses, commits, saw_failure),
+            *silent_removals(entries, courses),
             *judged.problems,
-            *_unexplained(entries, saw_failure),
+            *_unexplained(entries, commits, saw_failure),
             *_at_the_end(last_reads, courses),
         ],
         batches=len(batches),
@@ -79,10 +87,16 @@ def _explained(
     return explain(course, own, frozenset(doubtful))
 
 
-def _unexplained(entries: Sequence[Entry], saw_failure: SawFailure) -> Iterator[Problem]:
+def _unexplained(
+    entries: Sequence[Entry], commits: Commits, saw_failure: SawFailure
+) -> Iterator[Problem]:
     """Answers that do not know, though Google answered, and the client was not cut off."""
     for entry in entries:
-        is_told = entry.answer.code == ROWS_MOVED or RENAMED in entry.answer.message
+        code = entry.answer.code
+        is_told = code == ROWS_MOVED or RENAMED in entry.answer.message
+        is_told |= code == NUMBER_UNKNOWN and any(
+            commit.batch.is_outside for commit in commits.of(entry)
+        )
         is_doubtful = entry.outcome in ("unknown", "applied") and not entry.is_cut
         if is_doubtful and not is_told and not saw_failure(entry.asked_at, entry.answered_at):
             yield Problem(kind="unexplained", detail=f"{entry}: {entry.answer.message}")

@@ -48,7 +48,8 @@ class Commit:
     @property
     def is_direct(self) -> bool:
         """True if its client was answered by Google's answer to the batch."""
-        return not self.entry.answer.is_replayed and not self.batch.is_lost
+        is_lost = self.batch.is_lost or self.batch.is_outside
+        return not self.entry.answer.is_replayed and not is_lost
 
     @property
     def is_in_its_tab(self) -> bool:
@@ -151,7 +152,7 @@ def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
     for place, effects in commit.effects.items():
         for effect in effects:
             body = operation.bodies[place]
-            if _is_new(commit, body, effect):
+            if _is_new(commit, place, effect):
                 if effect.now != body:
                     yield "misplaced", f"{body} was created as {effect.now}"
             elif not any(_is_written(effect, body, look) for look in looks):
@@ -169,18 +170,23 @@ def _silent(commit: Commit) -> Iterator[tuple[str, str]]:
     for place, effects in commit.effects.items():
         body = operation.bodies[place]
         for effect in effects:
-            if not _is_new(commit, body, effect) and not _is_meant(commit, body, effect):
+            if not _is_new(commit, place, effect) and not _is_meant(commit, body, effect):
                 condition = operation.filter or operation.named or body
                 yield "silent", f"{condition} was meant, {effect.was} became {effect.now}"
 
 
-def _is_new(commit: Commit, body: Texts, effect: Effect) -> bool:
+def _is_new(commit: Commit, place: int, effect: Effect) -> bool:
     """True if a row was added. An upsert may have found its row, which people removed meanwhile."""
-    kind = commit.entry.operation.kind
-    if not effect.is_below or kind not in ("create", "upsert"):
+    operation, answer = commit.entry.operation, commit.entry.answer
+    if not effect.is_below or operation.kind not in ("create", "upsert"):
         return False
-    looks = commit.course.looks(commit.batch) if kind == "upsert" else ()
-    return not any(effect.row in look.with_key(body[KEY]) for look in looks)
+    if operation.kind == "create":
+        return True
+    if answer.outcome == "done":
+        return bool(answer.results[place]["created"])
+    key = operation.bodies[place][KEY]
+    looks = commit.course.looks(commit.batch)
+    return not any(effect.row in look.with_key(key) for look in looks)
 
 
 def _is_meant(commit: Commit, body: Texts, effect: Effect) -> bool:
@@ -194,8 +200,8 @@ def _is_meant(commit: Commit, body: Texts, effect: Effect) -> bool:
         return is_same or met in beside or not tagged
     if operation.filter is not None:
         where = operation.filter
-        return where.field in body or where.matches(effect.row, _as_first_typed(effect.was))
-    return operation.kind != "upsert" or _as_first_typed(effect.was).get(KEY) == body[KEY]
+        return where.field in body or where.matches(effect.row, as_first_typed(effect.was))
+    return operation.kind != "upsert" or as_first_typed(effect.was).get(KEY) == body[KEY]
 
 
 def _beside(texts: Texts, body: Texts) -> Texts:
@@ -204,11 +210,12 @@ def _beside(texts: Texts, body: Texts) -> Texts:
 
 def identity_of(texts: Texts) -> tuple[str, str]:
     """By what a record is known, whatever else is changed."""
-    first = _as_first_typed(texts)
+    first = as_first_typed(texts)
     return first.get("id", ""), first.get(KEY, "")
 
 
-def _as_first_typed(texts: Texts) -> Texts:
+def as_first_typed(texts: Texts) -> Texts:
+    """A row without the words that people added to its cells."""
     return {name: text.removesuffix(CORRECTED) for name, text in texts.items()}
 
 

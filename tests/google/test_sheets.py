@@ -1,4 +1,4 @@
-"""Calls that are forwarded to another `Sheets`, and their count and time."""
+"""Calls of `GoogleSheets` on their way through the pipeline, and their count and time."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -8,8 +8,8 @@ from gateway.errors import UpstreamError
 from gateway.google.pipeline import counted
 from gateway.google.sheets import AppendedRows, Batch, Fence, KnownRange, Render, Sheets
 from gateway.telemetry.events import RequestEvent
-from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK, FakeSheets
+from tests.google.pipelines import Bench
 from tests.google.timers import failing
 from tests.request_events import during
 
@@ -55,13 +55,13 @@ def test_every_method_is_tried() -> None:
 
 @pytest.mark.parametrize("kind", CALLS)
 async def test_calls_pass_unchanged(kind: str, event: RequestEvent) -> None:
-    """A forwarded call does and answers what the same call does directly, as a read or a write."""
+    """A call does and answers what the same call does directly, and counts as a read or a write."""
     call, is_write = CALLS[kind]
     plain, inner = _sheets(), _sheets()
 
     expected = await call(plain)
     with during(event):
-        answer = await call(CountedSheets(inner))
+        answer = await call(Bench(sheets={"main": inner}).google)
 
     assert answer == expected
     assert inner.worksheets[0].cells == plain.worksheets[0].cells
@@ -70,12 +70,12 @@ async def test_calls_pass_unchanged(kind: str, event: RequestEvent) -> None:
 
 
 async def test_a_digest_that_is_known_passes_too() -> None:
-    """A forwarded read of columns that changed nothing is None."""
-    forwarding = CountedSheets(_sheets())
-    rendering = await forwarding.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
+    """A read of columns that did not change is None."""
+    google = Bench(sheets={"main": _sheets()}).google
+    rendering = await google.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
 
     assert rendering is not None
-    again = forwarding.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=rendering.digest)
+    again = google.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=rendering.digest)
     assert await again is None
 
 

@@ -1,0 +1,235 @@
+"""Looks at some rows for writes by number: as they are displayed, of one moment, with the header.
+
+Rules: a look counts from its sending. A row exists if it is not blank, or a row below it is not.
+What a look shows may be answered, so no cached rows may be older.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from gateway.errors import (
+    LookOutdated,
+    RowNotFound,
+    SheetTooLarge,
+    UpstreamRefusal,
+    WriteTooLarge,
+)
+from gateway.google.call_context import recording_sent_at
+from gateway.google.sheets import Render, SheetArea, Sheets, SheetView
+from gateway.table import a1
+from gateway.table.header import Header, parse_header
+from gateway.table.table import FIRST_DATA_ROW
+from gateway.worksheets.loader import OtherTab, check_names, read_tab
+from gateway.worksheets.refusal import explain, tabs_changing
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
+
+MAX_LOOKS = 3
+"""Looks at rows of which some turn out to be past the grid."""
+
+MAX_TARGET_CELLS = 500_000
+"""Cells of the rows that writes look at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowLook:
+    """The header and the displayed cells of the rows that exist, of one moment.
+
+    `missing` are the requested rows that do not exist, `around` the rows next to the requested
+    ones, if they were wanted. `sent_at` is in monotonic seconds.
+    """
+
+    sheet_id: int
+    header: Header
+    rows: Mapping[int, Sequence[str]]
+    missing: frozenset[int]
+    sent_at: float
+    around: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    frozen_rows: int = 0
+    grid_rows: int = 0
+
+
+async def look_at_rows(
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int = 0
+) -> RowLook:
+    """Look at the header and some rows. 1 read; 1 more if one of them is blank.
+
+    A row past the grid costs 1 read more, 3 if it is not alone. `around`: how many rows above and
+    below each of them are read too. If the title goes to another tab in between, all is looked at
+    again.
+    """
+    for _ in range(MAX_LOOKS):
+        look = await _look(sheets, worksheet, rows, around=around)
+        last = _last_filled(look)
+        doubtful = [row for row in look.rows if row > last]
+        if doubtful:  # a blank row exists only if a row that is not blank comes after it
+            area = SheetArea(look.sheet_id, min(doubtful))
+            try:
+                last = max(last, await _last_row(sheets, worksheet.id, area))
+            except OtherTab:
+                continue
+        existing = {row: texts for row, texts in look.rows.items() if row <= last}
+        return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
+    raise tabs_changing()
+
+
+async def _look(
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
+) -> RowLook:
+    """The header and the rows in the grid, blank ones too."""
+    moment = worksheet.moment()
+    found: Sequence[int] = sorted(rows)
+    grid_of: int | None = None
+    for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
+        spans = row_spans(found, around=around)
+        try:
+            view, sent_at = await _read_rows(sheets, worksheet, found, spans, asked=len(rows))
+        except RowNotFound:
+            grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
+            if found:
+                continue
+            return RowLook(
+                sheet_id=0,
+                header=parse_header(()),
+                rows={},
+                missing=frozenset(rows),
+                sent_at=worksheet.now(),
+            )
+        if grid_of is None or grid_of == view.sheet_id:
+            break
+        found, grid_of = sorted(rows), None  # the grid was that of another tab
+    else:
+        raise LookOutdated
+    header = header_of(view)
+    worksheet.header.compare(header, as_of=moment)
+    worksheet.header.seen_sheet(view, sent_at)
+    check_names(header)
+    shown = _rows_in(view, spans)
+    displayed = {row: shown[row] for row in found if row in shown}
+    if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
+        raise _too_large(is_row=False)
+    worksheet.saw(header, shown)
+    return RowLook(
+        sheet_id=view.sheet_id,
+        header=header,
+        rows=displayed,
+        missing=frozenset(rows) - displayed.keys(),
+        sent_at=sent_at,
+        around={row: texts for row, texts in shown.items() if row not in displayed},
+        frozen_rows=view.frozen_rows,
+        grid_rows=view.rows,
+    )
+
+
+async def look_again(
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
+) -> RowLook | None:
+    """A small look at rows that were looked at, and the rows around; None if one is past the grid.
+
+    1 read. `around` as in `look_at_rows`.
+    """
+    moment, spans = worksheet.moment(), row_spans(rows, around=around)
+    try:
+        view, sent_at = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows))
+    except RowNotFound:
+        return None
+    header, shown = header_of(view), _rows_in(view, spans)
+    worksheet.header.compare(header, as_of=moment)
+    worksheet.saw(header, shown)
+    return RowLook(
+        sheet_id=view.sheet_id, header=header, rows=shown, missing=frozenset(), sent_at=sent_at
+    )
+
+
+async def _read_rows(
+    sheets: Sheets,
+    worksheet: Worksheet,
+    rows: Sequence[int],
+    spans: Sequence[tuple[int, int]],
+    *,
+    asked: int,
+) -> tuple[SheetView, float]:
+    """The header and spans of rows, and when they were read, in monotonic seconds.
+
+    Raises RowNotFound if a row is past the grid, and WriteTooLarge; `asked` are the rows that the
+    writes name.
+    """
+    id_, began = worksheet.id, worksheet.now()
+    ranges = [a1.header_range(id_.title)]
+    ranges += [a1.rows_between(id_.title, *span) for span in spans]
+    try:
+        with recording_sent_at() as sent:
+            view = await sheets.read_sheet(id_.spreadsheet, ranges, has_values=False)
+        return own_sheet(id_, view), sent.at_seconds or began
+    except SheetTooLarge as too_large:
+        raise _too_large(is_row=asked <= 1) from too_large
+    except UpstreamRefusal as refusal:
+        raise await explain(sheets, id_, refusal, row=max(rows, default=1)) from refusal
+
+
+def _too_large(*, is_row: bool) -> WriteTooLarge:
+    """The error of writes whose rows are too large to be read, one by itself or all together."""
+    return WriteTooLarge(
+        "The row of this request is larger than what the gateway reads at once. Nothing was "
+        "written: ask the gateway's operator to raise google.max_answer_bytes."
+        if is_row
+        else f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much "
+        "text. Nothing was written: name fewer rows in one request.",
+        outcome="not_applied",
+    )
+
+
+def header_of(view: SheetView) -> Header:
+    """The header, which is the first block of a view."""
+    return parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+
+
+def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:
+    """First and last row of each group of neighbours among ascending data rows.
+
+    `around`: how many rows above and below belong to a group.
+    """
+    spans: list[tuple[int, int]] = []
+    for row in rows:
+        first, last = max(FIRST_DATA_ROW, row - around), row + around
+        if spans and first <= spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return spans
+
+
+def _rows_in(view: SheetView, spans: Sequence[tuple[int, int]]) -> Mapping[int, Sequence[str]]:
+    """The rows of the spans that are in the grid, blank ones too, by their number."""
+    return {
+        row: block.texts[row - first] if row - first < len(block.texts) else ()
+        for block, (first, last) in zip(view.blocks[1:], spans, strict=True)
+        for row in range(first, min(last, view.rows) + 1)
+    }
+
+
+async def _rows_in_grid(
+    sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
+) -> tuple[int | None, Sequence[int]]:
+    """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row."""
+    if len(rows) == 1:  # it was refused
+        return None, ()
+    worksheets = await sheets.list_worksheets(worksheet.spreadsheet)
+    for sheet in worksheets:
+        if sheet.title == worksheet.title:
+            return sheet.sheet_id, [row for row in rows if row <= sheet.rows]
+    return None, ()
+
+
+def _last_filled(look: RowLook) -> int:
+    """The last row of a look that is not blank."""
+    seen = chain(look.rows.items(), look.around.items())
+    return max((row for row, texts in seen if any(texts)), default=0)
+
+
+async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea) -> int:
+    """The last row of an area that is not blank; 0 if all are. 1 read. Raises `OtherTab`."""
+    below = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
+    columns = () if below is None else below.columns
+    return area.first_row + max(map(len, columns)) - 1 if columns else 0

@@ -1,0 +1,122 @@
+"""The verdict on error 4095, and on removals of another record that are answered as done."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.simulation.story import (
+    CHANGED,
+    IN_GROUP_0,
+    ONE,
+    THREE,
+    TWO,
+    Cells,
+    Story,
+    begun,
+    deleted,
+    deleted_where,
+    kinds_of,
+    row,
+    updated,
+)
+from tests.simulation.verbs.entries import Entry
+from tests.simulation.verbs.operations import Filter
+
+FOUR, FIVE = row(4, "group:2"), row(5, "group:3")
+EMPTY: Cells = ("",) * 6
+ROWS = (ONE, TWO, THREE, FOUR, FIVE)
+EDITED: Cells = ("id:2", "", "", "note:2 (corrected)", "group:1", "")
+LONE: Cells = ("", "", "", "note:9", "", "")
+LONE_EDITED: Cells = ("", "", "", "note:9 (corrected)", "", "")
+SPARSE = (EMPTY, LONE, THREE, EMPTY, EMPTY)
+NAMED = {"id": "id:3", "note": "note:3", "group": "group:0"}
+
+
+def emptied(row_number: int, *then: Cells, rows: Sequence[Cells] = ROWS) -> Story:
+    """A batch at 5 s empties a row; `then` are the rows since 4.95 s, as people left them."""
+    now = [*then]
+    now[row_number - 2 : row_number - 1] = [EMPTY] * (row_number - 2 < len(then))
+    return begun(*rows).add(4.95, *then).add(5.0, *now, fence=1, emptied=[row_number])
+
+
+def third(*, is_told: bool) -> Entry:
+    """A delete of row 4 under the tag of the third record, told that it met another one, or not."""
+    named = deleted(4, tag="t", named=NAMED)
+    told = deleted(4, tag="t", named=NAMED, outcome="applied", code=4095)
+    return told if is_told else named
+
+
+@pytest.mark.parametrize(
+    ("story", "kinds"),
+    [
+        pytest.param(emptied(4, *ROWS), {"false alarm"}, id="nothing changed"),
+        pytest.param(
+            emptied(4, ONE, EDITED, THREE, FOUR, FIVE), {"false alarm"}, id="a cell beside changed"
+        ),
+        pytest.param(
+            emptied(4, ONE, TWO, THREE, FOUR, EMPTY, FIVE), {"false alarm"}, id="rows below moved"
+        ),
+        pytest.param(emptied(4, FIVE, FOUR, TWO, THREE, ONE), set(), id="sorted"),
+        pytest.param(emptied(4, EMPTY, *ROWS), set(), id="a row inserted above"),
+        pytest.param(
+            emptied(4, EMPTY, LONE_EDITED, THREE, rows=SPARSE), set(), id="no row beside stayed"
+        ),
+    ],
+)
+def test_errors_about_removed_rows(story: Story, kinds: set[str]) -> None:
+    """The error is false if the record stayed and the rows beside show it."""
+    assert kinds_of(story, third(is_told=True)) == kinds
+
+
+@pytest.mark.parametrize(
+    ("story", "kinds"),
+    [
+        pytest.param(emptied(4, *ROWS), set(), id="nothing changed"),
+        pytest.param(emptied(4, ONE, EDITED, THREE, FOUR, FIVE), set(), id="a cell beside changed"),
+        pytest.param(emptied(4, FIVE, FOUR, TWO, THREE, ONE), {"silent"}, id="sorted"),
+        pytest.param(emptied(4, EMPTY, *ROWS), {"silent"}, id="a row inserted above"),
+        pytest.param(emptied(4, ONE, TWO, FOUR, FIVE), set(), id="it or the next one deleted"),
+        pytest.param(
+            emptied(4, LONE, EMPTY, EMPTY, THREE, rows=SPARSE), set(), id="one row beside"
+        ),
+    ],
+)
+def test_other_records_that_are_removed_in_silence(story: Story, kinds: set[str]) -> None:
+    """A removal of another record is a fault where the rows beside show it."""
+    assert kinds_of(story, third(is_told=False)) == kinds
+
+
+def test_a_delete_by_filter_that_found_nothing() -> None:
+    """The removal was that of another delete, which was told."""
+    story = emptied(4, FIVE, FOUR, TWO, row(6), ONE)
+    where = Filter(field="note", texts=("note:3",))
+    told = deleted_where(filter=where, outcome="applied", code=4095)
+
+    assert kinds_of(story, deleted_where(4, filter=where, number=8)) >= {"silent"}
+    assert kinds_of(story, told, deleted_where(filter=where, number=8)) == set()
+
+
+@pytest.mark.parametrize(
+    ("filter_", "kinds"),
+    [
+        pytest.param(IN_GROUP_0, set(), id="cells"),
+        pytest.param(Filter(rows=range(2, 3)), {"false alarm"}, id="row numbers"),
+    ],
+)
+def test_a_blank_row_met_by_a_filter(filter_: Filter, kinds: set[str]) -> None:
+    """A row is inserted above the record, and emptied: this batch counts, and changes no row."""
+    story = begun(ONE, TWO).add(4.95, EMPTY, ONE, TWO)
+    story.add(5.0, EMPTY, ONE, TWO, fence=1, emptied=[2], is_idle=True)
+    told = deleted_where(filter=filter_, outcome="applied", code=4095)
+
+    assert kinds_of(story, told) == kinds
+
+
+def test_the_error_of_an_update_whose_row_stayed() -> None:
+    """A person's edit of another row is no reason."""
+    story = begun(ONE, TWO).add(4.95, ONE, EDITED).add(5.0, CHANGED, EDITED, fence=1)
+    told = updated(tag="t", named={"id": "id:1", "note": "note:1", "group": "group:0"})
+    error = updated(tag="t", named=told.operation.named, outcome="applied", code=4095)
+
+    assert kinds_of(story, told) == set()
+    assert kinds_of(story, error) == {"false alarm"}

@@ -1,0 +1,140 @@
+"""The error 4095 of conditional writes, held against the rows as they were looked at, and as met.
+
+Rules
+- A write met another record if a row that it changed or removed was not as at its look, by one of
+  the looks that it may have been planned on. A removed row is the same one if people added a word.
+- An answer cannot show a row that it removed. The rows beside it decide, `BESIDE` on each side, up
+  to one that the batch writes, too. One that was blank at the look shows nothing.
+- The error for a record that stayed is false if more of the rows beside stayed than not. Otherwise
+  the answer did not decide it, and the error is right.
+- A removal of another record without the error is a fault if no row beside it stayed, and two or
+  more changed, one of them above. Otherwise the answer did not decide it: where only rows below
+  moved, people may have deleted the next one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.verbs.entries import Entry
+from tests.simulation.verbs.history import LOOK_SECONDS, Batch, Course, Version, candidates
+from tests.simulation.verbs.operations import Operation, Texts
+from tests.simulation.verbs.written import Commit, as_first_typed
+
+BESIDE = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """A batch that may have removed the rows of a delete, and a look that it may be planned on."""
+
+    batch: Batch
+    look: Version
+    before: Version
+    """The worksheet as the batch met it."""
+    rows: Sequence[int]
+
+    @property
+    def met_others(self) -> Sequence[int]:
+        """The rows that were another record when the batch came."""
+        return [
+            row
+            for row in self.rows
+            if as_first_typed(self.look.row(row)) != as_first_typed(self.before.row(row))
+        ]
+
+    def stayed(self, row: int) -> tuple[Sequence[bool], Sequence[bool]]:
+        """For the rows above and below that were not blank, the nearest first: if they stayed."""
+        gone = self.batch.gone
+        first = last = row
+        while first - 1 in gone:
+            first -= 1
+        while last + 1 in gone:
+            last += 1
+        return (
+            [*self._stayed(range(first - 1, max(1, first - 1 - BESIDE), -1))],
+            [*self._stayed(range(last + 1, last + 1 + BESIDE))],
+        )
+
+    def _stayed(self, rows: range) -> Iterator[bool]:
+        for row in rows:
+            if row in self.batch.rows or row in self.batch.gone:
+                return
+            was, now = self.look.row(row), self.before.row(row)
+            if was:
+                yield 2 * len(was.items() & now.items()) > len(was.keys() | now.keys())
+
+
+def is_false_alarm(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]) -> bool:
+    """True for the error of a write that met the records that it was planned on, plain to see."""
+    if made:
+        return not any(
+            look.row(effect.row) != effect.was
+            for commit in made
+            for look in commit.course.looks(commit.batch)
+            for effects in commit.effects.values()
+            for effect in effects
+        )
+    removals = [*_removals(entry, courses)]
+    return not any(
+        each.met_others or not all(map(_shows_the_same, map(each.stayed, each.rows)))
+        for each in removals
+    )
+
+
+def silent_removals(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Iterator[Problem]:
+    """Deletes that removed another record, plain to see, and were answered as done."""
+    for entry in entries:
+        operation, answer = entry.operation, entry.answer
+        if entry.outcome != "done" or answer.is_replayed or not operation.is_conditional:
+            continue
+        removals = [*_removals(entry, courses)] if operation.method == "DELETE" else []
+        if operation.filter is not None:
+            removals = [each for each in removals if len(each.rows) == len(answer.results)]
+        if removals and all(
+            not each.batch.is_lost
+            and any(_shows_another(each.stayed(row)) for row in each.met_others)
+            for each in removals
+        ):
+            met = [(row, removals[0].before.row(row)) for row in removals[0].met_others]
+            yield Problem(kind="silent", detail=f"{entry} removed {met}")
+
+
+def _shows_the_same(stayed: tuple[Sequence[bool], Sequence[bool]]) -> bool:
+    beside = [*stayed[0], *stayed[1]]
+    return 2 * sum(beside) > len(beside)
+
+
+def _shows_another(stayed: tuple[Sequence[bool], Sequence[bool]]) -> bool:
+    above, below = stayed
+    return bool(above) and len(above) + len(below) > 1 and not any([*above, *below])
+
+
+def _removals(entry: Entry, courses: Mapping[str, Course]) -> Iterator[Removal]:
+    """All batches that may have carried out a delete, by all looks."""
+    since, until = entry.asked_at, entry.answered_at
+    for course in candidates(courses, entry.worksheet, since - LOOK_SECONDS, until):
+        for batch in course.batches:
+            if not since <= batch.at <= until or not batch.gone:
+                continue
+            for look, rows in _planned(entry.operation, course, batch):
+                if rows and batch.gone.issuperset(rows):
+                    before = course.before(batch)
+                    yield Removal(batch=batch, look=look, before=before, rows=rows)
+
+
+def _planned(
+    operation: Operation, course: Course, batch: Batch
+) -> Iterator[tuple[Version, Sequence[int]]]:
+    """The looks that a batch may be planned on, and the rows that the operation meant then."""
+    where = operation.filter
+    tagged: Sequence[Texts] = course.tagged(operation)
+    for look in course.looks(batch):
+        if where is None:
+            if operation.tag is None or look.row(operation.rows[0]) in tagged:
+                yield look, operation.rows
+            continue
+        for found in course.first_looks(batch):
+            rows = found.matching(where)
+            if all(where.matches(row, look.row(row)) for row in rows):
+                yield look, rows

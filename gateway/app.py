@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
 from gateway.access.any_spreadsheet_keys import warn_of_any_spreadsheet_keys
-from gateway.access.gatekeeper import FailedKeys, Gatekeeper
+from gateway.access.keys import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.errors import GatewayError
@@ -28,7 +28,7 @@ from gateway.settings.database import PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.storage.key_signals import key_signals
 from gateway.storage.key_store import KeyStore
-from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_ledger import SqlLedger, steady_clock
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.parsing import Parsing
@@ -209,16 +209,6 @@ def _rows(
 
 
 _now = partial(datetime.now, UTC)
-
-
-def steady_clock() -> Callable[[], float]:
-    """Seconds since the epoch when it was made, plus the time since then, sleep included.
-
-    A wall clock that is set meanwhile changes nothing.
-    """
-    elapsed = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    ahead = time.time() - time.clock_gettime(elapsed)
-    return lambda: ahead + time.clock_gettime(elapsed)
 
 
 def fence_key(pepper: bytes) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.model import setting_paths
-from gateway.table.view import letters
+from gateway.table.header import letters
 from gateway.telemetry.events import RequestLine, encoded_line
 from gateway.web import lenient
 from gateway.web.unknown_parameters import WORDS

@@ -8,7 +8,7 @@ import msgspec
 from gateway.cluster.stored_values import MAX_NEWS_BYTES, decoded
 from gateway.google.rendering import MAX_COLUMNS
 from gateway.table.header import parse_header
-from gateway.table.patch import RowPatch
+from gateway.table.table import RowPatch
 from gateway.worksheets.sharing import Missed, News, Seen, Written
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet

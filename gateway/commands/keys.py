@@ -81,7 +81,7 @@ def create(
     """Create a key and print it; it is shown only once."""
     from gateway.access.issue import KeyRequest
     from gateway.storage.key_store import Grants
-    from gateway.table.view import ColumnGrant
+    from gateway.table.header import ColumnGrant
 
     if any_spreadsheet == bool(spreadsheet):
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])

@@ -32,10 +32,10 @@ from gateway.query.query import (
 )
 from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
 from gateway.query.suggestions import field_like
+from gateway.table.header import ROW_INDEX, View
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Work
 from gateway.table.table import FIRST_DATA_ROW, Table
-from gateway.table.view import ROW_INDEX, View
 
 _FEW = 4
 _PLANNING_STEPS = 20

@@ -6,8 +6,8 @@ from itertools import chain
 import msgspec
 
 from gateway.table.cells import number_in, plain_notation, serial_in
+from gateway.table.header import Selection
 from gateway.table.texts import composed
-from gateway.table.view import Selection
 
 DEFAULT_LIMIT = 24
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from gateway.query.operators import EQUAL, FLAG, OPERATORS, TEXT_OPERAND, Operator
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand
+from gateway.table.header import ROW_INDEX
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.view import ROW_INDEX
 
 
 def verdict(condition: Condition) -> bool | None:

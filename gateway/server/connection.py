@@ -36,8 +36,7 @@ from gateway.server.intake import (
     without_upgrade,
 )
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
-from gateway.server.slots import Slot
-from gateway.server.sweeper import NEVER
+from gateway.server.slots import NEVER, Slot
 
 
 class Connection(HttpToolsProtocol):

@@ -6,8 +6,7 @@ from typing import Any
 from gateway.server.accepting import Acceptor
 from gateway.server.pipelines import Pipelines
 from gateway.server.refusals import refusing_app
-from gateway.server.slots import Slots
-from gateway.server.sweeper import Sweeper
+from gateway.server.slots import Slots, Sweeper
 from gateway.server.unread import UnreadAnswers
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings

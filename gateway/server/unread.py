@@ -14,7 +14,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from gateway.server.sweeper import NEVER, Sweeper
+from gateway.server.slots import NEVER, Sweeper
 
 MIN_READ_BYTES = 65_536
 """Bytes of an answer that a client must take within `answer_timeout_seconds`."""

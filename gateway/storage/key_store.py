@@ -52,7 +52,7 @@ from gateway.storage.sent_batches import OPEN_BATCHES
 from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import OPEN
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 
 keys = Table(
     "api_keys",

@@ -17,6 +17,7 @@ Rules:
 import asyncio
 import math
 import sys
+import time
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -136,6 +137,16 @@ class _Batch:
     """True if records need its outcome."""
     is_applied: bool | None = None
     """Its outcome, until that is stored; None if it is not known."""
+
+
+def steady_clock() -> Callable[[], float]:
+    """Seconds since the epoch when it was made, plus the time since then, sleep included.
+
+    A wall clock that is set meanwhile changes nothing.
+    """
+    elapsed = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    ahead = time.time() - time.clock_gettime(elapsed)
+    return lambda: ahead + time.clock_gettime(elapsed)
 
 
 class SqlLedger:

@@ -1,11 +1,177 @@
-"""The header row: names of columns, and which of them a key sees."""
+"""The header row, and views of it: the one way from a field name to a column that a key may see.
+
+Rules: only a view finds a name, not the header itself, and a view has only the columns that its
+holder may see. A hidden column and a missing column are the same to a view: no record or message
+made of it distinguishes them. Only the tag of a row is over hidden cells too, so that `If-Match`
+holds for one record. It is keyed: the holder learns that a row changed, not what.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from gateway.table.view import ALL_COLUMNS, ROW_INDEX, ColumnGrant, View
+import msgspec
+
+from gateway.errors import InvalidQuery, UnknownField
+from gateway.table.quoting import quoted
+from gateway.table.tag import keyed_row_tag, row_tag
+from gateway.table.texts import composed
+
+ROW_INDEX = "rowIndex"
+"""The field that every record has; a column of that name is not part of a record."""
+
+_NAMES_IN_MESSAGES = 50
+
+
+@dataclass(frozen=True)
+class ColumnGrant:
+    """The fields that a key may see and write, by name; None is all fields, or all it sees."""
+
+    readable: frozenset[str] | None = None
+    writable: frozenset[str] | None = None
+    tag_key: bytes = field(default=b"", repr=False, compare=False, kw_only=True)
+    """Secret of the row tags of a key that does not see all fields."""
+
+    def withholds(self, name: str) -> bool:
+        """True if the key may see a field but not write it, whatever the header is."""
+        return bool(self.withheld) and _form(name) in self.withheld
+
+    @cached_property
+    def withheld(self) -> frozenset[str]:
+        """Forms of visible fields that may not be written, also not by another spelling."""
+        if self.readable is None or self.writable is None:
+            return frozenset()
+        return frozenset(map(_form, self.readable)) - frozenset(map(_form, self.writable))
+
+
+ALL_COLUMNS = ColumnGrant()
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Field names of an answer; one of them must be a field, and so must all of `checked`."""
+
+    names: tuple[str, ...]
+    checked: tuple[str, ...] = ()
+    whole: str = ""
+    """The text that the names were split from; if it is the name of a field, only that is meant."""
+
+
+def letters(name: str) -> str:
+    """Letters and digits of a name in lower case and NFC, which its variants have in common."""
+    return "".join(filter(str.isalnum, composed(name.lower())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The columns of a header that its holder sees."""
+
+    columns: Mapping[str, int]
+    """Field name, exactly as written, to column (from 0), in sheet order."""
+    trimmed: Mapping[str, int]
+    """The same with the blanks around each name cut."""
+    header_cells: Sequence[str]
+    """All cells of row 1, for row tags alone."""
+    is_whole: bool = True
+    """True if nothing is hidden, including cells below blank headers."""
+    writable: frozenset[int] | None = None
+    """The columns that the holder may write; None is all of these."""
+    tag_key: bytes = field(default=b"", repr=False)
+    """Secret of row tags, if anything is hidden."""
+
+    def find(self, name: str) -> int | None:
+        """The column of a name that a client sent, exactly or without blanks around it.
+
+        Without such a column, the only one whose name is the same in NFC.
+        """
+        column = self.columns.get(name)
+        if column is None:
+            column = self.trimmed.get(name.strip())
+        if column is None and not name.isascii():
+            column = self._by_form.get(_form(name))
+        return column
+
+    @cached_property
+    def _by_form(self) -> Mapping[str, int]:
+        """The column of each form that one name alone has."""
+        forms = Counter(map(_form, self.columns))
+        return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
+
+    def has(self, name: str) -> bool:
+        """True for a field, `rowIndex` too."""
+        return name == ROW_INDEX or self.find(name) is not None
+
+    def unknown_field(
+        self, parameter: str, names: Sequence[str], *, hint: str = ""
+    ) -> UnknownField:
+        """The error for names of a parameter that are not fields; it lists the fields."""
+        fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
+        return UnknownField(
+            f"{parameter} names {quoted(names[0])}, which is not a field of this worksheet; "
+            f"its fields are {fields}.{hint}",
+            parameter=parameter,
+            names=names,
+        )
+
+    def check_parameters(self, unknown: Sequence[str]) -> None:
+        """Raise InvalidQuery if an unknown parameter of a request is one of the fields."""
+        for name in unknown:
+            column = self.find(name)
+            field = self.lettered.get(letters(name)) if column is None else self.names[column]
+            if field is not None:
+                raise InvalidQuery(
+                    f"{quoted(field)} is a field of this worksheet, and no parameter. To filter by "
+                    f'it, send where={{{quoted(field)}:"VALUE"}}, percent-encoded; to write it, '
+                    "put it into the body."
+                )
+
+    @cached_property
+    def lettered(self) -> Mapping[str, str]:
+        """The field names by their letters."""
+        lettered: dict[str, str] = {}
+        for name in self.columns:
+            lettered.setdefault(letters(name) or name, name)
+        return lettered
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """The field name of each column."""
+        return {column: name for name, column in self.columns.items()}
+
+    def may_write(self, column: int) -> bool:
+        return self.writable is None or column in self.writable
+
+    def select(self, keys: Selection | None) -> list[tuple[str, int]]:
+        """Name and column of the selected fields (None: all), in sheet order."""
+        if keys is None:
+            return list(self.columns.items())
+        if keys.whole and (column := self.find(keys.whole)) is not None:
+            return [(self.names[column], column)]
+        unknown = [name for name in keys.checked if not self.has(name)]
+        wanted = {self.find(name) for name in keys.names}
+        if not unknown and wanted == {None} and ROW_INDEX not in keys.names:
+            unknown = [*keys.names]
+        if unknown:
+            raise self.unknown_field("keys", unknown)
+        return [(name, column) for name, column in self.columns.items() if column in wanted]
+
+    def listing(self) -> str:
+        """At most 50 field names for a message, long ones cut; "" if the view has none."""
+        names = list(self.columns)
+        more = len(names) - _NAMES_IN_MESSAGES
+        shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
+        return f"{shown} and {more} more" if more > 0 else shown
+
+    def tag(self, row: int, displayed: Sequence[object]) -> str:
+        """The entity tag of a row: over the header and all displayed cells, hidden ones too."""
+        if self.is_whole:
+            return row_tag(self.header_cells, displayed)
+        return keyed_row_tag(self.tag_key, self.columns, row, self.header_cells, displayed)
+
+
+def _form(name: str) -> str:
+    """The name without blanks around it, in NFC."""
+    return composed(name.strip())
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gateway.errors import InvalidBody, NotGranted, Problem
 from gateway.table.cells import plain_notation
+from gateway.table.header import ROW_INDEX, ColumnGrant, View
 from gateway.table.quoting import quoted
-from gateway.table.view import ROW_INDEX, ColumnGrant, View
 
 Record = Mapping[str, object]
 """`rowIndex`, then each field with the displayed text of its cell, or None if it is empty."""

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from gateway.access.caller import Caller, Operation, authorise, check_origin
-from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.keys import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
     AmbiguousCredentials,

@@ -18,17 +18,23 @@ from starlette.types import Message
 
 from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
 from gateway.query.where import kind_of
+from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.view import ROW_INDEX
 from gateway.telemetry.events import note_reading
-from gateway.web.fields import MAX_FIELDS, checked_fields, invalid_body, unstorable
 from gateway.web.json_faults import MULTIPART
 from gateway.web.lenient import JSON_AS_TEXT
 from gateway.web.media_types import FORM, JSON
 from gateway.web.method_override import without_override
+from gateway.web.parsing import (
+    MAX_FIELDS,
+    Pairs,
+    checked_fields,
+    decode_json,
+    invalid_body,
+    unstorable,
+)
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
-from gateway.web.parsing import Pairs, decode_json
 from gateway.web.state import State
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Fields

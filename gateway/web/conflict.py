@@ -12,13 +12,12 @@ from functools import partial
 from starlette.requests import Request
 
 from gateway.errors import InvalidQuery, Problem
+from gateway.table.header import Selection
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_text, pointer
 from gateway.table.texts import composed
-from gateway.table.view import Selection
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_parsed
-from gateway.web.fields import unstorable
 from gateway.web.lenient import decoded_again, is_escaped, twice
 from gateway.web.operations import ON_CONFLICT
 from gateway.web.parameters import (
@@ -28,6 +27,7 @@ from gateway.web.parameters import (
     single_text,
     split_names,
 )
+from gateway.web.parsing import unstorable
 from gateway.web.state import State
 from gateway.worksheets.writes import Fields
 

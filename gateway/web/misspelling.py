@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import unquote
 
+from gateway.table.header import letters
 from gateway.table.quoting import quoted
-from gateway.table.view import letters
 
 _NAME = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 """A name and its brackets; behind them, a value may be folded into it."""

@@ -25,7 +25,7 @@ import msgspec
 from gateway.errors import InvalidQuery
 from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.view import Selection
+from gateway.table.header import Selection
 from gateway.web.json_faults import WHERE, explain
 from gateway.web.lenient import (
     WHERE_QUOTES,

@@ -8,12 +8,19 @@ from starlette.routing import BaseRoute, Route
 from gateway.errors import Gone
 from gateway.settings.model import ServerSettings
 from gateway.web.health import livez, readyz
-from gateway.web.many_rows import delete_row, delete_where, patch_rows, post_rows
 from gateway.web.middleware import Endpoint, ErrorNet, Handler, RequestFrame
 from gateway.web.openapi.endpoint import describe
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.refresh import post_row
-from gateway.web.rows import list_rows, read_row, update_row
+from gateway.web.rows import (
+    delete_row,
+    delete_where,
+    list_rows,
+    patch_rows,
+    post_rows,
+    read_row,
+    update_row,
+)
 from gateway.web.state import State
 
 

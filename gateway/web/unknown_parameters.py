@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from gateway.access.caller import Operation
+from gateway.table.header import letters
 from gateway.table.quoting import quoted
-from gateway.table.view import letters
 from gateway.web.misspelling import by_letters, misspelling
 from gateway.web.operations import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, RowOperation
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.table.texts import composed
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.worksheets.worksheet_id import WorksheetId
 
 

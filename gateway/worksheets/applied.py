@@ -21,10 +21,9 @@ from gateway.errors import GatewayError, HeaderChanged, RowsMoved, UpstreamRefus
 from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
-from gateway.table.patch import RowPatch
 from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.steps import Work
-from gateway.table.table import FIRST_DATA_ROW
+from gateway.table.table import FIRST_DATA_ROW, RowPatch
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import SheetExtent, check_names

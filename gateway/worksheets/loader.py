@@ -30,9 +30,8 @@ from gateway.google.call_context import (
 from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
-from gateway.table.patch import Column
 from gateway.table.record import text_at
-from gateway.table.table import make_table
+from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.refusal import explain, explaining

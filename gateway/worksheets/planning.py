@@ -27,8 +27,7 @@ from gateway.errors import (
 from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, condition_fields
 from gateway.table.cells import number_in
-from gateway.table.header import Header
-from gateway.table.patch import RowPatch
+from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
     Placement,
     Stored,
@@ -42,10 +41,9 @@ from gateway.table.record import (
     text_at,
 )
 from gateway.table.steps import OutOfSteps, Work, mapped
-from gateway.table.table import FIRST_DATA_ROW, Table, column_at
+from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, column_at
 from gateway.table.tag import IfMatch
 from gateway.table.texts import as_texts, composed, composed_texts
-from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import Search
 from gateway.worksheets.refusal import row_not_found

@@ -38,10 +38,9 @@ from gateway.google.call_context import current_call_context, in_call_context
 from gateway.query.evaluate import Page, columns_of, evaluate, sort_terms
 from gateway.query.query import Query, condition_fields
 from gateway.settings.model import CacheSettings
-from gateway.table.header import Header
+from gateway.table.header import ColumnGrant, Header
 from gateway.table.steps import Metered, OutOfSteps, Work
 from gateway.table.table import Table
-from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access
 from gateway.worksheets.answers import Freshness
 from gateway.worksheets.scheduler import Scheduler

@@ -31,10 +31,10 @@ from gateway.google.sheets import Sheets
 from gateway.query.evaluate import plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.table.header import ColumnGrant, Selection, View
 from gateway.table.record import check_granted, check_has_value, row_record
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
-from gateway.table.view import ColumnGrant, Selection, View
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.fenced_writer import FencedWriter

@@ -9,10 +9,9 @@ from operator import ne
 from typing import NamedTuple
 
 from gateway.table.header import Header
-from gateway.table.patch import RowPatch
 from gateway.table.record import text_at
 from gateway.table.steps import Work
-from gateway.table.table import Table
+from gateway.table.table import RowPatch, Table
 from gateway.worksheets.answers import Encodings
 
 

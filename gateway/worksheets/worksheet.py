@@ -35,8 +35,8 @@ from gateway.google.call_context import current_call_context
 from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
-from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
+from gateway.table.table import RowPatch
 from gateway.worksheets.loader import HeaderCache, Loader, OtherTab, SheetExtent, SingleFlight
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler

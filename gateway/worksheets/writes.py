@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import Literal, TypedDict, Unpack
 
 from gateway.query.query import Condition
-from gateway.table.header import Header
+from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import IfMatch
-from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.access import FULL_ACCESS, Access
 from gateway.worksheets.worksheet_id import WorksheetId
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.access.gatekeeper import FailedKeys, network_of
+from gateway.access.keys import FailedKeys, network_of
 from tests.clock import ManualClock
 
 

@@ -10,7 +10,7 @@ from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import is_well_formed
 from gateway.settings.model import ConfigError, Settings
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from tests.access.conftest import NOW
 
 PEPPER = b"a pepper of 32 bytes, as if drawn"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from gateway.commands.cli import main
 from gateway.storage.key_store import KeyRecord, KeyStore
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.process import COMMAND, ENVIRONMENT
 
 Command = Callable[..., Result]

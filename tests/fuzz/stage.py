@@ -19,7 +19,7 @@ from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import Grants
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from gateway.telemetry.events import configure_logging, reset_logging
 from gateway.telemetry.metrics import create_metrics
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator

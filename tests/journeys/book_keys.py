@@ -9,7 +9,7 @@ import httpx2
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,

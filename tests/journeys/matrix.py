@@ -11,7 +11,7 @@ import httpx2
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import Api
 from tests.journeys.failure import anonymous, refused
 

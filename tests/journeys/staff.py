@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 
 ROWS = [
     ("Ann", "hidden1", "100", "red", "2020-01-01", "first", "9"),

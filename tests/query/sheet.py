@@ -6,9 +6,9 @@ from typing import NamedTuple
 from gateway.query.evaluate import Page, plain_page
 from gateway.query.evaluate import evaluate as evaluate_seen
 from gateway.query.query import Query
+from gateway.table.header import View
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
-from gateway.table.view import View
 
 
 class SheetCell(NamedTuple):

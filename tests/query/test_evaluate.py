@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from gateway.errors import InvalidQuery
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
+from gateway.table.header import Selection
 from gateway.table.table import make_table
-from gateway.table.view import Selection
 from tests.query.sheet import BLANK, SheetCell, evaluate, make_sheet, text_cell
 
 CELLS = {

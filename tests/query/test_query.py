@@ -11,7 +11,7 @@ from gateway.query.query import (
     make_operand,
 )
 from gateway.query.where import parse_where
-from gateway.table.view import Selection
+from gateway.table.header import Selection
 
 
 @pytest.mark.parametrize(

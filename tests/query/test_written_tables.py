@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from gateway.table.header import parse_header
-from gateway.table.patch import RowPatch
 from gateway.table.steps import finish
-from gateway.table.table import Table
+from gateway.table.table import RowPatch, Table
 from tests.query.cases import (
     COLUMNS,
     FIELDS,

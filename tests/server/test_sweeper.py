@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gateway.server.sweeper import NEVER, Sweeper
+from gateway.server.slots import NEVER, Sweeper
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.server.sweeper import NEVER, Sweeper
+from gateway.server.slots import NEVER, Sweeper
 from gateway.server.unread import MIN_READ_BYTES, UnreadAnswers, show_progress
 from tests.server.transport import Held
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from gateway.settings.database import Database
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore, record_of
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from tests.storage.by_hand import spoil
 from tests.storage.conftest import NOW
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.table.record import MAX_CELL_CHARACTERS, MAX_PROBLEMS
 from gateway.web.body import MAX_ROWS
-from gateway.web.fields import MAX_FIELDS
+from gateway.web.parsing import MAX_FIELDS
 from tests.journeys.operations import WRITES
 from tests.surfaces.stage import FIELDS, Surface
 

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
 from tests.fakes import FakeWorksheet
 from tests.journeys.failure import refused

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import sift
 from gateway.web.unknown_parameters import CACHE_BUSTERS, WORDS

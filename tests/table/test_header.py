@@ -2,8 +2,7 @@
 
 import pytest
 
-from gateway.table.header import parse_header
-from gateway.table.view import Selection
+from gateway.table.header import Selection, parse_header
 
 NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 

@@ -7,9 +7,15 @@ import pytest
 
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.patch import Column, RowPatch, columns_without, patched_columns
 from gateway.table.steps import finish
-from gateway.table.table import Table, make_table
+from gateway.table.table import (
+    Column,
+    RowPatch,
+    Table,
+    columns_without,
+    make_table,
+    patched_columns,
+)
 from tests.query.sheet import evaluate
 
 DISPLAYED: tuple[Column, ...] = (

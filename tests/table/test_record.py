@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from gateway.errors import InvalidBody, NotGranted, Problem
-from gateway.table.header import parse_header
+from gateway.table.header import ColumnGrant, parse_header
 from gateway.table.record import (
     Placement,
     Stored,
@@ -17,7 +17,6 @@ from gateway.table.record import (
     pointer,
     text_at,
 )
-from gateway.table.view import ColumnGrant
 
 HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"]).whole
 

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.table.header import parse_header
-from gateway.table.patch import Column
+from gateway.table.header import Selection, parse_header
 from gateway.table.steps import finish
-from gateway.table.table import Table, cell_at, make_table
+from gateway.table.table import Column, Table, cell_at, make_table
 from gateway.table.tag import row_tag
-from gateway.table.view import Selection
 
 CITIES: list[Column] = [
     ["name", "Boston", "", "Austin"],

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from gateway.table.patch import Column
 from gateway.table.steps import finish
-from gateway.table.table import make_table
+from gateway.table.table import Column, make_table
 
 
 def other(text: object) -> object:

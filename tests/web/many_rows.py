@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
 from gateway.access.caller import Caller
-from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.keys import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
 from gateway.settings.model import ApiSettings, ServerSettings

@@ -22,7 +22,7 @@ from gateway.web.body import (
     read_fields,
     read_rows,
 )
-from gateway.web.fields import MAX_FIELDS
+from gateway.web.parsing import MAX_FIELDS
 from tests.web.requests import Sender, make_request, make_scope
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"

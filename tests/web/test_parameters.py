@@ -8,8 +8,7 @@ import pytest
 from gateway.errors import InvalidQuery
 from gateway.query.evaluate import sort_terms
 from gateway.query.query import Comparison, Query, SortTerm, make_operand
-from gateway.table.header import parse_header
-from gateway.table.view import Selection
+from gateway.table.header import Selection, parse_header
 from gateway.web.parameters import (
     LONGEST_KEPT_TEXT,
     MAX_WHERE_BYTES,

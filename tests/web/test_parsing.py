@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import InvalidBody
 from gateway.table.record import MAX_PROBLEMS
-from gateway.web.fields import MAX_FIELDS
-from gateway.web.parsing import MAX_ROWS, MOST_BYTES, NEAR, Pairs, Parsing, decode_json
+from gateway.web.parsing import MAX_FIELDS, MAX_ROWS, MOST_BYTES, NEAR, Pairs, Parsing, decode_json
 
 
 async def test_long_bodies_are_worked_on_in_a_thread() -> None:

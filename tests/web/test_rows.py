@@ -12,14 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
 from gateway.access.caller import Caller
-from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.keys import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
-from gateway.table.view import Selection
+from gateway.table.header import Selection
 from gateway.telemetry.events import Kind, tallies
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception

@@ -18,8 +18,8 @@ from structlog.testing import capture_logs
 
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.table.header import Selection
 from gateway.table.record import Record
-from gateway.table.view import Selection
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Freshness
 from gateway.worksheets.fences import Fences

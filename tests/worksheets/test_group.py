@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gateway.settings.model import WriteSettings
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from gateway.worksheets.access import Access
 from gateway.worksheets.write_queue import (
     MAX_BYTES,

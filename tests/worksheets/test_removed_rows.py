@@ -9,9 +9,8 @@ import pytest
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.header import parse_header
-from gateway.table.patch import RowPatch
 from gateway.table.steps import finish
-from gateway.table.table import make_table
+from gateway.table.table import RowPatch, make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.snapshot import Effect, Origin, RowSpan, Snapshot, Window
 from gateway.worksheets.writes import Results, Write

@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import GatewayError, InvalidBody, InvalidQuery, NoHeaderRow, RowNotFound
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.view import Selection
+from gateway.table.header import Selection
 from tests.worksheets.conftest import CITIES, TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 

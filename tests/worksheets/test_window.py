@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from gateway.table.header import parse_header
-from gateway.table.patch import RowPatch
-from gateway.table.table import make_table
+from gateway.table.table import RowPatch, make_table
 from gateway.worksheets.snapshot import Effect, RowSpan, Window
 
 HEADER = parse_header(["name", "n"])

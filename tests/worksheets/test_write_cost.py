@@ -19,9 +19,8 @@ from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
 from gateway.table.header import Header, parse_header
-from gateway.table.patch import RowPatch
 from gateway.table.steps import Work, finish
-from gateway.table.table import Table, make_table
+from gateway.table.table import RowPatch, Table, make_table
 from gateway.worksheets import planning
 from gateway.worksheets import worksheet as worksheet_module
 from gateway.worksheets.answers import Encodings

@@ -15,8 +15,7 @@ from gateway.google.sheets import (
     refused_request,
 )
 from gateway.table import a1
-from gateway.table.header import Header
-from gateway.table.view import ROW_INDEX
+from gateway.table.header import ROW_INDEX, Header
 from gateway.worksheets.catalogue import read_headers
 
 FIRST_ROWS = 6

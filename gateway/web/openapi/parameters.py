@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gateway.access.rates import FRESH_PRICE
 from gateway.query.query import DEFAULT_LIMIT
-from gateway.table.view import ROW_INDEX
+from gateway.table.header import ROW_INDEX
 from gateway.web.idempotency import IDEMPOTENCY_KEY
 from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
 from gateway.web.openapi.place import Place

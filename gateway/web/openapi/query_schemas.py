@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gateway.query.operators import ALIASES, OPERATORS, OperandShape
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
-from gateway.table.view import ROW_INDEX
+from gateway.table.header import ROW_INDEX
 from gateway.web.openapi.node import Node, Nodes, named, schema_reference
 from gateway.web.openapi.place import Place
 from gateway.web.openapi.reach import Reach

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gateway.access.caller import Caller, may_delete, may_refresh
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.web.answers import EmptyCell
 
 

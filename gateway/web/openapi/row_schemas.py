@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_CELL_CHARACTERS
-from gateway.table.view import ROW_INDEX
 from gateway.web.answers import EmptyCell
 from gateway.web.body import MAX_ROWS
-from gateway.web.fields import MAX_FIELDS, MAX_INTEGER
 from gateway.web.openapi.node import Node, Nodes, schema_reference
 from gateway.web.openapi.place import Place, writes_to
 from gateway.web.openapi.reach import Reach
+from gateway.web.parsing import MAX_FIELDS, MAX_INTEGER
 
 CELL, VALUE, RECORD, NUMBERED, MATCHES = "Cell", "Value", "Record", "Numbered", "Matches"
 _CREATED = "created"

@@ -9,7 +9,7 @@ import httpx2
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal

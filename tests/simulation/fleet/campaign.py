@@ -25,7 +25,7 @@ from pydantic import SecretStr
 from gateway.access.issue import KeyRequest
 from gateway.settings.database import PostgresUrl
 from gateway.storage.key_store import Grants
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
 from tests.simulation.fire.clients import Patience

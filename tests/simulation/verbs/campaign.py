@@ -24,7 +24,7 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from sheets_emulator.app import Emulator
 from tests.journeys.workbook import write_seed
 from tests.simulation.fire.clients import Patience

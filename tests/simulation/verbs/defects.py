@@ -22,8 +22,8 @@ from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from gateway.storage.sent_batches import BatchRows
 from gateway.table import a1
+from gateway.table.header import View
 from gateway.table.tag import row_tag
-from gateway.table.view import View
 from gateway.worksheets import fenced_writer, loader, moved_rows
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.planning import Plan

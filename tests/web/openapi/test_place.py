@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from gateway.web.openapi.place import places_of, writes_to
 from gateway.worksheets.catalogue import Listed
 from tests.web.openapi.worksheets import CITIES, reach, worksheet

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.settings.model import ApiSettings
+from gateway.table.header import ColumnGrant
 from gateway.table.record import Record
-from gateway.table.view import ColumnGrant
 from gateway.web.answers import EmptyCell, shaped
 from gateway.web.body import MAX_ROWS
-from gateway.web.fields import checked_fields
 from gateway.web.openapi.row_schemas import CELLS
+from gateway.web.parsing import checked_fields
 from tests.web.openapi.conformance import errors_in
 from tests.web.openapi.worksheets import CITIES, document, reach, worksheet
 

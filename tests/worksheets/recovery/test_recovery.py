@@ -15,7 +15,7 @@ from gateway.errors import (
 from gateway.google.sheets import Fence
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.table.view import ColumnGrant
+from gateway.table.header import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.fences import BURNT
 from gateway.worksheets.idempotency import OpenWrite, Sending, Settled

@@ -33,9 +33,15 @@ from gateway.cluster.row_scripts import (
 from gateway.cluster.store import Store, StoreUnavailable
 from gateway.cluster.stored_values import MAX_SHARED_BYTES, decoded
 from gateway.errors import GatewayError
-from gateway.google.call_context import current_call_context, record_sent_at, recording_sent_at
 from gateway.google.rendering import MAX_COLUMNS
-from gateway.google.sheets import Column, Render, Rendering
+from gateway.google.sheets import (
+    Column,
+    Render,
+    Rendering,
+    current_call_context,
+    record_sent_at,
+    recording_sent_at,
+)
 from gateway.worksheets.sharing import ReadRendering, SharedState
 from gateway.worksheets.worksheet_id import WorksheetId, own_area
 

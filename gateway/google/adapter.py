@@ -18,12 +18,6 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from gateway.errors import SheetTooLarge, UpstreamRefusal
-from gateway.google.call_context import (
-    Beneficiaries,
-    CallContext,
-    current_call_context,
-    in_call_context,
-)
 from gateway.google.calls import (
     Apply,
     Call,
@@ -42,6 +36,8 @@ from gateway.google.calls import (
 )
 from gateway.google.sheets import (
     Batch,
+    Beneficiaries,
+    CallContext,
     Fence,
     KnownRange,
     Render,
@@ -50,6 +46,8 @@ from gateway.google.sheets import (
     SheetView,
     Values,
     WorksheetProperties,
+    current_call_context,
+    in_call_context,
 )
 
 T = TypeVar("T")

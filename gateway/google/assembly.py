@@ -12,8 +12,7 @@ from gateway.errors import GatewayError
 from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.client import Client
-from gateway.google.outages import Breaker, Retries
-from gateway.google.pipeline import Pipeline
+from gateway.google.pipeline import Breaker, Pipeline, Retries
 from gateway.google.quota import (
     Budget,
     Quota,

@@ -50,7 +50,7 @@ from typing import NamedTuple, Protocol
 
 from gateway.errors import QuotaSpent
 from gateway.gcra import Gcra, RateLimit, rate_limit
-from gateway.google.call_context import CallContext
+from gateway.google.sheets import CallContext
 from gateway.settings.model import GoogleSettings
 from gateway.settings.private_file import open_private
 from gateway.telemetry.events import spent_quota_failed

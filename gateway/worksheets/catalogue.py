@@ -24,8 +24,7 @@ import anyio.to_thread
 from cachetools import LRUCache
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.call_context import CallContext, in_call_context
-from gateway.google.sheets import Sheets, Values
+from gateway.google.sheets import CallContext, Sheets, Values, in_call_context
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.texts import composed

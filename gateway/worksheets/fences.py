@@ -38,13 +38,14 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import current_call_context, in_call_context
 from gateway.google.sheets import (
     FENCE_REQUEST,
     Batch,
     Fence,
     Sheets,
     SheetView,
+    current_call_context,
+    in_call_context,
     refused_request,
     timed,
 )

@@ -20,14 +20,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
-from gateway.google.call_context import (
+from gateway.google.sheets import (
     Beneficiaries,
+    Render,
+    Rendering,
     SentAt,
+    SheetArea,
+    Sheets,
+    SheetView,
+    Values,
     current_call_context,
     in_call_context,
     recording_sent_at,
 )
-from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.record import text_at

@@ -15,8 +15,7 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteTooLarge,
 )
-from gateway.google.call_context import recording_sent_at
-from gateway.google.sheets import Render, SheetArea, Sheets, SheetView
+from gateway.google.sheets import Render, SheetArea, Sheets, SheetView, recording_sent_at
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.table import FIRST_DATA_ROW

@@ -34,7 +34,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamTimeout,
 )
-from gateway.google.call_context import current_call_context, in_call_context
+from gateway.google.sheets import current_call_context, in_call_context
 from gateway.query.evaluate import Page, columns_of, evaluate, sort_terms
 from gateway.query.query import Query, condition_fields
 from gateway.settings.model import CacheSettings

@@ -26,8 +26,7 @@ from dataclasses import replace
 from cachetools import TTLCache
 
 from gateway.errors import GatewayError
-from gateway.google.call_context import CallContext, in_call_context
-from gateway.google.sheets import Sheets
+from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.query.evaluate import plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings

@@ -31,8 +31,7 @@ from gateway.errors import (
     UnsupportedDocument,
     UpstreamError,
 )
-from gateway.google.call_context import current_call_context
-from gateway.google.sheets import Sheets
+from gateway.google.sheets import Sheets, current_call_context
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.steps import Work, finish

@@ -35,7 +35,7 @@ from gateway.errors import (
     ShuttingDown,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import (
+from gateway.google.sheets import (
     Beneficiaries,
     CallContext,
     current_call_context,

@@ -14,8 +14,8 @@ from gateway.cluster.membership import Membership, Tempo
 from gateway.cluster.quota import SharedQuota
 from gateway.cluster.store import open_store
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import CallContext
 from gateway.google.quota import Bucket, Rate, configured_limit
+from gateway.google.sheets import CallContext
 from tests.cluster.redis_server import RedisServer
 
 PER_MINUTE = 540

@@ -11,7 +11,7 @@ from gateway.cluster.row_scripts import MAX_NEWS
 from gateway.cluster.shared_rows import WAIT_SECONDS
 from gateway.cluster.stored_values import MAX_SHARED_BYTES
 from gateway.errors import RowNotFound
-from gateway.google.call_context import CallContext, in_call_context
+from gateway.google.sheets import CallContext, in_call_context
 from gateway.query.query import Query
 from gateway.query.where import parse_where
 from gateway.worksheets.snapshot import DISPLAYED

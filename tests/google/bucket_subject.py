@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import CallContext
 from gateway.google.quota import Bucket, Rate
+from gateway.google.sheets import CallContext
 from tests.google.timers import ManualTimers
 
 A, B, C = CallContext("a"), CallContext("b"), CallContext("c")

@@ -16,8 +16,7 @@ from gateway.errors import (
 )
 from gateway.google.accounts import LACKING_SECONDS, REST_SECONDS, Account, Accounts
 from gateway.google.adapter import GoogleSheets
-from gateway.google.outages import Breaker, Retries
-from gateway.google.pipeline import Pipeline
+from gateway.google.pipeline import Breaker, Pipeline, Retries
 from gateway.google.quota import Quota, open_budget, open_quota
 from gateway.google.sheets import Fence, Values
 from gateway.settings.model import GoogleSettings

@@ -22,8 +22,8 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import CallContext, current_call_context, in_call_context
-from gateway.google.outages import Breaker, is_brief_outage, is_outage
+from gateway.google.pipeline import Breaker, is_brief_outage, is_outage
+from gateway.google.sheets import CallContext, current_call_context, in_call_context
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.google.google_fake import FakeGoogle, error_answer, read_and_write

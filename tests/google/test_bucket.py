@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.google.call_context import CallContext
 from gateway.google.quota import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket, Rate
+from gateway.google.sheets import CallContext
 from tests.google.bucket_subject import (
     CHECK,
     INTERVAL,

@@ -2,8 +2,8 @@
 
 from anyio import wait_all_tasks_blocked
 
-from gateway.google.call_context import Beneficiaries, CallContext
 from gateway.google.quota import MAX_WAITING_PER_KEY
+from gateway.google.sheets import Beneficiaries, CallContext
 from tests.google.bucket_subject import A, B, C, Subject, cancelled, ends, refused, sent
 
 

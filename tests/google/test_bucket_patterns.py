@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import CallContext
+from gateway.google.sheets import CallContext
 from tests.google.bucket_subject import CHECK, A, B, C, Subject, ends
 
 ACTS = st.one_of(

@@ -8,7 +8,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import CallContext, in_call_context
+from gateway.google.sheets import CallContext, in_call_context
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK
 from tests.google.pipelines import Bench

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.google.call_context import (
+from gateway.google.pipeline import counted
+from gateway.google.sheets import (
     Beneficiaries,
     CallContext,
     current_call_context,
@@ -12,7 +13,6 @@ from gateway.google.call_context import (
     record_sent_at,
     recording_sent_at,
 )
-from gateway.google.pipeline import counted
 from tests.clock import ManualClock
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.google.call_context import Beneficiaries, CallContext
 from gateway.google.quota import FairQueue, Waiter
+from gateway.google.sheets import Beneficiaries, CallContext
 
 CHECK = CallContext("a", is_verification=True)
 CALL_CONTEXTS = st.one_of(st.sampled_from("abcd").map(CallContext), st.just(CHECK))

@@ -7,13 +7,14 @@ import pytest
 
 from gateway.errors import SheetTooLarge, UpstreamError, UpstreamRefusal
 from gateway.google.adapter import APART_SECONDS
-from gateway.google.call_context import (
+from gateway.google.sheets import (
     Beneficiaries,
     CallContext,
+    Render,
+    Rendering,
     in_call_context,
     recording_sent_at,
 )
-from gateway.google.sheets import Render, Rendering
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK, FakeSheets
 from tests.google.pipelines import Bench

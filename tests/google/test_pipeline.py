@@ -8,10 +8,9 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
 from gateway.google.assembly import assemble
-from gateway.google.call_context import CallContext, in_call_context
-from gateway.google.outages import Retries
+from gateway.google.pipeline import Retries
 from gateway.google.quota import open_budget
-from gateway.google.sheets import Fence, Sheets
+from gateway.google.sheets import CallContext, Fence, Sheets, in_call_context
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets

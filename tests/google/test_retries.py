@@ -18,7 +18,7 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.outages import FAILURES_TO_OPEN, Breaker, Retries, RetryPolicy
+from gateway.google.pipeline import FAILURES_TO_OPEN, Breaker, Retries, RetryPolicy
 from tests.google.timers import failing
 
 POLICY = RetryPolicy()

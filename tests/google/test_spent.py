@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import CallContext
 from gateway.google.quota import LONGEST_SECONDS, Bucket, SpentQuota, open_budget, open_spent_quota
+from gateway.google.sheets import CallContext
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 

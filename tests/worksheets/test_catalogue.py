@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal, UpstreamUnreachable
-from gateway.google.call_context import current_call_context
+from gateway.google.sheets import current_call_context
 from gateway.worksheets.answers import Encoded, Served
 from gateway.worksheets.catalogue import KEPT_SECONDS, MAX_CHARACTERS, Catalogue, Listed
 from tests.clock import ManualClock

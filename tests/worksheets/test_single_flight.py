@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.google.call_context import CallContext, current_call_context, in_call_context
 from gateway.google.quota import Bucket, Rate
+from gateway.google.sheets import CallContext, current_call_context, in_call_context
 from gateway.worksheets.loader import SingleFlight
 from tests.google.timers import ManualTimers
 

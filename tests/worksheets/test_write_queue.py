@@ -16,7 +16,7 @@ from gateway.errors import (
     ShuttingDown,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import Beneficiaries, current_call_context
+from gateway.google.sheets import Beneficiaries, current_call_context
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.worksheet_id import WorksheetId

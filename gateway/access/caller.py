@@ -23,8 +23,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.tag import IfMatch
-from gateway.worksheets.access import Access, Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Access, Target, WorksheetId
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 

@@ -42,8 +42,8 @@ from gateway.google.sheets import (
     record_sent_at,
     recording_sent_at,
 )
+from gateway.worksheets.access import WorksheetId, own_area
 from gateway.worksheets.sharing import ReadRendering, SharedState
-from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 FLIGHT_SECONDS = 25.0
 """After this time the reader of a rendering is taken for dead."""

@@ -30,9 +30,9 @@ from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
 from gateway.telemetry.events import current_event, damaged_row, request_failed
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.loader import digest_of
 from gateway.worksheets.sharing import OpenFence, SharedState
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8

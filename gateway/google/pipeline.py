@@ -1,4 +1,4 @@
-"""The way of each call to Google: retries, circuit breaker, account, quota, count.
+"""Pipeline of the calls to Google: retries, circuit breaker, account, quota, count.
 
 Rules
 - An attempt passes the breaker, gets an account, and then waits for that account's quota. It is

@@ -26,8 +26,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import metadata
 from gateway.storage.write_records import fence_of
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.sharing import OpenFence
-from gateway.worksheets.worksheet_id import WorksheetId
 
 worksheets = Table(
     "worksheets",

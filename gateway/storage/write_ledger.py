@@ -83,10 +83,10 @@ from gateway.storage.write_records import (
     size_of,
 )
 from gateway.telemetry.events import current_event, damaged_row, request_failed
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import last_sent_at
 from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes

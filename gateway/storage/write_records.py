@@ -31,9 +31,9 @@ from gateway.google.sheets import MAX_FENCE_ID, Fence
 from gateway.storage.damaged_rows import AsStoredFlag, DamagedRow, Flag, Row, checked
 from gateway.storage.database import BIG, metadata, upsert
 from gateway.storage.sent_batches import LAST_REMOVAL, sent_batches
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
 from gateway.worksheets.replay import encode_answer, shortened
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import WriteIdentity
 
 KEPT_SECONDS = 86_400.0

@@ -21,8 +21,7 @@ from cachetools import TTLCache
 from gateway.errors import WorksheetNotFound
 from gateway.table.quoting import quoted
 from gateway.web.lenient import other_titles
-from gateway.worksheets.access import Target
-from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
+from gateway.worksheets.access import Target, WorksheetId, worksheet_not_found
 
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000

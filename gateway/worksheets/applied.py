@@ -24,6 +24,7 @@ from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, RowPatch
+from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import SheetExtent, check_names
@@ -34,7 +35,6 @@ from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import own_area, own_sheet
 from gateway.worksheets.writes import (
     ByFilter,
     ByKey,

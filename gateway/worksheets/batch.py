@@ -22,10 +22,10 @@ from gateway.table import a1
 from gateway.table.record import Stored
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, Table
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.looks import row_spans
 from gateway.worksheets.planning import MOST_STEPS, Plan, Planned, RowChange
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import ByFilter
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024

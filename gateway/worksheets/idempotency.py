@@ -32,7 +32,7 @@ from gateway.errors import (
 )
 from gateway.google.sheets import Fence
 from gateway.table.record import Stored
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 Rows = Sequence[Sequence[Stored]]

@@ -38,12 +38,12 @@ from gateway.table.header import Header, parse_header
 from gateway.table.record import text_at
 from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
+from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot, Window
-from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
 
 K = TypeVar("K")
 T = TypeVar("T")

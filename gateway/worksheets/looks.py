@@ -19,10 +19,10 @@ from gateway.google.sheets import Render, SheetArea, Sheets, SheetView, recordin
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.table import FIRST_DATA_ROW
+from gateway.worksheets.access import WorksheetId, own_sheet
 from gateway.worksheets.loader import OtherTab, check_names, read_tab
 from gateway.worksheets.refusal import explain, tabs_changing
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
 
 MAX_LOOKS = 3
 """Looks at rows of which some turn out to be past the grid."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, WriteOutcomeUnknown
 from gateway.google.sheets import Fence
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress, rows_unsettled
 from gateway.worksheets.planning import Planned
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5

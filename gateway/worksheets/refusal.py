@@ -17,7 +17,7 @@ from gateway.errors import (
 from gateway.google.sheets import Sheets
 from gateway.table.record import MAX_CELL_CHARACTERS
 from gateway.telemetry.events import google_refused
-from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
+from gateway.worksheets.access import WorksheetId, worksheet_not_found
 
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
 """What a refused group is refused for as a whole; anything else may be wrong with one write."""

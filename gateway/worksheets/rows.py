@@ -40,13 +40,12 @@ from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
 from gateway.worksheets.planning import Planner
-from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, ReadBudget, Reader, Search
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Peers
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Rows, RowSpan, Snapshot, Window
-from gateway.worksheets.worksheet import Resources, Worksheet
+from gateway.worksheets.worksheet import Pool, Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gateway.google.sheets import Fence, Render, Rendering
 from gateway.table.header import Header
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.snapshot import Effect
-from gateway.worksheets.worksheet_id import WorksheetId
 
 if TYPE_CHECKING:
     from gateway.worksheets.worksheet import Worksheet

@@ -43,7 +43,7 @@ from gateway.google.sheets import (
 )
 from gateway.settings.model import WriteSettings
 from gateway.telemetry.events import current_event, request_failed
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.writes import Outcome, Results, Write
 
 MAX_ROWS = 500

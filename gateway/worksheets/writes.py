@@ -10,8 +10,7 @@ from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import IfMatch
-from gateway.worksheets.access import FULL_ACCESS, Access
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
 """Approximate memory of a waiting write besides its values."""

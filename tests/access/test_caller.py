@@ -25,7 +25,7 @@ from gateway.storage.key_store import Grants
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.table.tag import IfMatch
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import WorksheetId
 
 ONE = Grants(spreadsheets=frozenset({"one"}))
 TWO = Grants(spreadsheets=frozenset({"one", "two"}))

@@ -12,8 +12,8 @@ from gateway.cluster import shared_rows
 from gateway.cluster.shared_rows import SharedRows
 from gateway.cluster.write_lock import PostgresWriteLock
 from gateway.storage.worksheet_rows import worksheets
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.sharing import OpenFence, SharedState
-from gateway.worksheets.worksheet_id import WorksheetId
 
 Bug = Callable[[], AbstractContextManager[object]]
 

@@ -12,8 +12,8 @@ from gateway.google.sheets import Fence
 from gateway.settings.database import Database, PostgresUrl
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Entry, Rows
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
 from tests.postgres import PostgresServer

@@ -17,8 +17,8 @@ from gateway.storage.key_store import KeyStore, record_of
 from gateway.storage.store_copy import copy_store
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Entry, Idempotency, OpenWrite, Sending
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results
 from tests.clock import ManualClock
 from tests.postgres import PostgresServer

@@ -17,8 +17,8 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.sent_batches import sent_batches
 from gateway.storage.write_ledger import SqlLedger, _Batch
 from gateway.storage.write_records import purge_removals
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import OpenWrite, Sending
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import number_only
 from tests.clock import ManualClock
 from tests.postgres import PostgresServer

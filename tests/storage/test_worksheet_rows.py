@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from gateway.settings.database import Database
 from gateway.storage.database import open_database
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.sharing import OpenFence
-from gateway.worksheets.worksheet_id import WorksheetId
 from tests.postgres import PostgresServer
 from tests.storage.conftest import FENCE, WORKSHEET
 

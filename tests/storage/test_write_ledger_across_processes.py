@@ -8,8 +8,8 @@ from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import OpenWrite, Sending
-from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock
 from tests.storage.by_hand import take_fences
 from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSHEET, results

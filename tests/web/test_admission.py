@@ -13,8 +13,7 @@ from gateway.web.admission import (
     AuthCache,
 )
 from gateway.web.head import read_head
-from gateway.worksheets.access import Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Target, WorksheetId
 from tests.clock import ManualClock
 
 CALLER = Caller(

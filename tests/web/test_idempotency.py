@@ -13,8 +13,7 @@ from gateway.web.idempotency import (
     parse_key,
     read_idempotent_request,
 )
-from gateway.worksheets.access import Access, Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Access, Target, WorksheetId
 from gateway.worksheets.writes import WriteIdentity
 from tests.web.requests import make_request, make_scope
 

@@ -23,7 +23,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.table.record import MAX_PROBLEMS
 from gateway.table.tag import IfMatch
 from gateway.telemetry.events import Kind, tallies
-from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
+from gateway.worksheets.access import WorksheetId, worksheet_not_found
 from gateway.worksheets.writes import ByFilter, ByKey, Write, WriteIdentity
 from tests.web.many_rows import CALLER, DONE, OPERATIONS, FakeRows, Sent, opened, send
 from tests.web.openapi.conformance import Document, problems_of

@@ -10,8 +10,7 @@ from gateway.telemetry.events import RequestEvent
 from gateway.web.parameters import Leniency, RowAsked, row_asked
 from gateway.web.rows import Attempt
 from gateway.web.title_aliases import REMEMBERED_SECONDS, TitleAliases, not_found_by
-from gateway.worksheets.access import Access, Target
-from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
+from gateway.worksheets.access import Access, Target, WorksheetId, worksheet_not_found
 from tests.clock import ManualClock
 from tests.request_events import during
 

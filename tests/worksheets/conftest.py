@@ -20,11 +20,10 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import Record
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Freshness
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Fields, Results, Write, Written
 from tests.clock import ManualClock
 from tests.counted_sheets import CountedSheets

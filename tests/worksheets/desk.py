@@ -8,8 +8,7 @@ from functools import partial
 from anyio import wait_all_tasks_blocked
 
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.access import Access
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Access, WorksheetId
 from gateway.worksheets.write_queue import CLOSING_SECONDS, WriteQueue, WriteQueues, WriteTurns
 from gateway.worksheets.writes import Outcome, Results, Write, Written
 from tests.worksheets.conftest import WORKSHEET

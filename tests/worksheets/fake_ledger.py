@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import Fence
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Answer, Entry, Sending
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 

@@ -21,9 +21,8 @@ from gateway.errors import (
 )
 from gateway.google.translation import Attempt, GoogleRefusal, translated
 from gateway.google.wire import Answer
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.fences import BURNT
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, Write, WriteIdentity
 from tests.fakes import BOOK, FakeWorksheet, Formatted
 from tests.worksheets.conftest import CITIES, TTL_SECONDS, WORKSHEET, Bench, MakeBench

@@ -8,8 +8,7 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import SpreadsheetNotShared, UpstreamError
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.worksheets.access import Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Target, WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import TTL_OF_ROWS_SECONDS, Bench
 from tests.worksheets.scripted_sheets import Cost

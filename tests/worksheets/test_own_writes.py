@@ -15,8 +15,7 @@ from gateway.errors import (
 )
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.worksheets.access import Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Target, WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost

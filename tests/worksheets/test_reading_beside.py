@@ -4,9 +4,8 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.query.query import Query
 from gateway.query.where import parse_where
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.reading import SHORTEST_ACTIVITY_SECONDS
-from gateway.worksheets.worksheet_id import WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import EVERYTHING, TTL_OF_ROWS_SECONDS, Bench
 from tests.worksheets.scripted_sheets import Cost

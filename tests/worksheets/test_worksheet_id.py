@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
-from gateway.worksheets.worksheet_id import own_area, worksheet_not_found
+from gateway.worksheets.access import own_area, worksheet_not_found
 from tests.worksheets.conftest import WORKSHEET
 
 

@@ -23,6 +23,7 @@ from gateway.table.steps import Work, finish
 from gateway.table.table import RowPatch, Table, make_table
 from gateway.worksheets import planning
 from gateway.worksheets import worksheet as worksheet_module
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.looks import RowLook
@@ -30,7 +31,6 @@ from gateway.worksheets.planning import Planned, Planner, RowChange
 from gateway.worksheets.reading import Search
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
 from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench

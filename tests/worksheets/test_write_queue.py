@@ -18,8 +18,7 @@ from gateway.errors import (
 )
 from gateway.google.sheets import Beneficiaries, current_call_context
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.access import Access
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.access import Access, WorksheetId
 from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import Outcome, Write
 from tests.worksheets.conftest import WORKSHEET

@@ -8,10 +8,9 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.telemetry.events import RequestEvent
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Write
 from tests.counted_sheets import CountedSheets
 from tests.fakes import BOOK

@@ -25,11 +25,11 @@ from gateway.table import a1
 from gateway.table.header import View
 from gateway.table.tag import row_tag
 from gateway.worksheets import fenced_writer, loader, moved_rows
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.planning import Plan
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId
 from tests.simulation.stage import CREDENTIALS, KEYS, Tables
 from tests.stand_in import open_google, stand_in
 

@@ -23,8 +23,8 @@ from gateway.settings.model import WriteSettings
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.tag import IfMatch, row_tag
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Write
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet

@@ -1,9 +1,13 @@
 """The verdict on error 4095, and on removals of another record that are answered as done."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from gateway.worksheets.fences import BURNT
+from sheets_emulator.grid.developer_metadata import DeveloperMetadata
+from sheets_emulator.grid.workbook import Workbook
 from tests.simulation.story import (
     CHANGED,
     IN_GROUP_0,
@@ -20,6 +24,7 @@ from tests.simulation.story import (
     updated,
 )
 from tests.simulation.verbs.entries import Entry
+from tests.simulation.verbs.history import History
 from tests.simulation.verbs.operations import Filter
 
 FOUR, FIVE = row(4, "group:2"), row(5, "group:3")
@@ -120,3 +125,23 @@ def test_the_error_of_an_update_whose_row_stayed() -> None:
 
     assert kinds_of(story, told) == set()
     assert kinds_of(story, error) == {"false alarm"}
+
+
+@pytest.mark.parametrize(
+    ("token", "count"),
+    [
+        pytest.param("65f0a1b2.Zm9v", 1, id="applied"),
+        pytest.param(f"65f0a1b2.{BURNT}", 0, id="burnt"),
+    ],
+)
+def test_a_burnt_fence_is_no_batch(token: str, count: int) -> None:
+    """A fence that comes alone is of a batch that changed no row, unless it is burnt."""
+    before = Workbook(spreadsheet_id="demo", title="Demo", sheets=[])
+    fence = DeveloperMetadata(
+        metadata_id=1, key="gw", value=token, visibility="DOCUMENT", project="p"
+    )
+    history = History()
+
+    history.note(before, replace(before, metadata=[fence]), 5.0)
+
+    assert len(history.idle) == count

@@ -6,7 +6,7 @@ Rules
 - A batch is known by the rows before and after it. Row objects are shared and never modified: one
   that is the same object was not touched. Of equal blank rows in a row the batch's own requests
   tell which went, and which blank ones it emptied: a batch that changes no row at all makes a
-  version, too.
+  version, too. A burnt fence is of a batch that was not applied.
 - Candidates for the state that a batch was planned on are the version before it and, as long as
   only a person came in between or what commutes with the batch, earlier ones, down to the age at
   which a look is thrown away.
@@ -23,6 +23,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
+from gateway.worksheets.fences import BURNT
 from sheets_emulator.app import Emulator
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
@@ -172,14 +173,15 @@ class History:
     def note(self, before: Workbook, after: Workbook, moment: float) -> None:
         """Note a change of the spreadsheet."""
         known = {each.metadata_id for each in before.metadata}
-        fences = [each.metadata_id for each in after.metadata if each.metadata_id not in known]
+        new = [each for each in after.metadata if each.metadata_id not in known]
+        fence = new[0].metadata_id if new else None
         self.workbook = after
-        self.edits += not fences
+        self.edits += not new
         changed = [sheet for _, sheet in changed_sheets(before, after)]
-        if fences and not changed:
-            self.idle.append((moment, fences[0], after))
+        if fence is not None and not changed and not (new[0].value or "").endswith(BURNT):
+            self.idle.append((moment, fence, after))
         for sheet in changed:
-            version = Version(since=moment, sheet=sheet, fence=fences[0] if fences else None)
+            version = Version(since=moment, sheet=sheet, fence=fence)
             self.versions[self.tabs[sheet.sheet_id]].append(version)
         for sheet in after.sheets:
             titles = self.titles[self.tabs[sheet.sheet_id]]

@@ -19,7 +19,7 @@ from gateway.google.sheets import Render, SheetArea, Sheets, SheetView, recordin
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.worksheets.access import WorksheetId, own_sheet
+from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found
 from gateway.worksheets.loader import OtherTab, check_names, read_tab
 from gateway.worksheets.refusal import explain, tabs_changing
 from gateway.worksheets.worksheet import Worksheet
@@ -211,14 +211,17 @@ def _rows_in(view: SheetView, spans: Sequence[tuple[int, int]]) -> Mapping[int, 
 async def _rows_in_grid(
     sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
 ) -> tuple[int | None, Sequence[int]]:
-    """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row."""
+    """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row.
+
+    Raises WorksheetNotFound if no tab has the title any more.
+    """
     if len(rows) == 1:  # it was refused
         return None, ()
     worksheets = await sheets.list_worksheets(worksheet.spreadsheet)
     for sheet in worksheets:
         if sheet.title == worksheet.title:
             return sheet.sheet_id, [row for row in rows if row <= sheet.rows]
-    return None, ()
+    raise worksheet_not_found(worksheet, [sheet.title for sheet in worksheets])
 
 
 def _last_filled(look: RowLook) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.errors import InvalidBody, PreconditionFailed, RowNotFound
+from gateway.errors import InvalidBody, PreconditionFailed, RowNotFound, WorksheetNotFound
 from gateway.table.tag import IfMatch
 from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.rename import LINES, SUM, names, record, renamed, update
@@ -125,6 +125,19 @@ async def test_rows_past_the_grid(
     assert names(bench, *found) == [f"new {row}" for row in found]
     assert bench.cities.rows == rows
     assert bench.sheets.cost().reads <= 5
+
+
+async def test_rows_past_the_grid_of_a_tab_that_loses_its_title(bench: Bench) -> None:
+    """Rows count as missing by a grid only, not because no tab has the title any more."""
+
+    def rename() -> None:
+        bench.cities.title = "Away"
+
+    bench.sheets.after("list_worksheets", rename)
+
+    ends = await bench.together(*renamed(2, 99_999_999))
+
+    assert [type(end) for end in ends] == [WorksheetNotFound] * 2
 
 
 @pytest.mark.parametrize(

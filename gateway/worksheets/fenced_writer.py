@@ -1,4 +1,4 @@
-"""Write groups of creates or updates, each as one batch with its fence.
+"""Writer of groups of writes, each group as one batch with its fence.
 
 Rules
 - The order is: look, plan, record, encode, send. A look counts from its sending: an update is sent

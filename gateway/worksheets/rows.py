@@ -1,11 +1,13 @@
-"""The row service: list, read, create, update.
+"""The row service: list, read, and all writes.
 
-    operation      nothing cached          header seen within `cache.header_ttl_seconds`
-    list           1 read                  1 read
-    list, where    2 reads                 2 reads, side by side
-    read           1 read                  1 read
-    create         1 read + 1 write        1 write, if the sheet id was seen too
-    update         1 read + 1 write        1 read + 1 write (1 more read for a blank row)
+    operation          nothing cached      header seen within `cache.header_ttl_seconds`
+    list               1 read              1 read
+    list, where        2 reads             2 reads, side by side
+    read               1 read              1 read
+    create             1 read + 1 write    1 write, if the sheet id was seen too
+    update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
+    write by filter    3 reads + 1 write   2 reads + 1 write (1 read less for row numbers only)
+    upsert             2 reads + 1 write   1 read + 1 write
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
@@ -13,8 +15,7 @@ between its renderings or between reads that overlap; one more for the first sea
 dropped. Worksheets known to be large are listed and read in windows: 1 read, 1 more where nothing
 follows a window, or a blank row.
 
-Writes that wait for the same worksheet share their calls: all creates, then all updates. A refused
-group costs at most 4 writes more, and a read for each; a write whose answer is lost at most 3 reads
+Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most 4 writes more, and a read for each; a write whose answer is lost at most 3 reads
 and 2 writes more; a repeated request whose record is open 1 to 4 reads and at most 1 write more.
 What is wrong without looking at the sheet costs nothing, an unknown field one read at most. A read
 that fails may be tried twice more (`gateway.google.pipeline`).

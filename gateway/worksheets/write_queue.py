@@ -350,7 +350,7 @@ class WriteQueue:
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
         """Wait for the turn of a write, then carry out those that go with it, and their outcomes.
 
-        None if all gave up meanwhile.
+        No writes and no outcomes if all gave up meanwhile.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()

@@ -55,42 +55,42 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=319, files=58),
+    "list": Ask(method="GET", target=listed(2800001), functions=262, files=41),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
         before=listed(2800002),
-        functions=132,
-        files=31,
+        functions=114,
+        files=26,
     ),
     "the same again": Ask(
-        method="GET", target=listed(2800003), before=listed(2800003), functions=49, files=18
+        method="GET", target=listed(2800003), before=listed(2800003), functions=46, files=16
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=203, files=48),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=172, files=33),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
-        functions=79,
-        files=22,
+        functions=76,
+        files=19,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=296, files=63),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=222, files=44),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=311, files=67
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=226, files=47
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=342, files=67
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=260, files=48
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=311, files=63),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=247, files=46),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=388, files=74
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=303, files=52
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=475, files=82
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=382, files=62
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=276, files=60),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=217, files=43),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=460, files=79
+        method="DELETE", target=chosen("New York", "New York"), functions=356, files=60
     ),
 }
 

@@ -15,10 +15,11 @@ between its renderings or between reads that overlap; one more for the first sea
 dropped. Worksheets known to be large are listed and read in windows: 1 read, 1 more where nothing
 follows a window, or a blank row.
 
-Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most 4 writes more, and a read for each; a write whose answer is lost at most 3 reads
-and 2 writes more; a repeated request whose record is open 1 to 4 reads and at most 1 write more.
-What is wrong without looking at the sheet costs nothing, an unknown field one read at most. A read
-that fails may be tried twice more (`gateway.google.pipeline`).
+Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
+4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
+a repeated request whose record is open 1 to 4 reads and at most 1 write more. What is wrong without
+looking at the sheet costs nothing, an unknown field one read at most. A read that fails may be
+tried twice more (`gateway.google.pipeline`).
 """
 
 from collections.abc import Callable, Iterable, Sequence

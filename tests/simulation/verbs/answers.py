@@ -208,20 +208,33 @@ def _refused(entry: Entry, courses: Mapping[str, Course]) -> Iterator[str]:
             yield f"refused: {answer.message}"
         return
     is_reason = _REASONS[answer.code]
-    tabs = candidates(courses, entry.worksheet, entry.asked_at, entry.answered_at)
+    versions = _versions(
+        candidates(courses, entry.worksheet, entry.asked_at, entry.answered_at), entry
+    )
+    tagged = _hidden_rows(entry, courses) if answer.code == PRECONDITION else ()
     if not any(
         is_reason(operation, version, answer.message)
-        or (answer.code == PRECONDITION and _is_not_tagged(operation, course, version))
-        for course in tabs
-        for version in course.between(entry.asked_at, entry.answered_at)
+        or any(version.row(operation.rows[0]) != each for each in tagged)
+        for version in versions
     ):
         yield f"not so at any moment: {answer.message}"
 
 
-def _is_not_tagged(operation: Operation, course: Course, version: Version) -> bool:
-    """True if the row may be another one than that of the tag, though its client sees no change."""
-    tagged = course.tagged(operation)
-    return operation.is_limited and any(version.row(operation.rows[0]) != each for each in tagged)
+def _hidden_rows(entry: Entry, courses: Mapping[str, Course]) -> Sequence[Texts]:
+    """The whole rows that a tag may be of, if its client sees some columns only.
+
+    The tag may be of another tab, which had the title then.
+    """
+    operation = entry.operation
+    if not operation.is_limited:
+        return []
+    since, until = operation.tagged
+    return [
+        texts
+        for each in courses.values()
+        if each.had(entry.worksheet, since - each.kept_seconds - each.slowest_look_seconds, until)
+        for texts in each.tagged(operation)
+    ]
 
 
 def _has_no_such_row(operation: Operation, version: Version, _: str) -> bool:

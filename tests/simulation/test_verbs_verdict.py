@@ -38,6 +38,7 @@ from tests.simulation.story import (
     upserted,
 )
 from tests.simulation.verbs.entries import Answer, Entry, ListRead, Outcome, Repeat, read_answer
+from tests.simulation.verbs.history import SEED, Version
 from tests.simulation.verbs.operations import Filter, Operation
 
 
@@ -545,6 +546,33 @@ def test_records_that_look_alike_to_a_limited_key(is_limited: bool, kinds: set[s
     entry = deleted(2, named=SEEN, tag="t", tagged=(1.0, 1.1), is_limited=is_limited)
 
     assert kinds_of(story, entry) == kinds
+
+
+UNSEEN: Cells = ("id:9", "", "", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("had_title_until", "kinds"),
+    [
+        pytest.param(3.0, set(), id="the tag is of another tab"),
+        pytest.param(-1.0, {"false refusal"}, id="the tag is of this tab"),
+    ],
+)
+def test_a_tag_of_the_tab_that_had_the_title(had_title_until: float, kinds: set[str]) -> None:
+    """A key that sees no cell of a row has the tag of another record after a swap of tabs."""
+    story = begun(("",) * 6, TWO).add(2.0, ("",) * 6, TWO)
+    history = story.history
+    history.versions["Old"] = [
+        Version(since=SEED, sheet=begun(UNSEEN, TWO).history.versions[TITLE][0].sheet)
+    ]
+    history.titles["Old"] = [(SEED, "Old")]
+    if had_title_until > 0:
+        history.titles["Old"] = [(SEED, TITLE), (had_title_until, "Old")]
+    refused = deleted(
+        2, named={}, tag="t", tagged=(1.0, 1.1), is_limited=True, outcome="not_applied", code=4120
+    )
+
+    assert kinds_of(story, refused) - {"end"} == kinds  # the other tab is not read at the end
 
 
 EMPTY: Cells = ("",) * 6

@@ -10,10 +10,13 @@ Rules
   and the others are sent again.
 - Writes that are too large together go one by one: the error is only of those that are too large
   by themselves.
+- A tab that was renamed has two queues for a while. A write whose look is older than the end of a
+  batch under the other title looks again.
 - An update waits until an earlier open update of its row is settled, or can land no more: a late
   copy would overwrite it. So a batch that changes rows is noted in the store before it is sent.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -106,6 +109,9 @@ MAX_SMALL_LOOKS = 2
 MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
 
+MAX_TABS = 1_000
+"""Tabs above which ends of batches are forgotten that no look is older than."""
+
 SMALL_ROWS = 2_000
 SMALL_CELLS = 100_000
 """A grid of so many rows, and so many cells below the header, is small: if its last row is unknown,
@@ -173,6 +179,8 @@ class FencedWriter:
         self._write_turn = write_turn
         self._scheduler = scheduler
         self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
+        self._tabs: dict[tuple[str, int], dict[str, float]] = {}
+        """When the last batch to a tab ended, by its title then; infinity while one is sent."""
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Carry out a group of writes of one kind. To be awaited in the write queue.
@@ -363,6 +371,20 @@ class FencedWriter:
             if has_note:
                 await self._ledger.settled(worksheet.id, fence, is_applied=False)
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
+        title = worksheet.id.title
+        if len(self._tabs) > MAX_TABS:
+            recent = worksheet.now() - self._header_ttl_seconds - FRESH_LOOK_SECONDS
+            self._tabs = {
+                each: ends
+                for each, ends in self._tabs.items()
+                if max(ends.values(), default=0.0) > recent
+            }
+        tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
+        others = tab.keys() - {title}
+        if others and max(tab[each] for each in others) > looked_at:
+            if has_note:
+                await self._ledger.settled(worksheet.id, fence, is_applied=False)
+            return _Sent({}, _Again.OLD_LOOK, LookOutdated())
         sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
         batch = Batch(
@@ -374,6 +396,7 @@ class FencedWriter:
             send_until=send_until,
         )
         resend_until = self._clock() + send_until - sent_seconds
+        tab[title] = math.inf
         try:
             view = await self._fences.commit(
                 worksheet.id.spreadsheet, batch, resend_until=resend_until
@@ -391,6 +414,8 @@ class FencedWriter:
         except Exception:  # an error of the gateway: the batch may have been sent
             self._leave_open(worksheet, plan, writes, fence)
             raise
+        finally:
+            tab[title] = worksheet.now()
         if has_note:
             await self._ledger.settled(worksheet.id, fence, is_applied=True)
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):

@@ -1,6 +1,8 @@
 """Looks of two calls while the title goes to another tab: they are of one tab, or repeated."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +14,12 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.query.query import Query
+from gateway.worksheets.access import Target
 from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Held
-from tests.worksheets.conftest import CITIES, KEPT, Bench, MakeBench
+from tests.worksheets.conftest import CITIES, KEPT, WORKSHEET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
-from tests.worksheets.several_rows import IN_TEXAS, carried_out
+from tests.worksheets.several_rows import IN_TEXAS, carried_out, where
 
 UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown")
 Lines = Sequence[Sequence[Held | None]]
@@ -132,6 +135,26 @@ async def test_rows_past_the_grid_of_another_tab(bench: Bench) -> None:
 
     assert [type(end) for end in ends] == [tuple, tuple]
     assert [line[1] for line in tabs.old.lines()[1:]] == ["X", "CO", "X"]
+
+
+async def test_a_write_under_the_old_title_lands_after_the_look(bench: Bench) -> None:
+    """A write under the new title looks again: the rows have moved since its look."""
+    gate, landed = asyncio.Event(), asyncio.Event()
+    bench.sheets.before("apply", gate)
+    bench.sheets.after("apply", landed.set)
+    under_old = asyncio.ensure_future(bench.together(Write.delete(row=2)))
+    await bench.sheets.begun("apply")
+    bench.cities.title = "Towns"
+    bench.fake.add("Cities", OTHER, rows=100)
+    towns = Target(replace(WORKSHEET, title="Towns"))
+    bench.sheets.after("read_columns", lambda: bench.clock.advance(0.1), gate.set, landed, nth=2)
+
+    await bench.service.write(
+        towns, Write.delete_where(where=where("name", "$eq", "Denver"), max_rows=9)
+    )
+
+    assert first_cells(bench.cities) == ["Austin"]
+    assert [type(end) for end in await under_old] == [UpstreamError]
 
 
 @pytest.mark.parametrize(

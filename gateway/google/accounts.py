@@ -129,7 +129,8 @@ class Accounts:
                 self._rested(account.name, True)
             raise
         except (SpreadsheetNotFound, SpreadsheetNotShared):
-            self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=False)
+            if not is_only:
+                self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=False)
             raise
         finally:
             if not is_known:

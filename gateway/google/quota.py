@@ -285,7 +285,8 @@ class FairQueue:
       fifty waiting calls delays another key by one call, not by fifty.
     - A call that several keys wait for is in the line of each key, and goes once, at the earliest
       turn. Keys may join it at any time: the lines are made of the waiters whenever they are asked
-      for, about once a second.
+      for. A key that joins has the turn of the call's age, and the limit of its wait starts again
+      at the next turn.
     """
 
     def __init__(self) -> None:

@@ -79,13 +79,17 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
         if rows[0] > len(cells):
             copies[id(cells)] = cells
             continue
-        yield 2 * len(cells) // _COPIED
         left: list[object] = []
-        above = 0
-        for row in rows:
-            left += cells[above : row - 1]
-            above = row
-        left += cells[above:]
+        removed = 0
+        for start in range(0, len(cells), _PIECE):
+            end = min(start + _PIECE, len(cells))
+            yield 2 * (end - start) // _COPIED
+            above = start
+            while removed < len(rows) and rows[removed] <= end:
+                left += cells[above : rows[removed] - 1]
+                above = rows[removed]
+                removed += 1
+            left += cells[above:end]
         while left and left[-1] in ("", None):
             left.pop()
         copies[id(cells)] = tuple(left)

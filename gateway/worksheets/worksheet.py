@@ -606,12 +606,11 @@ class Worksheet:
 
     def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
         """Drop windows that contradict what was seen; expire all rows if a snapshot does."""
+        if any(map(contradicts, self.snapshots())):
+            self.expire()
         for part, (rows, _) in [*self.blocks.items()]:
-            if contradicts(rows):
-                if isinstance(part, RowSpan):
-                    self._drop(part)
-                else:
-                    self.expire()
+            if isinstance(part, RowSpan) and contradicts(rows):
+                self._drop(part)
 
     def _drop(self, part: Part) -> None:
         """Drop rows, and let no running read show older ones; the types go with the latest."""

@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 30.0
 OPENS_IT = """
 import asyncio, sys
 from pathlib import Path
-from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.storage.key_store import KeyStore
 
 async def main():
     async with KeyStore.open(Path(sys.argv[1])):

@@ -175,7 +175,7 @@ class GoogleSheets:
         parts = joined.parts
 
         def close() -> Call[Any]:
-            """What to read, now that it is sent: all that has joined."""
+            """The call to send: for all reads that have joined by now."""
             if self._joined.get(kind) is joined:
                 del self._joined[kind]
             for sent_at in [part.context.sent_at for part in parts]:

@@ -21,7 +21,7 @@ Rules of rates
   one the next pause is 5 s again.
 - If the 429 names a limit below the configured rate, the rate becomes nine tenths of it. Ten
   minutes without a 429, or a restart, restore the configured rate.
-- A rate that other processes share is corrected by what they told last (`mirror`), or is a part of
+- A rate that other processes share is corrected by what they know (`mirror`), or is a part of
   the whole while they cannot be asked (`take_part`).
 - Rates are pure: the caller passes the time, in seconds of one monotonic clock.
 
@@ -91,7 +91,7 @@ def part_of(limit: RateLimit, share: float) -> RateLimit:
 
 
 class Learnt(NamedTuple):
-    """What a rate learnt of 429s, for other processes; times are seconds from now on."""
+    """Facts that a rate learnt of 429s, for other processes; times are seconds from now on."""
 
     quota: int
     """The limit that Google named, 0 if it is not below the configured one."""
@@ -170,7 +170,7 @@ class Rate:
         self._note(self._gcra.full_at - now)
 
     def learnt(self, now: float) -> Learnt | None:
-        """What other processes have to know; None if nothing."""
+        """Facts that other processes need; None if there are none."""
         self.limit(now)
         if not self._quota and now >= self._paused_until + CALM_SECONDS:
             return None
@@ -534,7 +534,7 @@ LONGEST_SECONDS = 70.0
 
 
 Instants = tuple[float, float]
-"""Of reads and of writes."""
+"""Two instants: for reads and for writes."""
 
 Keep = Callable[[Instants], None]
 """Stores the instants, without waiting for it."""

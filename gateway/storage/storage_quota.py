@@ -26,7 +26,7 @@ class RecordQuota:
         self._used: dict[str, int] = {}
         """Bytes of the records of each key."""
         self._open: dict[str, int] = {}
-        """Those of its open records."""
+        """Bytes of its open records."""
 
     def check(self, key_id: str) -> None:
         """Raise QueueFull if open records alone leave no space for one more of this key."""

@@ -112,7 +112,7 @@ Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 
 @dataclass(kw_only=True)
 class _Record:
-    """What this process knows of an open record, or of one that it just answered."""
+    """Facts of this process about an open record, or about one that it just answered."""
 
     key_id: str = ""
     size: int = 0
@@ -129,7 +129,7 @@ class _Record:
 
 @dataclass(kw_only=True)
 class _Batch:
-    """What this process knows of a noted batch."""
+    """Facts of this process about a noted batch."""
 
     fence_id: int | None = None
     """None if another process noted it."""

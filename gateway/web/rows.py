@@ -452,7 +452,7 @@ def _counted(settled: Settled, preferred: int | None) -> Response:
 
 
 async def _asked_filter(admitted: Admitted) -> FilterAsked:
-    """The filter of a write, if the caller may write by filter: its rows are read anew."""
+    """The filter of a write, if the caller may write by filter: its rows are read again."""
     check_filter(admitted.caller)
     _check_no_condition(admitted)
     await admitted.lease.raise_to(FRESH_PRICE)

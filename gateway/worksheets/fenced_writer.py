@@ -141,7 +141,7 @@ MOST = {
 
 
 class _Sent(NamedTuple):
-    """How a batch ended: outcomes by index, and why the writes without one are planned again."""
+    """The end of a batch: outcomes by index, and why the writes without one are planned again."""
 
     outcomes: dict[int, Outcome]
     again: _Again | None = None

@@ -160,7 +160,7 @@ def _stayed(edge: Edge, block: Block) -> bool:
 
 
 def _standing(block: Block, rows: Sequence[Sequence[str]], numbers: Iterable[int]) -> int | None:
-    """How many rows with cells are as before, at these numbers; None if one of all is not."""
+    """The number of rows with cells, if all are as before at these numbers; else None."""
     found = [_compared_row(texts, block, row) for texts, row in zip(rows, numbers, strict=False)]
     return None if any(each.changed for each in found) else sum(each.is_it for each in found)
 

@@ -5,7 +5,7 @@ Rules
   filter or key. The rows are those of one moment.
 - A batch takes as many writes as can be carried out one after the other with the same result; the
   others are planned again after it.
-- Planning calls nobody: it is counted work, in the lane of the key's writes.
+- Planning makes no call: it is counted work, in the lane of the key's writes.
 """
 
 from bisect import bisect_left
@@ -95,7 +95,7 @@ Key = tuple[str | float, ...]
 """The values of an upsert's key fields: numbers, and the texts of everything else in NFC."""
 
 Look = Header | RowLook | Table
-"""What writes are planned by: a header for new rows, rows by their numbers, or all rows."""
+"""Looks that writes are planned by: a header, rows by their numbers, or all rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -56,7 +56,7 @@ ONE_ROW = Query()
 
 MAX_TOLD = 10_000
 TOLD_SECONDS = 3_600.0
-"""How long, and for how many writes, to remember that all processes know of them."""
+"""Time and number of writes for which it is kept that all processes know of them."""
 
 
 class RowService:

@@ -53,7 +53,7 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 
 
 class SharedState:
-    """What a process knows of the work of others on a worksheet; a single one has none."""
+    """Knowledge of the work of other processes on a worksheet; a single process has none."""
 
     def __init__(self, worksheet: "Worksheet", peers: "Peers") -> None:
         self.worksheet = worksheet

@@ -54,7 +54,7 @@ SHARE = 4
 """Fraction of the total memory that one key may use."""
 
 CLOSING_SECONDS = 4.0
-"""How long writes still in line may take when the gateway closes; their requests had longer."""
+"""Time for writes still in line when the gateway closes; their requests had longer."""
 
 RETRY_SECONDS = 5
 
@@ -348,9 +348,9 @@ class WriteQueue:
             self.is_idle = True
 
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
-        """Wait for the turn of a write, then carry out those that go with it, and their outcomes.
+        """Wait for the turn of a write, then carry it out with those that go along.
 
-        No writes and no outcomes if all gave up meanwhile.
+        Returns the writes and their outcomes, none if all gave up meanwhile.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()

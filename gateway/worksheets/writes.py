@@ -75,7 +75,7 @@ class ByKey:
 
 
 Selector = Append | ByNumber | ByFilter | ByKey
-"""How a write finds the rows that it is about."""
+"""A way to find the rows that a write is about."""
 
 
 Kind = Literal["create", "update", "delete", "search"]
@@ -83,7 +83,7 @@ Kind = Literal["create", "update", "delete", "search"]
 
 
 class Sent(TypedDict, total=False):
-    """What each write may have besides selector and effect."""
+    """Members that each write may have besides selector and effect."""
 
     identity: WriteIdentity | None
     access: Access

@@ -23,6 +23,8 @@ from gateway.settings.model import load_settings
 from gateway.storage.sent_batches import BatchRows
 from gateway.table import a1
 from gateway.table.header import View
+from gateway.table.steps import Work
+from gateway.table.table import Table
 from gateway.table.tag import row_tag
 from gateway.worksheets import fenced_writer, loader, moved_rows
 from gateway.worksheets.access import WorksheetId
@@ -71,7 +73,12 @@ class Defect:
 
 def keeping_numbers_of_rows() -> Defect:
     """Kept rows stay where they are when rows above them go."""
-    return Defect(planted=lambda: patch.object(Snapshot, "_without", lambda kept, _: kept))
+
+    def all_rows(table: Table, _: Sequence[int]) -> Work[Table]:
+        yield 1
+        return table
+
+    return Defect(planted=lambda: patch.object(Table, "without_rows", all_rows))
 
 
 def keeping_numbers_of_records() -> Defect:

@@ -220,7 +220,7 @@ def fence_key(pepper: bytes) -> str:
 async def _cluster(
     settings: Settings, clock: Callable[[], float]
 ) -> AsyncIterator["Cluster | None"]:
-    """What is shared with other processes of the key store, if there may be any."""
+    """Connections to other processes of the key store; None if there can be none."""
     redis, database = settings.cluster.redis, settings.access.database
     if redis is None or not isinstance(database, PostgresUrl):
         yield None

@@ -260,7 +260,7 @@ Share = Callable[[Sequence[Rate], Callable[[], None]], SharedRates]
 
 
 class ShareByName(Protocol):
-    """What shares rates that have the same names in all processes."""
+    """Sharing of rates that have the same names in all processes."""
 
     def __call__(self, *names: str) -> Share: ...
 
@@ -388,7 +388,7 @@ class Bucket:
         return self._per_minute(self._clock()) / 60
 
     def waiting_seconds(self) -> float:
-        """How long one more call would wait, about."""
+        """Approximate wait of one more call."""
         return self._seconds_behind(len(self._queue), self._clock())
 
     def check_free(self) -> None:

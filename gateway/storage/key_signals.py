@@ -23,7 +23,7 @@ CHANNEL = "gateway_keys"
 SESSION = f"{APPLICATION} signals"
 """Name of the session in `pg_stat_activity`."""
 CHECK_SECONDS = 1.0
-"""How often the connection is used."""
+"""Time between two uses of the connection."""
 ANSWER_SECONDS = 1.5
 """Maximum time for connecting and for an answer."""
 PAUSE_SECONDS = 0.5

@@ -52,7 +52,7 @@ _ADD = text(
 
 @dataclass(frozen=True, kw_only=True)
 class WorksheetRow:
-    """What a writer leaves; None is unknown. `epoch` is another one after each write."""
+    """State that a writer leaves; None is unknown. `epoch` is another one after each write."""
 
     epoch: str | None = None
     open_fence: OpenFence | None = None
@@ -127,7 +127,7 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _row(found: RowMapping) -> WorksheetRow:
-    """What the row says. Raises DamagedRow: an open fence that cannot be read is never settled."""
+    """Content of the row. Raises DamagedRow: an open fence that is unreadable is never settled."""
     fence, row, open_fence = fence_of(worksheets, found), checked(worksheets, found, _Stored), None
     if fence is not None:
         if row.sent_at is None:

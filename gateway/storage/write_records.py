@@ -37,7 +37,7 @@ from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.writes import WriteIdentity
 
 KEPT_SECONDS = 86_400.0
-"""How long a record is valid."""
+"""Time for which a record is valid."""
 
 PURGED_AT_LEAST = 20
 """Minimum number of expired records that a group of new ones deletes."""
@@ -102,7 +102,7 @@ ROW: Mapping[str, ColumnElement[Any]] = {
     "sqlite": literal_column("rowid", Integer),
     "postgresql": records.c.scope,
 }
-"""What identifies a record, by the name of the database; SQLite's index has the row ID."""
+"""Column that identifies a record, by the name of the database; SQLite's index has row IDs."""
 
 _SIZE = case((records.c.size.between(0, MAX_SIZE), records.c.size), else_=BYTES_BESIDE)
 SIZES = (

@@ -257,7 +257,7 @@ class Fences:
                 raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
-        """Whether a write that was left open was applied; if not, it can be sent anew.
+        """True if a write that was left open was applied; if not, it can be sent again.
 
         1 read if it was applied, else 2 reads + 1 write at most; 2 reads + 1 write more if metadata
         is full. `sent_at` is when its last copy may have been sent. Raises `WriteOutcomeUnknown`.

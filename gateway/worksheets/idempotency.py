@@ -39,7 +39,7 @@ Rows = Sequence[Sequence[Stored]]
 """Cells as they are sent, each row from column A; None is a cell that is left as it is."""
 
 Answer = Results | GatewayError
-"""How a write ended for good: its rows, or an error after which it must not be sent again."""
+"""Final end of a write: its rows, or an error after which it must not be sent again."""
 
 
 class Sending(NamedTuple):

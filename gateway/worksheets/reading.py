@@ -390,7 +390,7 @@ class AdaptiveTtl:
                 reads[demand.spreadsheet] = reads.get(demand.spreadsheet, 0) + cost
         budgets: dict[str, Mapping[str, float]] = {}
         seconds: dict[str, float] = {}
-        """What each account needs to refresh its share of all."""
+        """Time that each account needs to refresh its share of all."""
         for spreadsheet, count in reads.items():
             budget = budgets[spreadsheet] = self._read_budget(spreadsheet)
             for account, per_second in budget.items():

@@ -1,4 +1,4 @@
-"""What a refused request means: Google's 400 INVALID_ARGUMENT says little by itself."""
+"""Meaning of a refused request: Google's 400 INVALID_ARGUMENT says little by itself."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from gateway.telemetry.events import google_refused
 from gateway.worksheets.access import WorksheetId, worksheet_not_found
 
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
-"""What a refused group is refused for as a whole; anything else may be wrong with one write."""
+"""Errors of a whole refused group; anything else may be wrong with one write."""
 
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {

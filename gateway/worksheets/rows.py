@@ -293,7 +293,7 @@ class RowService:
     async def _is_alone(
         self, write: Write, target: Target, peers: Peers, *, is_replayed: bool
     ) -> bool:
-        """Whether other processes may not know yet of a write that is answered now."""
+        """True if other processes may not know yet of a write that is answered now."""
         shared, identity = self._pool.get(target.worksheet, self._resources).shared, write.identity
         if shared is None:
             return False

@@ -46,7 +46,7 @@ class Scheduler:
         self._debts: dict[Lane, int] = {}
         """The steps that lanes took beyond their slices."""
         self._room_steps: dict[Lane, int] = {}
-        """What a lane may still take at once, until the loop comes round."""
+        """Steps that a lane may still take at once, until the loop comes round."""
         self._beginners: dict[Lane, deque[_Job]] = {}
         """Work that waits for room for its first slice."""
         self._is_round_due = False

@@ -1,4 +1,4 @@
-"""What several gateway processes share of a worksheet; a process alone shares nothing.
+"""State of a worksheet that several gateway processes share; a single one shares nothing.
 
 Rules
 - All rows that processes keep of one epoch are of one state. A write, and a read that finds another
@@ -71,12 +71,12 @@ class SharedState:
         self.overtaken_at = -1
         """The moment at which this process last learned of changes by others."""
         self.is_alone = False
-        """Whether the others may not know yet of the last write."""
+        """True if the others may not know yet of the last write."""
         self.digests: dict[Render, bytes] = {}
         """Of the renderings that this process published or found last."""
         self.catching_up = asyncio.Lock()
         self.is_written = False
-        """Whether this process holds the lock."""
+        """True if this process holds the lock."""
         self._told = asyncio.Event()
         self._told.set()
         self._news: list[News] | None = []
@@ -107,7 +107,7 @@ class SharedState:
             self._news.append(news)
 
     def take_news(self) -> "Sequence[News] | None":
-        """What was noted since the last time; None if it is not all that the others need."""
+        """News since the last time; None if they are not all that the others need."""
         news, self._news = self._news, []
         return news
 

@@ -156,7 +156,7 @@ class Worksheet:
         self.id = worksheet
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
-        """Whether plain reads are done in windows."""
+        """True if plain reads are done in windows."""
         settings = resources.settings
         self.now = resources.clock
         """Seconds of the monotonic clock."""

@@ -221,7 +221,7 @@ class BoundedQueue(Generic[W]):
 
 
 class WriteQueues:
-    """What the write queues of all worksheets share: limits, memory, and their end."""
+    """Limits, memory and end of the write queues of all worksheets."""
 
     def __init__(
         self,

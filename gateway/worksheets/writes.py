@@ -223,7 +223,7 @@ Results = tuple[Written, ...]
 """One for each row of a write."""
 
 Outcome = Results | Exception
-"""How one write of a group ended."""
+"""End of one write of a group."""
 
 
 def written_row(

@@ -304,9 +304,8 @@ class AppliedReader:
                 moved.append(None)
             else:
                 moved += await self.scheduler.build(_placed(next(blocks), [rows], at_the_end))
-        placed = moved
-        _saw(worksheet, view, placed)
-        return header_of(view), placed
+        _saw(worksheet, view, moved)
+        return header_of(view), moved
 
 
 def _check_tab(view: SheetView, sheet_id: int | None) -> None:

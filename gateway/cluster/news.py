@@ -11,7 +11,6 @@ from gateway.table.header import parse_header
 from gateway.table.table import RowPatch
 from gateway.worksheets.sharing import Missed, News, Seen, Written
 from gateway.worksheets.snapshot import Effect
-from gateway.worksheets.worksheet import Worksheet
 
 FORMAT = 2
 
@@ -65,16 +64,16 @@ def encode_news(news: Sequence[News] | None) -> bytes:
     return encoded if len(encoded) <= MAX_NEWS_BYTES else b""
 
 
-def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[_Told] | None:
+def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
     """The news of the writes from one epoch to another, in their order; None if any is missing."""
     following = dict(_links(stored))
-    chain: list[_Told] = []
+    chain: list[News] = []
     while at != epoch:
         at, told = following.pop(at, ("", b""))
         found = decoded(_decoder, told)
         if found is None or found.format != FORMAT or not all(map(_is_small, found.told)):
             return None
-        chain += found.told
+        chain += map(_news, found.told)
     return chain
 
 
@@ -94,26 +93,23 @@ def _is_small(told: _Told) -> bool:
     return width * (len(lines) + len(told.rows)) <= MAX_CELLS
 
 
-def take_in(worksheet: Worksheet, news: Iterable[_Told]) -> None:
-    """Do to kept rows what the writer did to its own."""
-    for each in news:
-        header = parse_header(each.header)
-        if each.missed:
-            worksheet.missed(each.missed)
-        elif each.seen is not None:
-            worksheet.saw(header, each.seen)
-        else:
-            worksheet.written(
-                Effect(
-                    header=header,
-                    rows=[
-                        RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
-                        for patch in each.rows
-                    ],
-                    before=each.before,
-                    last_row=each.last_row,
-                )
-            )
+def _news(told: _Told) -> News:
+    header = parse_header(told.header)
+    if told.missed:
+        return Missed(told.missed)
+    if told.seen is not None:
+        return Seen(header, told.seen)
+    return Written(
+        Effect(
+            header=header,
+            rows=[
+                RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
+                for patch in told.rows
+            ],
+            before=told.before,
+            last_row=told.last_row,
+        )
+    )
 
 
 def _told(news: News) -> _Told:

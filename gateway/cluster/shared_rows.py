@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from gateway.cluster.news import encode_news, news_between, take_in
+from gateway.cluster.news import encode_news, news_between
 from gateway.cluster.row_scripts import (
     BEGIN,
     EPOCHS,
@@ -127,7 +127,7 @@ class SharedRows:
     async def is_current(self, state: SharedState) -> bool:
         while True:
             writes = state.writes
-            epoch = await self._epoch(state.worksheet.id)
+            epoch = await self._epoch(state.id)
             if epoch is None:
                 state.epoch = None  # what is kept from now on may be of any
                 return False
@@ -147,7 +147,7 @@ class SharedRows:
                 return True
             if at is not None:
                 try:
-                    keys = [_news_key(state.worksheet.id)]
+                    keys = [_news_key(state.id)]
                     news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
                 except StoreUnavailable:
                     news = None
@@ -156,7 +156,8 @@ class SharedRows:
             if news is None:
                 state.changed(epoch)
             else:
-                take_in(state.worksheet, news)
+                for each in news:
+                    state.take_in(each)
                 state.overtaken()
                 state.wrote(epoch)
         return True
@@ -164,7 +165,7 @@ class SharedRows:
     async def begin_epoch(self, state: SharedState) -> None:
         """Begin an epoch after a write, and publish what it did."""
         news = encode_news(state.take_news())
-        began = await self._begin(state.worksheet.id, state.epoch or "", news)
+        began = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = began is None
         if began is None or began.is_next:
             state.wrote(began and began.epoch)
@@ -180,7 +181,7 @@ class SharedRows:
         return _Began(_text(epoch), bool(is_next))
 
     async def announce(self, state: SharedState) -> None:
-        state.is_alone = await self._begin(state.worksheet.id, "", b"") is None
+        state.is_alone = await self._begin(state.id, "", b"") is None
 
     def change(self, worksheet: WorksheetId) -> None:
         self._start(self._begin(worksheet, "", b""))
@@ -194,7 +195,7 @@ class SharedRows:
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        with self._flying(_flight_key(state.worksheet.id)) as flight:
+        with self._flying(_flight_key(state.id)) as flight:
             wanted = _Wanted(
                 state=state,
                 render=render,
@@ -243,7 +244,7 @@ class SharedRows:
     async def _found(self, wanted: _Wanted) -> _Found:
         """What another process read, once it has; or the task to read."""
         state, known, began = wanted.state, wanted.known, self._clock()
-        worksheet = state.worksheet.id
+        worksheet = state.id
         keys = [_epoch_key(worksheet), _rows_key(worksheet, wanted.render), _flight_key(worksheet)]
         max_age_seconds = current_call_context().max_age_seconds
         while True:
@@ -278,7 +279,7 @@ class SharedRows:
         Rows go with types that are as new, types with all rows: a search shows rows of that age.
         """
         state, render, known, flight = wanted.state, wanted.render, wanted.known, wanted.flight
-        worksheet, other = state.worksheet.id, _OTHER[render]
+        worksheet, other = state.id, _OTHER[render]
         keys = [
             _epoch_key(worksheet),
             _rows_key(worksheet, render),

@@ -31,8 +31,8 @@ from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.loader import digest_of
 from gateway.worksheets.sharing import OpenFence, SharedState
+from gateway.worksheets.snapshot import digest_of
 from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8
@@ -77,7 +77,7 @@ class PostgresWriteLock:
 
     @asynccontextmanager
     async def held(self, state: SharedState) -> AsyncIterator[None]:
-        worksheet = state.worksheet.id
+        worksheet = state.id
         try:
             connection = await self._locked(worksheet)
         except STORE_ERRORS as error:
@@ -109,7 +109,7 @@ class PostgresWriteLock:
             try:
                 yield
             finally:
-                del self._holds[state.worksheet.id]
+                del self._holds[state.id]
                 if hold.is_used or state.newest_seconds != seen_seconds:
                     await self._leave(state, hold)
 
@@ -148,16 +148,16 @@ class PostgresWriteLock:
 
     async def _take(self, state: SharedState) -> _Hold:
         """Become the holder, and take over what other processes wrote meanwhile."""
-        worksheet, holder = state.worksheet, secrets.token_urlsafe(12)
+        worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
-            row = await take_row(connection, worksheet.id, holder)
+            row = await take_row(connection, worksheet, holder)
         hold = _Hold(holder=holder, earlier=row.open_fence)
-        self._holds[worksheet.id] = hold
+        self._holds[worksheet] = hold
         if row.epoch is None or row.epoch != state.turn or row.open_fence is not None:
             if not await self._rows.is_current(state) or row.open_fence is not None:
-                worksheet.forget()
+                state.forget()
                 state.overtaken()
-            worksheet.header.adopt(
+            state.header.adopt(
                 row.sheet_id,
                 row.header_digest,
                 row.last_row,
@@ -167,19 +167,19 @@ class PostgresWriteLock:
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
         """Inform the others, by the epoch first: the answers of reads depend on it."""
-        worksheet, extent = state.worksheet, state.worksheet.header.last()
+        extent = state.header.last()
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
             epoch=secrets.token_urlsafe(12),
             open_fence=hold.left or hold.earlier,
-            sheet_id=worksheet.header.last_sheet(),
+            sheet_id=state.header.last_sheet(),
             last_row=None if extent is None else extent.last_row,
             header_digest=None if extent is None else digest_of(extent.header),
         )
         is_left = False
         try:
             async with self._engine.begin() as connection:
-                is_left = await leave_row(connection, worksheet.id, hold.holder, row)
+                is_left = await leave_row(connection, state.id, hold.holder, row)
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
         if is_left:
@@ -187,7 +187,7 @@ class PostgresWriteLock:
         else:  # others may have written since
             state.turn = None
             state.changed(None)
-            worksheet.header.forget()
+            state.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
         """Free the lock, with its session if need be."""

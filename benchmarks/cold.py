@@ -20,7 +20,7 @@ from benchmarks.dialects import WORKSHEET
 from benchmarks.processes import SPREADSHEET, Running, Site, emulator, gateway, get, make_site
 from benchmarks.report import Line, milliseconds, verdict
 from benchmarks.sheet import City, make_cities, write_csv
-from gateway.google.rendering import read_rendering
+from gateway.google.rendering import KnownColumns, known_columns, read_rendering
 from gateway.google.sheets import Render, Rendering
 from gateway.google.wire import Answer
 from gateway.query.evaluate import evaluate
@@ -155,8 +155,9 @@ def _page(answers: Answers, query: Query) -> float:
     """Seconds from the bytes to the encoded records of a page."""
 
     def make() -> bytes:
-        table = make_table(_rendering(answers.displayed).columns)
-        table = finish(table.with_typed(_rendering(answers.typed).columns))
+        known = known_columns()
+        displayed, typed = (_rendering(body, known) for body in (answers.displayed, answers.typed))
+        table = finish(make_table(displayed.columns).with_typed(typed.columns))
         if table.is_mixed:
             raise SystemExit("The halves are of different states.")
         view = table.header.whole
@@ -166,10 +167,10 @@ def _page(answers: Answers, query: Query) -> float:
     return _seconds(make)
 
 
-def _rendering(body: bytes) -> Rendering:
+def _rendering(body: bytes, known: KnownColumns) -> Rendering:
     """What an answer's bytes hold; its digest is taken while they arrive."""
     answer = Answer(status=200, headers={}, body=body, digest=b"")
-    half = finish(read_rendering(answer, known=None, max_bytes=UNBOUNDED))
+    half = finish(read_rendering(answer, known=None, max_bytes=UNBOUNDED, columns=known))
     if half is None:
         raise SystemExit("An answer was taken for one that is known.")
     return half

@@ -393,6 +393,6 @@ def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
         filled.extend([place for place in block if ranks[place] != nowhere])
         empty.extend([place for place in block if ranks[place] == nowhere])
     if not term.descending:
-        return (yield from sorted_places(filled, ranks.__getitem__)) + empty
+        return (yield from sorted_places(filled, ranks)) + empty
     filled.reverse()  # twice, so that ties keep their order
-    return (yield from sorted_places(filled, ranks.__getitem__))[::-1] + empty
+    return (yield from sorted_places(filled, ranks))[::-1] + empty

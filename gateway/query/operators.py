@@ -135,7 +135,8 @@ class ColumnField(msgspec.Struct, frozen=True):
 
     def _of_kind(self, *wanted: int) -> Work[RowSet]:
         cells = yield from self.index.keys()
-        return OfKind(self.whole, cells.kinds, frozenset(wanted), cells.count(*wanted))
+        count = cells.count(*wanted)
+        return OfKind(self.whole, cells.kinds, frozenset(wanted), count, count)
 
     def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
         """Numbers with the operand as plain notation, and dates of its time."""

@@ -146,9 +146,8 @@ class Table:
     @cached_property
     def rows(self) -> Ranked:
         """All data rows in their order, by their places; each is a group of its own."""
-        size = max(FIRST_DATA_ROW - 1, self.last_row)
-        places = range(FIRST_DATA_ROW - 1, size)
-        return Ranked(places, range(len(places) + 1), size)
+        places = range(FIRST_DATA_ROW - 1, self.size)
+        return Ranked(places, range(len(places) + 1), self.size)
 
     def text(self, row: int, column: int) -> str:
         """The displayed text of a cell; "" for an empty one."""

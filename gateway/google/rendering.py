@@ -30,7 +30,7 @@ from gateway.table.steps import Work, shared
 MAX_COLUMNS = 18_278
 """The last possible column is ZZZ (support.google.com/drive/answer/37603)."""
 
-WHOLE_BYTES = 1024 * 1024
+WHOLE_BYTES = 2 * 1024 * 1024
 """Columns up to this size are decoded at once; most worksheets are smaller."""
 
 PART_BYTES = 256 * 1024

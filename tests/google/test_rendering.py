@@ -107,7 +107,7 @@ def test_what_is_no_column_is_an_error_however_it_is_cut(array: bytes) -> None:
 
 def test_long_columns_come_whole() -> None:
     """A column that is decoded in parts is the same as in the answer."""
-    cells = [f"row {row}, with a comma" if row % 3 else row for row in range(60_000)]
+    cells = [f"row {row}, with a comma" if row % 3 else row for row in range(120_000)]
     rendering = rendering_of(cells, ["b"])
 
     assert len(json.dumps(cells)) > WHOLE_BYTES
@@ -145,8 +145,8 @@ def test_a_known_answer_is_not_decoded() -> None:
     ("columns", "max_bytes"),
     [
         pytest.param([["text"] * 50, "no column"], 1000, id="whole"),
-        pytest.param([[*["text"] * 200_000, ["no cell"]]], 1000, id="in-the-first-part"),
-        pytest.param([[*["text"] * 200_000, ["no cell"]]], 6_000_000, id="in-a-later-part"),
+        pytest.param([[*["text"] * 300_000, ["no cell"]]], 1000, id="in-the-first-part"),
+        pytest.param([[*["text"] * 300_000, ["no cell"]]], 6_000_000, id="in-a-later-part"),
     ],
 )
 def test_too_large_ends_the_decoding(columns: Any, max_bytes: int) -> None:

@@ -128,17 +128,13 @@ class ColumnIndex:
         return total // max(1, len(texts)), longest
 
     @shared
-    def values(self) -> Work[Sequence[object]]:
-        """The typed value of each cell."""
-        if self.typed is self.displayed:
-            return (yield from self.texts())
-        is_whole = len(self.typed) == self.size
-        return self.typed if is_whole else _as_long(self.typed, self.size, None)
-
-    @shared
     def keys(self) -> Work[Keys]:
         """The kinds and keys of the cells; the keys are the typed values if none differs."""
-        values = yield from self.values()
+        values = self.typed
+        if values is self.displayed:
+            values = yield from self.texts()
+        elif len(values) != self.size:
+            values = _as_long(values, self.size, None)
         kinds, keys, is_typed = bytearray([EMPTY]), [*values[:1]], True
         for block in blocks(1, self.size):
             piece = values[block.start : block.stop]

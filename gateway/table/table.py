@@ -269,7 +269,7 @@ class Table:
 def make_table(displayed: Sequence[Column]) -> Table:
     """A table of the displayed rendering, as columns from row 1 down."""
     return Table(
-        header=parse_header(cell_at(displayed, 1, column) for column in range(len(displayed))),
+        header=parse_header(cells[0] if cells else None for cells in displayed),
         displayed=displayed,
         last_row=last_filled(displayed),
     )

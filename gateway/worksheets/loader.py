@@ -98,6 +98,7 @@ class Loader:
                     began_seconds=began,
                     byte_count=rendering.byte_count,
                     digest=rendering.digest,
+                    encoded=rendering.encoded,
                 ),
                 encodings=Encodings(rendering.byte_count),
             )

@@ -26,7 +26,7 @@ from gateway.errors import (
 )
 from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, condition_fields
-from gateway.table.cells import number_in
+from gateway.table.cells import NUMERAL, cell_keys
 from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
     Placement,
@@ -675,7 +675,7 @@ def _matched(
         for part in parts:
             part += [""] * (len(block) - len(part))
         numbers = [
-            [*map(_number, part)] if is_number else part
+            _numbers(part) if is_number else part
             for part, is_number in zip(parts, numeric, strict=True)
         ]
         for pattern in patterns:
@@ -690,9 +690,10 @@ def _matched(
     return found
 
 
-def _number(text: str) -> float | None:
-    value = number_in(text)
-    return None if value is None else float(value)
+def _numbers(texts: Sequence[str]) -> Sequence[object]:
+    """The number of each displayed text, None for a text that is none."""
+    kinds, keys = cell_keys(texts, texts)
+    return [key if kind == NUMERAL else None for kind, key in zip(kinds, keys, strict=True)]
 
 
 def _key_columns(by: ByKey, view: View) -> list[int]:

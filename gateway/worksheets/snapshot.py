@@ -225,6 +225,8 @@ class Origin:
     began_seconds: float
     byte_count: int
     digest: bytes | None = None
+    encoded: tuple[object, ...] = ()
+    """What later renderings need to share columns of this one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -380,7 +382,7 @@ class Snapshot:
             self,
             table=table,
             grid_rows=grid_rows,
-            displayed=replace(self.displayed, digest=None),
+            displayed=replace(self.displayed, digest=None, encoded=()),
             typed=self.typed and replace(self.typed, digest=None),
             encodings=Encodings(self.displayed.byte_count),
         )

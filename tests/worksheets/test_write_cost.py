@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from gateway.google.calls import Apply, Limits, encoded_changes
+from gateway.google.rendering import known_columns
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
@@ -130,7 +131,7 @@ def answer(lines: int, columns: int) -> Work[object]:
     fence = Fence(id=1, key="gw", token="t")
     call = Apply("book", Batch(sheet_id=1, fence=fence, ranges=["A1"] * lines))
     found = Answer(status=200, headers={}, body=body, digest=b"")
-    return in_instructions(call.decode(found, Limits(len(body), len(body))))
+    return in_instructions(call.decode(found, Limits(len(body), len(body), known_columns())))
 
 
 def in_instructions(work: Work[object]) -> Work[object]:

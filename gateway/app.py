@@ -20,9 +20,9 @@ from gateway.access.keys import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.errors import GatewayError
-from gateway.google.assembly import Google, assemble, open_budgets
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
+from gateway.google.google import Google, assemble, open_budgets
 from gateway.google.quota import SpentQuota, open_spent_quota
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
@@ -40,7 +40,7 @@ from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 
 if TYPE_CHECKING:
-    from gateway.cluster.assembly import Cluster
+    from gateway.cluster.cluster import Cluster
 
 OpenClients = Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]
 
@@ -226,7 +226,7 @@ async def _cluster(
         yield None
         return
     # Redis's library is in an extra, and takes a third of a second to import.
-    from gateway.cluster.assembly import open_cluster  # noqa: PLC0415
+    from gateway.cluster.cluster import open_cluster  # noqa: PLC0415
 
     async with open_cluster(settings, database, redis.get_secret_value(), clock) as cluster:
         yield cluster

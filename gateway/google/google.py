@@ -9,10 +9,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 
 from gateway.errors import GatewayError
-from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.client import Client
-from gateway.google.pipeline import Breaker, Pipeline, Retries
+from gateway.google.pipeline import Account, Accounts, Breaker, Pipeline, Retries
 from gateway.google.quota import (
     Budget,
     Quota,

@@ -105,6 +105,7 @@ class Client:
         self._settings = settings
         self._wire = wire
         self.tokens = tokens
+        self._gspread = Gspread(endpoint=settings.endpoint)
         self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes)
 
     @property
@@ -139,14 +140,17 @@ class Client:
         seconds = settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
         deadline = asyncio.get_running_loop().time() + seconds
         try:
-            message = call.message(Gspread(endpoint=settings.endpoint, fields=call.fields))
+            message = call.message(self._gspread)
+            parameters = {**message.parameters, "fields": call.fields, "prettyPrint": "false"}
             refused = None
             while True:
                 # A new token takes a call, in which a look grows older.
                 authorization = await self.tokens.authorization(deadline, refused=refused)
                 if isinstance(call, Apply) and self._clock() > call.batch.send_until:
                     raise LookOutdated
-                signed = replace(message, headers={**message.headers, **authorization})
+                signed = replace(
+                    message, parameters=parameters, headers={**message.headers, **authorization}
+                )
                 answer = await self._wire.exchange(
                     signed, deadline, max_bytes=settings.max_answer_bytes
                 )
@@ -163,10 +167,9 @@ class Client:
 class Gspread(HTTPClient):
     """`HTTPClient` whose verbs return a `Message` instead of sending it."""
 
-    def __init__(self, *, endpoint: str, fields: str) -> None:
+    def __init__(self, *, endpoint: str) -> None:
         # super().__init__ would open a session of requests.
         self._endpoint = endpoint
-        self._fields = fields
 
     def request(  # type: ignore[override]  # gspread takes any response that has json()
         self,
@@ -183,7 +186,7 @@ class Gspread(HTTPClient):
         message = Message(
             method=method.upper(),
             url=self._endpoint + endpoint.removeprefix(GOOGLE),
-            parameters={**(params or {}), "fields": self._fields, "prettyPrint": "false"},
+            parameters=params or {},
             content=data if json is None else msgspec.json.encode(json),
             headers={**(headers or {}), **({} if json is None else _JSON)},
         )

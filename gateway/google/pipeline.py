@@ -60,7 +60,7 @@ from gateway.google.sheets import (
     in_call_context,
 )
 from gateway.google.translation import UNREADABLE, GoogleRefusal
-from gateway.telemetry.events import budget_waited, upstream_called
+from gateway.telemetry.events import upstream_called
 
 T = TypeVar("T")
 
@@ -158,20 +158,16 @@ class Breaker:
     ) -> None:
         self._clock = clock
         self._changed = changed
-        self._is_open = False
+        self.is_open = False
         self._changes = 0
         self._failures = 0
         self._next_probe_at = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        return self._is_open
 
     def enter(self, *, is_write: bool, is_verification: bool) -> Entry:
         """Let a call in. Raises CircuitOpen."""
         if is_verification:
             return Entry(self._changes, is_exempt=True)
-        if not self._is_open:
+        if not self.is_open:
             return Entry(self._changes, is_exempt=False)
         now = self._clock()
         if now < self._next_probe_at:
@@ -181,13 +177,13 @@ class Breaker:
 
     def check(self, entry: Entry, *, is_write: bool) -> None:
         """Raise CircuitOpen for a call that waited while the breaker opened."""
-        if self._is_open and not entry.is_exempt:
+        if self.is_open and not entry.is_exempt:
             raise self._refusal(is_write=is_write)
 
     def answered(self) -> None:
         """Count an answer of Google."""
         self._failures = 0
-        if self._is_open:
+        if self.is_open:
             self._change(is_open=False)
 
     def failed(self, entry: Entry, error: GatewayError) -> None:
@@ -196,7 +192,7 @@ class Breaker:
             if _was_sent(error):
                 self.answered()
             return
-        if self._is_open or entry.changes != self._changes:
+        if self.is_open or entry.changes != self._changes:
             return
         self._failures += 1
         if self._failures == FAILURES_TO_OPEN:
@@ -213,7 +209,7 @@ class Breaker:
         )
 
     def _change(self, *, is_open: bool) -> None:
-        self._is_open = is_open
+        self.is_open = is_open
         self._changes += 1
         self._changed(is_open)
 
@@ -316,20 +312,6 @@ class Accounts:
             ] or self._accounts[:1]
         return {each.name: each.budget.reads.rate_per_second() for each in paying}
 
-    def first(self, spreadsheet: str, *, is_write: bool) -> Account:
-        return self.pick(spreadsheet, {}, is_write=is_write) or self._accounts[0]
-
-    def refusal(self, errors: Mapping[str, GatewayError]) -> GatewayError:
-        """The error of a call that all accounts refused: of the first one, whose address it names.
-
-        One that may be repeated comes last.
-        """
-        names = [each.name for each in self._accounts]
-        return min(
-            (errors[name] for name in names if name in errors),
-            key=lambda error: not error.retryable,
-        )
-
     @contextmanager
     def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
         """Learn from Google's answer to the call that the block makes."""
@@ -361,13 +343,20 @@ class Accounts:
 
     def pick(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
-    ) -> Account | None:
-        """The account for a call that those in `tried` refused; None if no other is left."""
+    ) -> Account:
+        """The account for a call that those in `tried` refused.
+
+        If no other is left, raises the refusal of the first one, whose address it names; one that
+        may be repeated comes last.
+        """
         if len(self._accounts) > 1:
             found = self._choice(spreadsheet, tried, is_write=is_write)
         else:
             found = None if tried else self._accounts[0]
-        if found is not None and found.is_refused:
+        if found is None:
+            errors = [tried[each.name] for each in self._accounts if each.name in tried]
+            raise min(errors, key=lambda error: not error.retryable)
+        if found.is_refused:
             found.rests_until = self._clock() + REST_SECONDS
         return found
 
@@ -498,8 +487,7 @@ class Pipeline:
     """Sends calls as one of the accounts, within its quota.
 
     `turn_seconds` is the longest wait for a write's turn: longer than that of other calls, or a key
-    that writes to ten worksheets would have its tenth one always refused. `waited` receives the
-    waiting time of each call in seconds, whether it was sent or not.
+    that writes to ten worksheets would have its tenth one always refused.
     """
 
     def __init__(
@@ -510,14 +498,12 @@ class Pipeline:
         retries: Retries,
         turn_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
-        waited: Callable[[float], None] = budget_waited,
     ) -> None:
         self.accounts = accounts
         self._breaker = breaker
         self._retries = retries
         self._turn_seconds = turn_seconds
         self._clock = clock
-        self._waited = waited
 
     async def send(self, call: Call[T]) -> T:
         """Make a call, and repeat a read after a brief outage. Raises the errors of `Sheets`."""
@@ -541,15 +527,15 @@ class Pipeline:
         """Make a call as the first account that Google accepts for it, when its quota allows."""
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
-        account = (
-            accounts.by_name[turn.account]
-            if turn is not None
-            else accounts.pick(spreadsheet, {}, is_write=is_write)
-        )
         errors: dict[str, GatewayError] = {}
         sent_at = self._clock()
-        while account is not None:
+        while True:
+            if turn is not None and not errors:
+                account = accounts.by_name[turn.account]
+            else:
+                account = accounts.pick(spreadsheet, errors, is_write=is_write)
             bucket = account.budget.writes if is_write else account.budget.reads
+            failure: BaseException | None = None
             try:
                 if errors and (is_write or any(map(_is_spent, errors.values()))):
                     bucket.check_free()
@@ -557,15 +543,25 @@ class Pipeline:
                     if turn is not None and turn.is_left:
                         turn.is_left = False
                     else:
-                        await self._take(bucket, context, None)
+                        await bucket.take(context)
                     try:
                         self._breaker.check(entry, is_write=is_write)
                     except CircuitOpen:
                         bucket.give_back()
                         raise
                     sent_at = self._clock()
-                    with counted(account.name, is_write=is_write, clock=self._clock):
+                    if context.sent_at is not None:
+                        context.sent_at.record(sent_at)
+                    try:
                         answer: T = await account.make(call)
+                    except BaseException as raised:
+                        failure = raised
+                        raise
+                    finally:
+                        seconds = self._clock() - sent_at
+                        upstream_called(
+                            account.name, is_write=is_write, seconds=seconds, error=failure
+                        )
                 return answer
             except OTHER_ACCOUNT as error:
                 if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
@@ -575,23 +571,14 @@ class Pipeline:
                         sent_at=sent_at, limit=error.limit, is_project=error.is_of_project
                     )
                 errors[account.name] = error
-                account = accounts.pick(spreadsheet, errors, is_write=is_write)
-        raise accounts.refusal(errors)
 
     async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
         """Wait for the quota of one write, and reserve it for the block. Raises `QuotaSpent`."""
-        account = self.accounts.first(spreadsheet, is_write=True)
-        await self._take(account.budget.writes, current_call_context(), self._turn_seconds)
+        account = self.accounts.pick(spreadsheet, {}, is_write=True)
+        await account.budget.writes.take(
+            current_call_context(), max_waiting_seconds=self._turn_seconds
+        )
         return _reserved(account)
-
-    async def _take(
-        self, bucket: Bucket, context: CallContext, max_waiting_seconds: float | None
-    ) -> None:
-        asked_at = self._clock()
-        try:
-            await bucket.take(context, max_waiting_seconds=max_waiting_seconds)
-        finally:
-            self._waited(self._clock() - asked_at)
 
 
 @contextmanager
@@ -609,20 +596,3 @@ def _reserved(account: Account) -> Iterator[None]:
 
 def _is_spent(error: GatewayError) -> bool:
     return isinstance(error, QuotaSpent)
-
-
-@contextmanager
-def counted(account: str, *, is_write: bool, clock: Callable[[], float]) -> Iterator[None]:
-    """Count and time the call of the block, and record when it is sent."""
-    started = clock()
-    sent_at = current_call_context().sent_at
-    if sent_at is not None:
-        sent_at.record(started)
-    error: BaseException | None = None
-    try:
-        yield
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        upstream_called(account, is_write=is_write, seconds=clock() - started, error=error)

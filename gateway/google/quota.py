@@ -53,7 +53,7 @@ from gateway.gcra import Gcra, RateLimit, rate_limit
 from gateway.google.sheets import CallContext
 from gateway.settings.model import GoogleSettings
 from gateway.settings.private_file import open_private
-from gateway.telemetry.events import spent_quota_failed
+from gateway.telemetry.events import budget_waited, spent_quota_failed
 
 MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
@@ -372,8 +372,10 @@ class Bucket:
         max_waiting_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         set_timer: SetTimer = call_later,
+        waited: Callable[[float], None] = budget_waited,
         share: Share | None = None,
     ) -> None:
+        """`waited` receives the seconds that each call waited, whether it was sent or not."""
         self._rates = rates
         self._shared = None if share is None else share(rates, self._go_on)
         self._asking: asyncio.Task[None] | None = None
@@ -381,6 +383,7 @@ class Bucket:
         self._max_waiting_seconds = max_waiting_seconds
         self._clock = clock
         self._set_timer = set_timer
+        self._waited = waited
         self._queue = FairQueue()
         self._timer: Timer | None = None
 
@@ -411,6 +414,7 @@ class Bucket:
         """Wait until a call may be sent; the caller must send it then. Raises QuotaSpent."""
         now = self._clock()
         if self._shared is None and not self._queue.waiters and take_of_all(self._rates, now):
+            self._waited(0.0)
             return
         if max_waiting_seconds is None:
             max_waiting_seconds = self._max_waiting_seconds
@@ -423,13 +427,13 @@ class Bucket:
         )
         queue = self._queue
         queue.join(waiter)
-        seconds = self._seconds_behind(queue.before(waiter), now)
-        is_over_full = queue.shortest(waiter) > MAX_WAITING_PER_KEY or len(queue) > MAX_WAITING
-        if now + seconds > waiter.until_seconds or is_over_full:
-            queue.leave(waiter)
-            raise self._spent(seconds)
-        self._go_on()
         try:
+            seconds = self._seconds_behind(queue.before(waiter), now)
+            is_over_full = queue.shortest(waiter) > MAX_WAITING_PER_KEY or len(queue) > MAX_WAITING
+            if now + seconds > waiter.until_seconds or is_over_full:
+                queue.leave(waiter)
+                raise self._spent(seconds)
+            self._go_on()
             await waiter.turn
         except asyncio.CancelledError:
             queue.leave(waiter)
@@ -438,6 +442,8 @@ class Bucket:
                 self._untake()
             self._go_on()
             raise
+        finally:
+            self._waited(self._clock() - now)
 
     def give_back(self) -> None:
         """Undo the last `take`: its call is not sent."""
@@ -658,6 +664,7 @@ def open_budget(
     *,
     clock: Callable[[], float] = time.monotonic,
     set_timer: SetTimer = call_later,
+    waited: Callable[[float], None] = budget_waited,
     spent: SpentQuota | None = None,
     project: Quota | None = None,
     share: Callable[[bool], Share] | None = None,
@@ -678,6 +685,7 @@ def open_budget(
             max_waiting_seconds=settings.max_waiting_seconds,
             clock=clock,
             set_timer=set_timer,
+            waited=waited,
             share=share and share(is_write),
         )
 

@@ -233,9 +233,8 @@ def upstream_called(
     event.upstream_reads += not is_write
 
 
-def budget_waited(seconds: float) -> None:
-    """Count the time that a call waited for the quota, whether it was sent or not."""
-    tallies.budget_waits.add(seconds)
+budget_waited = tallies.budget_waits.add
+"""Counts the seconds that a call waited for the quota, whether it was sent or not."""
 
 
 def account_rested(name: str, is_refused: bool) -> None:

@@ -54,7 +54,9 @@ class Bench:
 
     def __post_init__(self) -> None:
         clock = self.timers.clock
-        self.budget: Budget = open_budget(self.settings, clock=clock, set_timer=self.timers)
+        self.budget: Budget = open_budget(
+            self.settings, clock=clock, set_timer=self.timers, waited=self.waits.append
+        )
         self.breaker = Breaker(clock=clock, changed=self.changes.append)
         self.pipeline = Pipeline(
             Accounts(
@@ -68,7 +70,6 @@ class Bench:
             retries=self.retries,
             turn_seconds=self.turn_seconds,
             clock=clock,
-            waited=self.waits.append,
         )
         self.google = GoogleSheets(self.pipeline.send, clock=clock)
 

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
-from gateway.access.any_spreadsheet_keys import warn_of_any_spreadsheet_keys
+from gateway.access.active_keys import (
+    OF_FILE,
+    ActiveKeys,
+    LastUse,
+    server_outage,
+    warn_of_any_spreadsheet_keys,
+)
 from gateway.access.keys import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage

@@ -29,8 +29,14 @@ from gateway.access.caller import Caller
 from gateway.errors import KeysUnavailable
 from gateway.settings.plans import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
-from gateway.storage.key_store import KeyChange, KeyRecord, StoredKey, record_of
-from gateway.telemetry.events import current_event, damaged_row, last_use_failed, request_failed
+from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
+from gateway.telemetry.events import (
+    any_spreadsheet_keys,
+    current_event,
+    damaged_row,
+    last_use_failed,
+    request_failed,
+)
 
 BELIEVED_SECONDS = 4.5
 REFRESH_SECONDS = 2.0
@@ -145,7 +151,7 @@ class ActiveKeys:
 
     def fresh_until(self) -> float:
         """The time from which the use of a key starts a refresh; what was found may be cached."""
-        return -math.inf if self._is_outdated() else self._as_of + REFRESH_SECONDS
+        return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
 
     def changed(self) -> None:
         """Read the changes at once; a refresh that runs already may have passed them."""
@@ -173,13 +179,10 @@ class ActiveKeys:
             now = self._timer()
             if self._as_of <= now - BELIEVED_SECONDS:
                 await self._renewed(now)
-            if self._as_of <= now - REFRESH_SECONDS or self._is_outdated():
+            if self._as_of <= now - REFRESH_SECONDS or self._done < self._needed:
                 self._under_way()
         key = self._keys.get(digest)
         return None if key is None else self._holder(key)
-
-    def _is_outdated(self) -> bool:
-        return self._done < self._needed
 
     def _is_valid(self, now: float) -> bool:
         return self._as_of > now - self._outage.grace_seconds
@@ -219,7 +222,7 @@ class ActiveKeys:
     def _on_refresh_end(self, task: asyncio.Task[None]) -> None:
         # An error is already logged, and all waiting requests may have left.
         is_answered = not task.cancelled() and task.exception() is None
-        if is_answered and self._is_outdated():
+        if is_answered and self._done < self._needed:
             self._under_way()
 
     async def _ask_store(self) -> None:
@@ -328,3 +331,16 @@ class LastUse:
                 await self._touch(key_id, used_at)
             except Exception as error:  # the edge of a background task
                 last_use_failed(key_id, error)
+
+
+async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
+    """Log the IDs of all active any-spreadsheet keys, and damaged keys, if any."""
+    records = await store.list(lambda row: damaged_row(row.table, row.row, row.problem))
+    key_ids = [record.id for record in records if may_use_any_spreadsheet(record, now)]
+    if key_ids:
+        any_spreadsheet_keys(key_ids)
+
+
+def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
+    """True for an active key with the grant for any spreadsheet."""
+    return record.grants.spreadsheets is None and record.is_active(now)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from gateway.access.caller import normal_origin
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
-from gateway.access.origin import normal_origin
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore

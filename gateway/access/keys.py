@@ -10,7 +10,8 @@ Rules
 - An expiry takes effect at once, a revocation as described in `gateway.access.active_keys`.
 - The key itself is not stored.
 - A text that no key can be, such as another scheme, is refused with the reason and not counted: it
-  is no guess.
+  is no guess. The reason has words of this module only, never a part of the text, which may hold a
+  key.
 - Invalid keys have a limit per client address, which counts only failures. An IPv6 client has a /64
   network, so that counts as its address. The number of addresses is bounded; the one that failed
   longest ago is forgotten first.
@@ -25,14 +26,13 @@ import string
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv6Address, ip_address
 
 from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
-from gateway.access.key_spelling import around_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit, TooManyAuthFailures
 from gateway.gcra import Gcra, rate_limit
 
@@ -80,6 +80,36 @@ def _checksum(text: str) -> str:
         number, digit = divmod(number, len(ALPHABET))
         digits = ALPHABET[digit] + digits
     return digits
+
+
+_SCHEMES: Mapping[str, str] = {
+    name.lower(): name
+    for name in (
+        *("Basic", "Digest", "Token", "ApiKey", "Api-Key", "X-API-Key", "Key", "JWT", "OAuth"),
+        *("Negotiate", "NTLM", "Hawk", "AWS4-HMAC-SHA256", "Authorization"),
+    )
+}
+"""Other schemes of `Authorization`, and names of headers in the place of one."""
+_FIRST_WORD = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,30})(?:\s|%20|[:=,])")
+_UTF8_QUOTES = ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99")
+_MARKS = (*"\"'`“”„‘’<{[($", *_UTF8_QUOTES)
+"""Quotes, also as a header has them, in UTF-8 read as Latin-1, and signs of placeholders."""
+_ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"})
+
+
+def around_key(text: str) -> str:
+    """Describe what stands before a key, or instead of one; "" for anything else."""
+    word = _FIRST_WORD.match(text)
+    scheme = word[1].lower() if word else ""
+    if scheme == "bearer":
+        return "Bearer stands twice, or without a blank behind it, or in a place for the key alone."
+    if scheme in _SCHEMES:
+        return f"{_SCHEMES[scheme]} is not a scheme of this API."
+    if text.startswith(_MARKS):
+        return "A quote or bracket stands before the key."
+    if text.lower() in _ABSENT:
+        return "The key is a word for a missing value: the variable that should hold it is empty."
+    return ""
 
 
 DEFAULT_PER_MINUTE = 20

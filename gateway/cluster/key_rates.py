@@ -166,7 +166,7 @@ class SharedGcra:
 
 
 class SharedUsage:
-    """A `Usage` of a key that others use, too."""
+    """A `Usage` of a key that others use, too, and its `SharedUse`."""
 
     __slots__ = (
         "_max_concurrent", "_rates", "elsewhere", "exchanged_at", "gcra", "id", "in_flight",
@@ -184,6 +184,10 @@ class SharedUsage:
         """Running requests of the others, as known since `exchanged_at`."""
         self.exchanged_at = -math.inf
         self._max_concurrent = math.inf
+
+    @property
+    def shared(self) -> "SharedUsage":
+        return self
 
     def is_full(self, max_concurrent: int) -> bool:
         if self._rates.is_alone:

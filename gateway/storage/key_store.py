@@ -121,7 +121,7 @@ class Grants:
     `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
     plan allows it.
     `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
-    Origins of a stored key have the form of `gateway.access.origin.normal_origin`.
+    Origins of a stored key have the form of `gateway.access.caller.normal_origin`.
     """
 
     spreadsheets: frozenset[str] | None

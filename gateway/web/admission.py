@@ -178,8 +178,7 @@ class Admission:
             event.key_id = caller.key_id
         lease: RateLease = self._rates.lease(caller)
         scope[RATE_LEASE] = lease
-        if lease.must_exchange():
-            await lease.exchange()
+        await lease.exchange()
         try:
             lease.enter()
         except RateLimited:

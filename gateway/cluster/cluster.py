@@ -71,5 +71,4 @@ async def open_cluster(
                     peers=Peers(rows=rows, lock=lock),
                 )
             finally:
-                await rows.aclose()
-                await quota.aclose()
+                await store.finish()

@@ -12,11 +12,10 @@ import asyncio
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import Context
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -42,6 +41,7 @@ from gateway.google.sheets import (
     record_sent_at,
     recording_sent_at,
 )
+from gateway.storage.write_records import place_of
 from gateway.worksheets.access import WorksheetId, own_area
 from gateway.worksheets.sharing import ReadRendering, SharedState
 
@@ -122,7 +122,6 @@ class SharedRows:
         self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
         self._is_asking = False
         self._flights: dict[str, _Flight] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def is_current(self, state: SharedState) -> bool:
         while True:
@@ -147,7 +146,7 @@ class SharedRows:
                 return True
             if at is not None:
                 try:
-                    keys = [_news_key(state.worksheet.id)]
+                    keys = [_key("news", state.worksheet.id)]
                     news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
                 except StoreUnavailable:
                     news = None
@@ -172,7 +171,7 @@ class SharedRows:
             state.changed(began.epoch)
 
     async def _begin(self, worksheet: WorksheetId, earlier: str, news: bytes) -> "_Began | None":
-        keys, new = [_epoch_key(worksheet), _news_key(worksheet)], secrets.token_hex(8)
+        keys, new = [_key("epoch", worksheet), _key("news", worksheet)], secrets.token_hex(8)
         try:
             epoch, is_next = await self._store.run(BEGIN, keys, new, earlier, news)
         except StoreUnavailable:
@@ -183,7 +182,7 @@ class SharedRows:
         state.is_alone = await self._begin(state.worksheet.id, "", b"") is None
 
     def change(self, worksheet: WorksheetId) -> None:
-        self._start(self._begin(worksheet, "", b""))
+        self._store.start(self._begin(worksheet, "", b""))
 
     async def read(
         self,
@@ -194,7 +193,7 @@ class SharedRows:
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        with self._flying(_flight_key(state.worksheet.id)) as flight:
+        with self._flying(_key("flight", state.worksheet.id)) as flight:
             wanted = _Wanted(
                 state=state,
                 render=render,
@@ -234,17 +233,17 @@ class SharedRows:
             if not flight.readers:
                 del self._flights[key]
                 if flight.is_set:
-                    self._start(self._store.run(RELEASE, [key], self._me))
-
-    async def aclose(self) -> None:
-        """Wait for what was started."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+                    self._store.start(self._store.run(RELEASE, [key], self._me))
 
     async def _found(self, wanted: _Wanted) -> _Found:
         """What another process read, once it has; or the task to read."""
         state, known, began = wanted.state, wanted.known, self._clock()
         worksheet = state.worksheet.id
-        keys = [_epoch_key(worksheet), _rows_key(worksheet, wanted.render), _flight_key(worksheet)]
+        keys = [
+            _key("epoch", worksheet),
+            _key(f"rows:{wanted.render}", worksheet),
+            _key("flight", worksheet),
+        ]
         max_age_seconds = current_call_context().max_age_seconds
         while True:
             now = self._clock()
@@ -280,10 +279,10 @@ class SharedRows:
         state, render, known, flight = wanted.state, wanted.render, wanted.known, wanted.flight
         worksheet, other = state.worksheet.id, _OTHER[render]
         keys = [
-            _epoch_key(worksheet),
-            _rows_key(worksheet, render),
-            _rows_key(worksheet, other),
-            _flight_key(worksheet),
+            _key("epoch", worksheet),
+            _key(f"rows:{render}", worksheet),
+            _key(f"rows:{other}", worksheet),
+            _key("flight", worksheet),
         ]
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
@@ -329,7 +328,7 @@ class SharedRows:
         self._asked.setdefault(worksheet, []).append(answer)
         if not self._is_asking:
             self._is_asking = True
-            self._start(self._ask())
+            self._store.start(self._ask())
         return answer
 
     async def _ask(self) -> None:
@@ -349,45 +348,16 @@ class SharedRows:
             self._is_asking = False
 
     async def _epochs(self, worksheets: Iterable[WorksheetId]) -> Sequence[str | None]:
-        keys = [_epoch_key(each) for each in worksheets]
+        keys = [_key("epoch", each) for each in worksheets]
         try:
             return [*map(_text, await self._store.run(EPOCHS, keys, secrets.token_hex(8)))]
         except StoreUnavailable:
             return [None] * len(keys)
 
-    def _start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something that may be lost, in no request's context."""
 
-        async def done() -> None:
-            try:
-                await work
-            except StoreUnavailable:
-                return
-
-        task = asyncio.get_running_loop().create_task(done(), context=Context())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-def _epoch_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:epoch:{place_of(worksheet)}"
-
-
-def _news_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:news:{place_of(worksheet)}"
-
-
-def _rows_key(worksheet: WorksheetId, render: Render) -> str:
-    return f"{{gateway}}:rows:{render}:{place_of(worksheet)}"
-
-
-def _flight_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:flight:{place_of(worksheet)}"
-
-
-def place_of(worksheet: WorksheetId) -> str:
-    """The name of a worksheet, the same in all processes."""
-    return f"{worksheet.spreadsheet}/{worksheet.title}"
+def _key(kind: str, worksheet: WorksheetId) -> str:
+    """The key of a worksheet's `epoch`, `news` or `flight`, or of its `rows:` in a rendering."""
+    return f"{{gateway}}:{kind}:{place_of(worksheet)}"
 
 
 def _text(found: str | bytes) -> str:

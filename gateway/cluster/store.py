@@ -10,8 +10,9 @@ Rules
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -62,6 +63,7 @@ class Store:
         """Reasons of the present outage, as reported."""
         self.lost: Callable[[], None] = lambda: None
         """Called when it becomes unavailable."""
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
@@ -88,6 +90,21 @@ class Store:
             raise StoreUnavailable from error
         _raise_if_cancelled(task, cancelled)
         return answer
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something that no request waits for, and that may be lost, in no request's context."""
+
+        async def done() -> None:
+            with suppress(StoreUnavailable):
+                await work
+
+        task = asyncio.get_running_loop().create_task(done(), context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        """Wait for what was started: Redis answers soon, or is given up."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def returned(self) -> None:
         """Note that everything may be asked again."""

@@ -255,14 +255,11 @@ class SharedRates(Protocol):
         ...
 
 
-Share = Callable[[Sequence[Rate], Callable[[], None]], SharedRates]
-"""Shares rates; the callback is called when calls may be sent earlier than they told."""
+Share = Callable[[Sequence[str], Sequence[Rate], Callable[[], None]], SharedRates]
+"""Shares rates, under names that are the same in all processes.
 
-
-class ShareByName(Protocol):
-    """Sharing of rates that have the same names in all processes."""
-
-    def __call__(self, *names: str) -> Share: ...
+The callback is called when calls may be sent earlier than the rates told.
+"""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -374,10 +371,14 @@ class Bucket:
         set_timer: SetTimer = call_later,
         waited: Callable[[float], None] = budget_waited,
         share: Share | None = None,
+        names: Sequence[str] = (),
     ) -> None:
-        """`waited` receives the seconds that each call waited, whether it was sent or not."""
+        """`waited` receives the seconds that each call waited, whether it was sent or not.
+
+        `share` shares the rates with other processes, under `names`.
+        """
         self._rates = rates
-        self._shared = None if share is None else share(rates, self._go_on)
+        self._shared = None if share is None else share(names, rates, self._go_on)
         self._asking: asyncio.Task[None] | None = None
         self._is_write = is_write
         self._max_waiting_seconds = max_waiting_seconds
@@ -667,11 +668,12 @@ def open_budget(
     waited: Callable[[float], None] = budget_waited,
     spent: SpentQuota | None = None,
     project: Quota | None = None,
-    share: Callable[[bool], Share] | None = None,
+    share: Share | None = None,
+    names: Sequence[str] = (),
 ) -> Budget:
     """The budget of an account, and of its project, which other accounts share.
 
-    `share` makes what shares the rates of writes, or of reads, with other processes.
+    `share` shares their rates with other processes; `names` are those of account and project.
     """
     own = open_quota(
         settings.reads_per_minute, settings.writes_per_minute, clock=clock, spent=spent
@@ -686,7 +688,8 @@ def open_budget(
             clock=clock,
             set_timer=set_timer,
             waited=waited,
-            share=share and share(is_write),
+            share=share,
+            names=[f"{'writes' if is_write else 'reads'}:{each}" for each in names],
         )
 
     return Budget(reads=bucket(is_write=False), writes=bucket(is_write=True))

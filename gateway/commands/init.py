@@ -22,8 +22,7 @@ import typer
 
 from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
-from gateway.commands.doctor.finding import Finding
-from gateway.commands.doctor.reasons import CheckContext, refusal_words
+from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import (
     FIRST_ROWS,
     check_header,

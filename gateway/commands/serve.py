@@ -22,15 +22,14 @@ from gateway import __version__
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.doctor.account import context_of, opened_accounts
-from gateway.commands.listening import inherited_at, listening_at
 from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
 from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
+from gateway.server.lock import store_lock
 from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.server import GatewayServer
-from gateway.server.session_lock import store_lock
-from gateway.server.sockets import base_url
+from gateway.server.sockets import base_url, bind, inherited
 from gateway.settings.address import Address, is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.database import reason_of
@@ -69,13 +68,13 @@ def serve_gateway(
     app: ASGIApp = create_app(settings)
     server, database = settings.server, settings.access.database
     max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
-    taken = None if fd is None else inherited_at(fd)
+    taken = None if fd is None else inherited(fd)
     with (
         nullcontext()
         if settings.is_cluster
         else store_lock(database, max_wait_seconds=max_wait_seconds, lost=_stop)
     ):
-        listening = taken or listening_at(server.host, server.port)
+        listening = taken or bind(server.host, server.port)
         sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
         if settings.metrics.listen is not None:
             app, metrics = _add_metrics(app, settings, settings.metrics.listen, beside=listening)
@@ -99,7 +98,7 @@ def serve_worker() -> NoReturn:
         key_count = asyncio.run(_open_once(settings))
         app: ASGIApp = create_app(settings)
         fd, is_inherited = job["fd"], job["is_inherited"]
-        sockets, said = [inherited_at(fd) if is_inherited else socket.socket(fileno=fd)], ""
+        sockets, said = [inherited(fd) if is_inherited else socket.socket(fileno=fd)], ""
         sockets[0].set_inheritable(False)
         if settings.metrics.listen is not None:
             host, port = settings.metrics.listen
@@ -140,7 +139,7 @@ def _server(
 def _add_metrics(
     app: ASGIApp, settings: Settings, address: Address, *, beside: socket.socket
 ) -> tuple[ASGIApp, socket.socket]:
-    listening = listening_at(*address, port_by="metrics.listen")
+    listening = bind(*address, port_by="metrics.listen")
     hosts = {address.host.lower(), *settings.metrics.hosts}
     return with_metrics(app, listening, beside=beside, hosts=hosts), listening
 

@@ -26,12 +26,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from gateway.commands.listening import free_port_at, inherited_at, listening_at
 from gateway.commands.options import say
-from gateway.server.sockets import base_url
+from gateway.server.sockets import base_url, bind, free_port, inherited
 from gateway.settings.model import ConfigError, Settings
-from gateway.telemetry.cluster_events import worker_ended
-from gateway.telemetry.events import configure_logging
+from gateway.telemetry.events import configure_logging, worker_ended
 
 STEADY_SECONDS = 10.0
 """A worker that served for so long is replaced without a pause."""
@@ -104,9 +102,9 @@ class _Sockets:
     def __init__(self, settings: Settings, count: int, fd: int | None) -> None:
         self._host, self._is_inherited = settings.server.host, fd is not None
         if fd is not None:
-            self._sockets = dict.fromkeys(range(count), inherited_at(fd))
+            self._sockets = dict.fromkeys(range(count), inherited(fd))
         else:
-            self._port = free_port_at(self._host, settings.server.port)
+            self._port = free_port(self._host, settings.server.port)
             self._sockets = {number: self._open() for number in range(count)}
         self.url = base_url(self._sockets[0])
 
@@ -125,7 +123,7 @@ class _Sockets:
             each.close()
 
     def _open(self) -> socket.socket:
-        return listening_at(self._host, self._port, is_shared=True)
+        return bind(self._host, self._port, is_shared=True)
 
 
 class _StartError(Exception):

@@ -42,8 +42,16 @@ from gateway.settings.layers import (
     merged,
     override_layer,
 )
-from gateway.settings.plans import BUILT_IN_PLANS, PlanSettings
-from gateway.settings.section import Count, CountOrZero, Port, Seconds, SecondsOrZero, Section
+from gateway.settings.plans import (
+    BUILT_IN_PLANS,
+    Count,
+    CountOrZero,
+    PlanSettings,
+    Port,
+    Seconds,
+    SecondsOrZero,
+    Section,
+)
 
 
 def _not_blank(name: object) -> object:

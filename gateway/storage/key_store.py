@@ -48,10 +48,9 @@ from gateway.storage.database import (
     open_database,
     upsert,
 )
-from gateway.storage.sent_batches import OPEN_BATCHES
 from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
-from gateway.storage.write_records import OPEN
+from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 
 keys = Table(

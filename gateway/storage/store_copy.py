@@ -18,9 +18,8 @@ from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.storage.database import STORE_ERRORS, open_database, reason_of
 from gateway.storage.key_store import keys, pepper_marks
-from gateway.storage.sent_batches import sent_batches
 from gateway.storage.worksheet_rows import worksheets
-from gateway.storage.write_records import records
+from gateway.storage.write_records import records, sent_batches
 
 COPIED: tuple[Table, ...] = (pepper_marks, keys, records, sent_batches, worksheets)
 

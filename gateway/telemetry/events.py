@@ -35,13 +35,13 @@ from gateway.errors import (
     UpstreamTimeout,
     WriteOutcomeUnknown,
 )
-from gateway.telemetry.foreign_words import (
+from gateway.telemetry.redaction import (
     cut_to_first_line,
     known_words,
+    redacted,
     traceback_of,
     unquoted,
 )
-from gateway.telemetry.redaction import redacted
 
 Kind = Literal[
     "list",
@@ -376,6 +376,32 @@ def store_lock_lost() -> None:
 def any_spreadsheet_keys(key_ids: Sequence[str]) -> None:
     """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
+
+
+def store_opened() -> None:
+    """Note that there is a Redis, which was not asked yet."""
+    tallies.is_store_available = False
+
+
+def store_changed(error: str | None) -> None:
+    """Record that Redis is unavailable, for this reason, or is there."""
+    tallies.is_store_available = error is None
+    log.warning("redis", is_available=error is None, error=error)
+
+
+def processes_counted(count: int) -> None:
+    """Set the number of processes that share the quota."""
+    tallies.processes = count
+
+
+def key_signals_changed(error: str | None) -> None:
+    """Signals of changed keys stopped, by an error of this type, or come again."""
+    log.warning("key-signals", is_available=error is None, error=error)
+
+
+def worker_ended(number: int, status: int, pause_seconds: float) -> None:
+    """A worker process ended by itself; another one takes its place after the pause."""
+    log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

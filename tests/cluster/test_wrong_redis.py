@@ -11,8 +11,7 @@ from redis.asyncio import Connection, Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway.cluster.scripts import PROBE
-from gateway.cluster.store import StoreUnavailable, check_url, open_store
-from gateway.cluster.store_fault import StoreFault, fault_of
+from gateway.cluster.store import StoreFault, StoreUnavailable, check_url, fault_of, open_store
 from gateway.commands.doctor.shared_store import check_redis
 from gateway.settings.model import ConfigError
 from tests.cluster.installation import clustered, serving

@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from gateway.commands.demo import Demo, running_demo
-from gateway.commands.demo_lines import SPREADSHEET
+from gateway.commands.demo import SPREADSHEET, Demo, running_demo
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.server.sockets import bind

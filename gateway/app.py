@@ -57,7 +57,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
     """
     pepper = load_pepper(settings.access)
     if settings.is_cluster and importlib.util.find_spec("redis") is None:
-        raise ConfigError([NO_REDIS_LIBRARY])
+        raise ConfigError(NO_REDIS_LIBRARY)
     if settings.is_cluster and settings.cluster.redis is not None:
         from gateway.cluster.store import check_url  # noqa: PLC0415 - as in `_cluster`
 

@@ -97,11 +97,9 @@ class KeySource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Holder of an active key; `caller` is None if its plan is not configured."""
+    """Holder of an active key; `caller` is None if the plan of the record is not configured."""
 
-    key_id: str
-    plan_name: str
-    expires_at: datetime | None
+    record: KeyRecord
     caller: Caller | None
 
 
@@ -278,19 +276,12 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
         damaged_row(error.table, error.row, error.problem)
         return None
     plan = plans.get(record.plan)
-    return Holder(
-        key_id=record.id,
-        plan_name=record.plan,
-        expires_at=record.expires_at,
-        caller=None if plan is None else _caller(record, plan, tag_key),
-    )
-
-
-def _caller(record: KeyRecord, plan: PlanSettings, tag_key: bytes) -> Caller:
+    if plan is None:
+        return Holder(record, None)
     grants = record.grants
     if grants.columns.readable is not None:
         grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
-    return Caller(
+    caller = Caller(
         key_id=record.id,
         name=record.name,
         plan_name=record.plan,
@@ -298,6 +289,7 @@ def _caller(record: KeyRecord, plan: PlanSettings, tag_key: bytes) -> Caller:
         grants=grants,
         expires=record.expires_at is not None,
     )
+    return Holder(record, caller)
 
 
 class LastUse:

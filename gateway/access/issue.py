@@ -43,7 +43,7 @@ async def create_key(
     """
     problems = list(_problems(request, plans, now))
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     key, origins = mint_key(random_bytes), map(normal_origin, request.grants.origins)
     record = KeyRecord(
         id=ID_PREFIX + random_digits(ID_DIGITS, random_bytes),

@@ -201,13 +201,13 @@ class Gatekeeper:
             # The checksum saves a refresh for mistyped keys; a known key needs none.
             if found in self.keys or is_well_formed(key):
                 holder = await self.keys.find(found)
-        expires_at = None if holder is None else holder.expires_at
+        expires_at = None if holder is None else holder.record.expires_at
         if holder is None or (expires_at is not None and self.clock() >= expires_at):
             raise self._refusal(key, where_from)
-        self.used(holder.key_id)
+        self.used(holder.record.id)
         if holder.caller is None:
             raise PlanLimit(
-                f"The plan '{holder.plan_name}' of this key is not configured any more. Ask the "
+                f"The plan '{holder.record.plan}' of this key is not configured any more. Ask the "
                 "gateway's operator to bring it back, or for a key on another plan."
             )
         return holder.caller

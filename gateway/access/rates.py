@@ -53,19 +53,15 @@ class SharedUse(Protocol):
 
     def is_full(self, max_concurrent: int) -> bool:
         """True if no other request may run now."""
-        ...
 
     def leave(self) -> None:
         """Note that a request has ended."""
-        ...
 
     def must_exchange(self, limits: Limits, price: int) -> bool:
         """True if a request has to `exchange` before it is charged."""
-        ...
 
     async def exchange(self, limits: Limits, price: int) -> None:
         """Learn what other processes use. Raises nothing, and takes less than a few seconds."""
-        ...
 
 
 class Usage(Protocol):
@@ -80,7 +76,6 @@ class Usage(Protocol):
     @property
     def shared(self) -> SharedUse | None:
         """The use by all processes; None in a process that knows no others."""
-        ...
 
 
 class KeyUsage:

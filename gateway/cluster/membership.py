@@ -65,11 +65,9 @@ class Follower(Protocol):
 
     def disconnected(self, share: float, since: float) -> None:
         """Redis is gone: keep to a share of all rates, and use nothing before an instant."""
-        ...
 
     def connected(self) -> None:
         """Redis is there, and may have forgotten what it was told."""
-        ...
 
 
 class Membership:

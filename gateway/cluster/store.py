@@ -196,7 +196,7 @@ def check_url(url: str) -> None:
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():
-            raise ConfigError([f"cluster.redis: the file of {name} is not there"])
+            raise ConfigError(f"cluster.redis: the file of {name} is not there")
     try:
         pool: Any = _pool(url, TIMEOUT_SECONDS, has_texts=True)
         pool.make_connection()
@@ -206,10 +206,8 @@ def check_url(url: str) -> None:
         return
     # Outside the handler: the error's context may contain the password.
     raise ConfigError(
-        [
-            "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
-            "encode a ? that belongs to the password, as %3F"
-        ]
+        "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
+        "encode a ? that belongs to the password, as %3F"
     )
 
 

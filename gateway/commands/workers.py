@@ -75,10 +75,8 @@ def next_pause(pause_seconds: float, lived_seconds: float) -> float:
 def _check(settings: Settings, count: int) -> None:
     if not settings.is_cluster:
         raise ConfigError(
-            [
-                "--workers: several processes need cluster.redis and a PostgreSQL database as "
-                "access.database. Set both, or omit --workers"
-            ]
+            "--workers: several processes need cluster.redis and a PostgreSQL database as "
+            "access.database. Set both, or omit --workers"
         )
     listen = settings.metrics.listen
     if listen is None or listen.port == 0:
@@ -86,10 +84,8 @@ def _check(settings: Settings, count: int) -> None:
     last = listen.port + count - 1
     if last > _MAX_PORT or listen.port <= settings.server.port <= last:
         raise ConfigError(
-            [
-                f"metrics.listen: {count} workers use the ports {listen.port} to {last}, which "
-                f"must be free, different from server.port and at most {_MAX_PORT}"
-            ]
+            f"metrics.listen: {count} workers use the ports {listen.port} to {last}, which "
+            f"must be free, different from server.port and at most {_MAX_PORT}"
         )
 
 

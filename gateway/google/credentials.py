@@ -227,7 +227,7 @@ def _read_file(name: str, path: Path) -> _CredentialsFile:
 
 
 def _refused(name: str, path: Path, *problems: str) -> ConfigError:
-    return ConfigError([f"{name}: {path} {problem}" for problem in problems])
+    return ConfigError(*[f"{name}: {path} {problem}" for problem in problems])
 
 
 def key_file_advice(content: bytes) -> str:

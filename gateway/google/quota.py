@@ -244,15 +244,12 @@ class SharedRates(Protocol):
 
     async def take(self) -> bool:
         """Count a call that is sent now; False if none may be: the rates have the time."""
-        ...
 
     def give_back(self) -> None:
         """Undo a `take`: its call is not sent."""
-        ...
 
     def learnt(self) -> None:
         """Pass on what the rates learnt of a 429."""
-        ...
 
 
 Share = Callable[[Sequence[str], Sequence[Rate], Callable[[], None]], SharedRates]

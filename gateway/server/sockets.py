@@ -65,7 +65,7 @@ def inherited(fd: int) -> socket.socket:
             raise OSError(errno.EINVAL, fault)
     except OSError as error:
         raise ConfigError(
-            [f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"]
+            f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"
         ) from error
     listening.set_inheritable(False)
     return listening
@@ -104,4 +104,4 @@ def _explained(host: str, port: int, port_by: str) -> Iterator[None]:
         reason = "a port is a number from 0 to 65535"
     except (TypeError, UnicodeError):  # names that IDNA cannot encode
         reason = "invalid host name"
-    raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])
+    raise ConfigError(f"cannot listen on {host}:{port}: {reason}")

@@ -258,10 +258,8 @@ class KeyStore:
             marks = (await connection.execute(select(pepper_marks.c.mark))).scalars().all()
         if len(marks) > 1 or not all(isinstance(each, bytes) for each in marks):
             raise ConfigError(
-                [
-                    "access.database: the table pepper of it is damaged: delete its rows if the "
-                    "pepper is the right one, or restore the key store from a backup"
-                ]
+                "access.database: the table pepper of it is damaged: delete its rows if the "
+                "pepper is the right one, or restore the key store from a backup"
             )
         return marks[0] if marks else None
 

@@ -94,7 +94,7 @@ def active_keys(
 async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
     """IDs of the keys with these digests."""
     found = [await keys.find(each) for each in digests]
-    return [None if holder is None else holder.key_id for holder in found]
+    return [None if holder is None else holder.record.id for holder in found]
 
 
 async def outcomes(

@@ -77,7 +77,7 @@ async def opened_accounts(
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
         except tuple(_NO_CLIENT) as error:
             words = next(text for kind, text in _NO_CLIENT.items() if isinstance(error, kind))
-            raise ConfigError([f"network: {words}"]) from error
+            raise ConfigError(f"network: {words}") from error
         yield opened
 
 

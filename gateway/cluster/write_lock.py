@@ -148,7 +148,7 @@ class PostgresWriteLock:
             row = await take_row(connection, worksheet.id, holder)
         hold = _Hold(holder=holder, earlier=row.open_fence)
         self._holds[worksheet.id] = hold
-        if row.epoch is None or row.epoch != state.turn or row.open_fence is not None:
+        if row.epoch is None or row.epoch != state.own_epoch or row.open_fence is not None:
             if not await self._rows.is_current(state) or row.open_fence is not None:
                 worksheet.forget()
                 state.overtaken()
@@ -178,9 +178,9 @@ class PostgresWriteLock:
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
         if is_left:
-            state.turn = row.epoch
+            state.own_epoch = row.epoch
         else:  # others may have written since
-            state.turn = None
+            state.own_epoch = None
             state.changed(None)
             worksheet.header.forget()
 

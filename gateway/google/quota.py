@@ -277,8 +277,8 @@ class FairQueue:
     Rules
     - Verifications of writes go first. Then keys rotate, each with its oldest call: a key with
       fifty waiting calls delays another key by one call, not by fifty.
-    - A call that several keys wait for is in the line of each key, and goes once, at the earliest
-      turn. Keys may join it at any time: the lines are made of the waiters whenever they are asked
+    - A call that several keys wait for is in the queue of each key, and goes once, at the earliest
+      turn. Keys may join it at any time: the queues are made of the waiters whenever they are asked
       for. A key that joins has the turn of the call's age, and the limit of its wait starts again
       at the next turn.
     """
@@ -294,33 +294,33 @@ class FairQueue:
 
     def __iter__(self) -> Iterator[Waiter]:
         """The waiters in the order of their turns."""
-        verifying, lines = self._lines()
+        verifying, queues = self._by_key()
         yield from verifying
         seen: set[Waiter] = set()
-        rotation = [iter(line) for line in lines.values()]
+        rotation = [iter(queue) for queue in queues.values()]
         while rotation:
             left = []
-            for line in rotation:
-                waiter = next((each for each in line if each not in seen), None)
+            for queue in rotation:
+                waiter = next((each for each in queue if each not in seen), None)
                 if waiter is not None:
-                    left.append(line)
+                    left.append(queue)
                     seen.add(waiter)
                     yield waiter
             rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
-        """Length of the waiter's shortest line, including itself."""
-        verifying, lines = self._lines()
+        """Length of the waiter's shortest queue, including itself."""
+        verifying, queues = self._by_key()
         if waiter.call_context.is_verification:
             return len(verifying)
-        return min(len(lines[key_id]) for key_id in waiter.call_context.key_ids)
+        return min(len(queues[key_id]) for key_id in waiter.call_context.key_ids)
 
     def before(self, waiter: Waiter) -> int:
         """Number of waiters that go before this one."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
-        self._lines()  # keys that have left come behind those that wait
+        self._by_key()  # keys that have left come behind those that wait
         self.waiters[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
@@ -329,31 +329,31 @@ class FairQueue:
 
     def take_next(self) -> Waiter:
         """Remove and return the next waiter. Raises StopIteration if there is none."""
-        verifying, lines = self._lines()
+        verifying, queues = self._by_key()
         if verifying:
             waiter = verifying[0]
         else:
-            key_id, line = next(iter(lines.items()))
-            waiter = line[0]
+            key_id, queue = next(iter(queues.items()))
+            waiter = queue[0]
             del self._keys[key_id]
-            if len(line) > 1:
+            if len(queue) > 1:
                 self._keys[key_id] = None  # to the end of the rotation
         del self.waiters[waiter]
         return waiter
 
-    def _lines(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
-        """The verifications, and the line of each key, in the order of their turns."""
+    def _by_key(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
+        """The verifications, and the queue of each key, in the order of their turns."""
         verifying: list[Waiter] = []
-        lines: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
+        queues: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
         for waiter in self.waiters:
             if waiter.call_context.is_verification:
                 verifying.append(waiter)
                 continue
             for key_id in waiter.call_context.key_ids:
-                lines.setdefault(key_id, []).append(waiter)
-        lines = {key_id: line for key_id, line in lines.items() if line}
-        self._keys = dict.fromkeys(lines)
-        return verifying, lines
+                queues.setdefault(key_id, []).append(waiter)
+        queues = {key_id: queue for key_id, queue in queues.items() if queue}
+        self._keys = dict.fromkeys(queues)
+        return verifying, queues
 
 
 class Bucket:

@@ -43,7 +43,7 @@ from gateway.telemetry.redaction import (
     unquoted,
 )
 
-Kind = Literal[
+RequestKind = Literal[
     "list",
     "read",
     "create",
@@ -60,8 +60,8 @@ CacheResult = Literal["", "hit", "miss", "stale"]
 CallOutcome = Literal["ok", "refused", "quota", "failed", "timeout", "unknown", "cancelled"]
 CallKind = Literal["read", "write"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-_LOGGED_KINDS = frozenset(KINDS) - {"list", "read", "create", "update", "other"}
+REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
+_LOGGED_KINDS = frozenset(REQUEST_KINDS) - {"list", "read", "create", "update", "other"}
 """Kinds with a name in the log."""
 CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
@@ -95,8 +95,8 @@ class RequestTally:
 class Tallies:
     """All counters of the process, and the current gauges."""
 
-    requests: dict[Kind, RequestTally] = field(
-        default_factory=lambda: {kind: RequestTally() for kind in KINDS}
+    requests: dict[RequestKind, RequestTally] = field(
+        default_factory=lambda: {kind: RequestTally() for kind in REQUEST_KINDS}
     )
     cache: dict[CacheResult, int] = field(default_factory=lambda: dict.fromkeys(CACHE_RESULTS, 0))
     calls: dict[tuple[CallKind, CallOutcome], int] = field(
@@ -118,7 +118,7 @@ class Tallies:
     processes: int = 1
 
     def count_request(
-        self, kind: Kind, status: int, seconds: float, cache_result: CacheResult
+        self, kind: RequestKind, status: int, seconds: float, cache_result: CacheResult
     ) -> None:
         tally = self.requests[kind]
         tally.statuses[status // 100] += 1
@@ -162,7 +162,7 @@ class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
     request_id: str
     method: str
     path: str
-    kind: Kind = "other"
+    kind: RequestKind = "other"
     key_id: str | None = None
     spreadsheet: str | None = None
     worksheet: str | None = None
@@ -203,7 +203,7 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
     ms: float
     timestamp: datetime
     level: str = "info"
-    operation: Kind | msgspec.UnsetType = msgspec.UNSET
+    operation: RequestKind | msgspec.UnsetType = msgspec.UNSET
     """Where method and path do not tell it."""
 
 

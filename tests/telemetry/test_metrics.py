@@ -16,7 +16,7 @@ from gateway.commands.serve import with_metrics
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import ConfigError
-from gateway.telemetry.events import KINDS, STATUS_CLASSES, Tallies
+from gateway.telemetry.events import REQUEST_KINDS, STATUS_CLASSES, Tallies
 from gateway.telemetry.metrics import create_metrics
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -97,7 +97,7 @@ def test_all_series_are_there_from_the_start() -> None:
 
     assert set(found.values()) == {0.0}
     assert {
-        f"gateway_requests_total {kind} {name}" for kind in KINDS for name in STATUS_CLASSES
+        f"gateway_requests_total {kind} {name}" for kind in REQUEST_KINDS for name in STATUS_CLASSES
     } < (set(found))
 
 

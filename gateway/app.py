@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from gateway.access.active_keys import (
+from gateway.access.keys import (
     OF_FILE,
     ActiveKeys,
+    FailedKeys,
+    Gatekeeper,
     LastUse,
     server_outage,
     warn_of_any_spreadsheet_keys,
 )
-from gateway.access.keys import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.errors import GatewayError

@@ -125,13 +125,6 @@ class Tallies:
         tally.durations.add(seconds)
         self.cache[cache_result] += 1
 
-    def count_call(
-        self, account: str, kind: CallKind, outcome: CallOutcome, seconds: float
-    ) -> None:
-        self.account_calls[account, kind] += 1
-        self.calls[kind, outcome] += 1
-        self.call_durations[kind].add(seconds)
-
     def note_breaker(self, *, is_open: bool) -> None:
         self.breaker_openings += is_open and not self.is_breaker_open
         self.is_breaker_open = is_open
@@ -224,7 +217,10 @@ def upstream_called(
         outcome = next(
             (found for kind, found in _CALL_OUTCOMES if isinstance(error, kind)), "failed"
         )
-    tallies.count_call(account, "write" if is_write else "read", outcome, seconds)
+    kind: CallKind = "write" if is_write else "read"
+    tallies.account_calls[account, kind] += 1
+    tallies.calls[kind, outcome] += 1
+    tallies.call_durations[kind].add(seconds)
     event = current_event()
     if event is None:
         return

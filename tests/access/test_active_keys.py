@@ -10,7 +10,7 @@ from secrets import token_bytes
 
 import pytest
 
-from gateway.access.active_keys import ActiveKeys
+from gateway.access.keys import ActiveKeys
 from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW
 from tests.access.watched import (

@@ -59,7 +59,9 @@ def test_requests_are_reported_by_kind_and_status() -> None:
 def test_calls_and_states_are_reported() -> None:
     """So are calls to Google, waits for the budget, the breaker and the snapshots."""
     tallies = Tallies(snapshots=3, snapshot_bytes=4096)
-    tallies.count_call("main", "write", "unknown", 0.5)
+    tallies.calls["write", "unknown"] += 1
+    tallies.account_calls["main", "write"] += 1
+    tallies.call_durations["write"].add(0.5)
     tallies.budget_waits.add(2.0)
     tallies.note_breaker(is_open=True)
     tallies.refused_accounts["second"] = True

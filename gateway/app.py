@@ -57,9 +57,9 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
     Raises ConfigError for unusable files before serving.
     """
     pepper = load_pepper(settings.access)
-    if settings.is_cluster and importlib.util.find_spec("redis") is None:
-        raise ConfigError(NO_REDIS_LIBRARY)
     if settings.is_cluster and settings.cluster.redis is not None:
+        if importlib.util.find_spec("redis") is None:
+            raise ConfigError(NO_REDIS_LIBRARY)
         from gateway.cluster.store import check_url  # noqa: PLC0415 - as in `_cluster`
 
         check_url(settings.cluster.redis.get_secret_value())

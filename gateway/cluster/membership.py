@@ -164,13 +164,10 @@ class Membership:
             *tempo.script_arguments(),
         )
         self._note_time(int(seen))
-        if is_on_time:
-            await self._registered(int(seen), *rest)
-
-    async def _registered(
-        self, seen: int, count: int, share: str, was_lost: int, *silent: str
-    ) -> None:
-        self.last, self._share = seen, int(share) / MICROSECONDS
+        if not is_on_time:
+            return
+        count, share, was_lost, *silent = rest
+        self.last, self._share = int(seen), int(share) / MICROSECONDS
         self._was_disconnected = False
         self._note_count(count, fewer_after_seconds=self.tempo.settle_seconds)
         self._counted(count)

@@ -198,20 +198,6 @@ class _Began(NamedTuple):
     is_next: bool
 
 
-class _Found(NamedTuple):
-    """What Redis has of a rendering; `word` as the script says it.
-
-    `sent_seconds` is when it was read. `ahead` is what Redis's clock shows more than ours, in
-    microseconds, or less.
-    """
-
-    word: bytes
-    sent_seconds: float
-    digest: bytes
-    rendering: Rendering | None
-    ahead: int
-
-
 @dataclass
 class _Flight:
     """Reads of this process that may be published together."""
@@ -219,18 +205,6 @@ class _Flight:
     readers: int = 0
     is_set: bool = False
     """Whether others may wait for them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Wanted:
-    """A rendering that this process wants, and the flight in which it is read."""
-
-    state: SharedState
-    render: Render
-    known: bytes | None
-    newer_than: float
-    from_google: ReadRendering
-    flight: _Flight
 
 
 class SharedRows:
@@ -314,27 +288,54 @@ class SharedRows:
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        with self._flying(_key("flight", state.worksheet.id)) as flight:
-            wanted = _Wanted(
-                state=state,
-                render=render,
-                known=known,
-                newer_than=newer_than,
-                from_google=from_google,
-                flight=flight,
-            )
+        worksheet, max_age_seconds = state.worksheet.id, current_call_context().max_age_seconds
+        flight_key = _key("flight", worksheet)
+        keys = [_key("epoch", worksheet), _key(f"rows:{render}", worksheet), flight_key]
+        began = self._clock()
+        with self._flying(flight_key) as flight:
             while True:
-                began = self._clock()
+                now = self._clock()
+                age_seconds = min(max_age_seconds + now - began, now - newer_than)
                 try:
-                    found = await self._found(wanted)
-                    if found.word == b"found":
-                        state.digests[render] = found.digest
-                        record_sent_at(found.sent_seconds)
-                        return None if found.digest == known else found.rendering
+                    epoch, word, age, digest, body, redis_now = await self._store.run(
+                        LOOK,
+                        keys,
+                        secrets.token_hex(8),
+                        self._me,
+                        round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
+                        known or b"",
+                        round(FLIGHT_SECONDS * 1000),
+                        is_raw=True,
+                    )
+                    ahead = redis_now - round(self._clock() * MICROSECONDS)
+                    if _text(epoch) != state.epoch and not await self._caught_up(
+                        state, _text(epoch)
+                    ):
+                        continue
+                    found = _decoded(body, digest, worksheet) if body else None
+                    # Otherwise it is damaged, or of another version's format.
+                    if word == b"found" and (found is not None or digest == known):
+                        state.digests[render] = digest
+                        record_sent_at(now - age / MICROSECONDS)
+                        return None if digest == known else found
+                    # A write waits for no reader of another process, as others wait for its lock.
+                    if word == b"wait" and not state.is_written and now - began < WAIT_SECONDS:
+                        await asyncio.sleep(PAUSE_SECONDS)
+                        continue
                     flight.is_set = True
-                    rendering, is_served = await self._read_for_all(wanted, found, began)
+                    rendering, is_served = await self._read_for_all(
+                        state,
+                        render,
+                        known=known,
+                        from_google=from_google,
+                        stored_digest=digest,
+                        ahead=ahead,
+                        began=began,
+                        flight=flight,
+                    )
                     if is_served:
                         return rendering
+                    began = self._clock()
                 except StoreUnavailable:
                     state.epoch = None
                     return await from_google(known)
@@ -356,48 +357,24 @@ class SharedRows:
                 if flight.is_set:
                     self._store.start(self._store.run(RELEASE, [key], self._me))
 
-    async def _found(self, wanted: _Wanted) -> _Found:
-        """What another process read, once it has; or the task to read."""
-        state, known, began = wanted.state, wanted.known, self._clock()
-        worksheet = state.worksheet.id
-        keys = [
-            _key("epoch", worksheet),
-            _key(f"rows:{wanted.render}", worksheet),
-            _key("flight", worksheet),
-        ]
-        max_age_seconds = current_call_context().max_age_seconds
-        while True:
-            now = self._clock()
-            age_seconds = min(max_age_seconds + now - began, now - wanted.newer_than)
-            epoch, word, age, digest, body, redis_now = await self._store.run(
-                LOOK,
-                keys,
-                secrets.token_hex(8),
-                self._me,
-                round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
-                known or b"",
-                round(FLIGHT_SECONDS * 1000),
-                is_raw=True,
-            )
-            ahead = redis_now - round(self._clock() * MICROSECONDS)
-            if _text(epoch) != state.epoch and not await self._caught_up(state, _text(epoch)):
-                continue
-            rendering = _decoded(body, digest, worksheet) if body else None
-            if word == b"found" and rendering is None and digest != known:
-                word = b"read"  # damaged, or another version's format
-            # A write waits for no reader of another process, as others wait for its lock.
-            if word != b"wait" or state.is_written or now - began >= WAIT_SECONDS:
-                return _Found(word, now - age / MICROSECONDS, digest, rendering, ahead)
-            await asyncio.sleep(PAUSE_SECONDS)
-
     async def _read_for_all(
-        self, wanted: _Wanted, found: _Found, began: float
+        self,
+        state: SharedState,
+        render: Render,
+        *,
+        known: bytes | None,
+        from_google: ReadRendering,
+        stored_digest: bytes,
+        ahead: int,
+        began: float,
+        flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
         """Read from Google, and publish it; False if an older state was read than published.
 
         Rows go with types that are as new, types with all rows: a search shows rows of that age.
+        `stored_digest` is that of the rendering in Redis; `ahead` is what Redis's clock shows more
+        than ours, in microseconds, or less.
         """
-        state, render, known, flight = wanted.state, wanted.render, wanted.known, wanted.flight
         worksheet, other = state.worksheet.id, _OTHER[render]
         keys = [
             _key("epoch", worksheet),
@@ -408,7 +385,7 @@ class SharedRows:
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
             # Redis needs the body, unless it has it.
-            rendering = await wanted.from_google(known if known == found.digest else None)
+            rendering = await from_google(known if known == stored_digest else None)
         sent_seconds = sent_at.at_seconds or self._clock()
         body = await _encoded(rendering)
         digest = (known if rendering is None else rendering.digest) or b""
@@ -419,12 +396,12 @@ class SharedRows:
                 new=secrets.token_hex(8),
                 reader=self._me,
                 digest=digest,
-                read_at=round(sent_seconds * MICROSECONDS) + found.ahead,
+                read_at=round(sent_seconds * MICROSECONDS) + ahead,
                 body=body,
                 is_clean=int(writes == state.writes),
                 is_last=int(flight.readers == 1),
                 other_digest=state.digests.get(other, b""),
-                other_since=round(others_since * MICROSECONDS) + found.ahead,
+                other_since=round(others_since * MICROSECONDS) + ahead,
             )
             try:
                 is_served, answer = await self._store.run(PUBLISH, keys, *publication, is_raw=True)

@@ -24,7 +24,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gateway.commands.options import say
 from gateway.server.sockets import base_url, bind, free_port, inherited
@@ -176,7 +176,7 @@ class _Parent:
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
         """Until all events have happened, or the stop. Raises the error of a task that ends."""
-        happening = asyncio.create_task(_all(events))
+        happening: asyncio.Future[Any] = asyncio.gather(*(event.wait() for event in events))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait(
@@ -198,7 +198,12 @@ class _Parent:
             if self._stopping.is_set():
                 return
             if not has_served:
-                self._failed_start(number, status)
+                self._failed_starts += 1
+                is_any_serving = any(each.is_set() for each in self._serving.values())
+                is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not is_any_serving
+                if is_hopeless or not self._is_greeted:
+                    raise _StartError(status)
+                self._sockets.drop(number)
             pause_seconds = next_pause(pause_seconds, time.monotonic() - begun)
             worker_ended(number, status, pause_seconds)
             with suppress(TimeoutError):
@@ -236,16 +241,6 @@ class _Parent:
         del self._processes[number]
         return status, bool(said)
 
-    def _failed_start(self, number: int, status: int) -> None:
-        self._failed_starts += 1
-        is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not self._is_any_serving()
-        if is_hopeless or not self._is_greeted:
-            raise _StartError(status)
-        self._sockets.drop(number)
-
-    def _is_any_serving(self) -> bool:
-        return any(each.is_set() for each in self._serving.values())
-
     def _greet(self) -> None:
         metrics = ", ".join(self._metrics[n] for n in self._serving if self._metrics[n])
         and_metrics = f", metrics on {metrics}" if metrics else ""
@@ -268,8 +263,3 @@ class _Parent:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _all(events: list[asyncio.Event]) -> None:
-    for event in events:
-        await event.wait()

@@ -49,7 +49,9 @@ def exclusive_lock(
 
     Waits up to `max_wait_seconds` for another process to release it, then raises LockError.
     """
-    path = _lock_file(database)
+    # Beside the real file, even if the database is named by a link.
+    real = Path(os.path.realpath(database))
+    path = real.with_name(f"{real.name}.lock")
     try:
         descriptor = open_private(path)
     except OSError as error:
@@ -60,7 +62,11 @@ def exclusive_lock(
             if clock() >= ends:
                 raise LockError(in_use(_holder(descriptor), database))
             sleep(PAUSE_SECONDS)
-        _note_holder(descriptor, path)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        except OSError as error:  # a full disk, or a pipe
+            raise LockError(f"{path} cannot be written: {error.strerror}") from error
         yield
     finally:
         os.close(descriptor)
@@ -74,12 +80,6 @@ def in_use(holder: str, database: Database) -> str:
     )
 
 
-def _lock_file(database: Path) -> Path:
-    """`DATABASE.lock` beside the real file, even if the database is named by a link."""
-    real = Path(os.path.realpath(database))
-    return real.with_name(f"{real.name}.lock")
-
-
 def _try_lock(descriptor: int, path: Path) -> bool:
     """True if we hold the lock now."""
     try:
@@ -89,14 +89,6 @@ def _try_lock(descriptor: int, path: Path) -> bool:
             return False
         raise LockError(f"{path} cannot be locked: {error.strerror}") from error
     return True
-
-
-def _note_holder(descriptor: int, path: Path) -> None:
-    try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-    except OSError as error:  # a full disk, or a pipe
-        raise LockError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _holder(descriptor: int) -> str:

@@ -11,7 +11,6 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -376,19 +375,17 @@ def asked_host(error: BaseException) -> str | None:
         return None
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
     """The error and its causes, outermost first."""
-    return islice(_chain(error), _DEEPEST)
+    for _ in range(_DEEPEST):
+        if error is None:
+            return
+        yield error
+        # httpcore2 passes the cause of its errors as their argument.
+        inner = error.args[0] if error.args else None
+        error = error.__cause__ or (inner if isinstance(inner, BaseException) else None)
 
 
 def find_cause(error: BaseException, kind: type[E] | tuple[type[E], ...]) -> E | None:
     """The outermost error of a type among the causes."""
     return next((each for each in chain(error) if isinstance(each, kind)), None)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        # httpcore2 passes the cause of its errors as their argument.
-        inner = error.args[0] if error.args else None
-        error = error.__cause__ or (inner if isinstance(inner, BaseException) else None)

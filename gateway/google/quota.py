@@ -40,7 +40,7 @@ import math
 import os
 import struct
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -537,40 +537,53 @@ LONGEST_SECONDS = 70.0
 """The longest pause after a 429, and the burst."""
 
 
-Instants = tuple[float, float]
-"""Two instants: for reads and for writes."""
-
-Keep = Callable[[Instants], None]
-"""Stores the instants, without waiting for it."""
-
-
-class SpentQuota:
-    """The quota that is spent, in seconds until it is there again; `keep` stores it, if given."""
-
-    def __init__(
-        self,
-        full_at: Instants = (0.0, 0.0),
-        keep: Keep | None = None,
-        *,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        latest = now() + LONGEST_SECONDS
-        reads, writes = (min(latest, each) if each > 0 else 0.0 for each in full_at)  # 0 for NaN
-        self._full_at = reads, writes
-        self._keep = keep
-        self._now = now
+class SpentQuota(Protocol):
+    """The quota that is spent, in seconds until the whole burst is there again."""
 
     def seconds(self, *, is_write: bool) -> float:
         """The seconds until the whole burst of an earlier process is there again."""
-        return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
-        """Store the seconds until the whole burst is there again."""
-        reads, writes = self._full_at
-        full_at = self._now() + seconds
-        self._full_at = (reads, full_at) if is_write else (full_at, writes)
-        if self._keep is not None:
-            self._keep(self._full_at)
+        """Store the seconds until the whole burst is there again, without waiting for it."""
+
+
+def credible(full_at: Iterable[float], now: float) -> list[float]:
+    """Stored instants, for reads and for writes, as far as they can be true."""
+    latest = now + LONGEST_SECONDS
+    return [min(latest, each) if each > 0 else 0.0 for each in full_at]  # 0 for NaN
+
+
+def seconds_until(full_at: float, now: float) -> float:
+    """The seconds until an instant, at most `LONGEST_SECONDS`: a wall clock may have been set."""
+    return min(max(0.0, full_at - now), LONGEST_SECONDS)
+
+
+class SpentQuotaFile:
+    """A `SpentQuota` in a file; without one, or where it fails, in memory only."""
+
+    def __init__(self, descriptor: int | None, now: Callable[[], float]) -> None:
+        stored: tuple[float, ...] = (0.0, 0.0)
+        try:
+            content = b"" if descriptor is None else os.pread(descriptor, _PAIR.size, 0)
+            if len(content) == _PAIR.size:
+                stored = _PAIR.unpack(content)
+        except OSError as error:  # a pipe
+            spent_quota_failed(error)
+        self._descriptor = descriptor
+        self._now = now
+        self._full_at = credible(stored, now())
+
+    def seconds(self, *, is_write: bool) -> float:
+        return seconds_until(self._full_at[is_write], self._now())
+
+    def note(self, seconds: float, *, is_write: bool) -> None:
+        self._full_at[is_write] = self._now() + seconds
+        if self._descriptor is not None:
+            try:
+                os.pwrite(self._descriptor, _PAIR.pack(*self._full_at), 0)
+            except OSError as error:  # a full disk
+                self._descriptor = None
+                spent_quota_failed(error)
 
 
 @asynccontextmanager
@@ -582,40 +595,12 @@ async def open_spent_quota(
         descriptor = open_private(path)
     except OSError as error:
         spent_quota_failed(error)
-        yield SpentQuota(now=now)
+        yield SpentQuotaFile(None, now)
         return
     try:
-        yield SpentQuota(_read(descriptor), _writer(descriptor), now=now)
+        yield SpentQuotaFile(descriptor, now)
     finally:
         os.close(descriptor)
-
-
-def _read(descriptor: int) -> Instants:
-    try:
-        content = os.pread(descriptor, _PAIR.size, 0)
-    except OSError as error:  # a pipe
-        spent_quota_failed(error)
-        return 0.0, 0.0
-    if len(content) != _PAIR.size:
-        return 0.0, 0.0
-    reads, writes = _PAIR.unpack(content)
-    return reads, writes
-
-
-def _writer(descriptor: int) -> Keep:
-    has_failed = False
-
-    def write(full_at: Instants) -> None:
-        nonlocal has_failed
-        if has_failed:
-            return
-        try:
-            os.pwrite(descriptor, _PAIR.pack(*full_at), 0)
-        except OSError as error:  # a full disk
-            has_failed = True
-            spent_quota_failed(error)
-
-    return write
 
 
 @dataclass(frozen=True, kw_only=True)

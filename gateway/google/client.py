@@ -31,7 +31,6 @@ from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, transla
 from gateway.google.wire import Message, Wire, open_wire
 from gateway.settings.model import GoogleSettings
 from gateway.table.a1 import is_spreadsheet_id
-from gateway.table.steps import Work
 
 T = TypeVar("T")
 
@@ -159,7 +158,16 @@ class Client:
                 refused = authorization  # Google did not execute it: a second attempt is safe
             if answer.status != 200:
                 raise GoogleRefusal(answer)
-            return await in_turns(call.decode(answer, self._limits))
+            work, step_bytes = call.decode(answer, self._limits), 0
+            while True:
+                try:
+                    step_bytes += next(work)
+                except StopIteration as done:
+                    result: T = done.value
+                    return result
+                if step_bytes >= PIECE_BYTES:  # other requests run
+                    step_bytes = 0
+                    await asyncio.sleep(0)
         except FAILURES as error:
             raise translated(error, Attempt(is_write=is_write, account=self.account)) from error
 
@@ -201,17 +209,3 @@ class _Built:
 
     def json(self) -> Message:
         return self.message
-
-
-async def in_turns(work: Work[T]) -> T:
-    """Run the work; let the event loop run after each `PIECE_BYTES` steps."""
-    steps = 0
-    while True:
-        try:
-            steps += next(work)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        if steps >= PIECE_BYTES:
-            steps = 0
-            await asyncio.sleep(0)

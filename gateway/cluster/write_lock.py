@@ -22,13 +22,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from gateway.cluster.shared_rows import SharedRows, place_of
+from gateway.cluster.shared_rows import SharedRows
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.database import PostgresUrl
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
+from gateway.storage.write_records import place_of
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.sharing import OpenFence, SharedState
@@ -83,35 +84,29 @@ class PostgresWriteLock:
         except STORE_ERRORS as error:
             raise _no_lock(error) from error
         try:
-            async with self._taken(state):
-                yield
+            try:
+                hold = await self._take(state)
+            except STORE_ERRORS as error:
+                raise _no_lock(error) from error
+            except DamagedRow as error:
+                damaged_row(error.table, error.row, error.problem)
+                raise RecordsUnavailable(
+                    "The gateway cannot read what an earlier write left open in this worksheet, "
+                    "and without it nothing may be written. Tell the gateway's operator.",
+                    outcome="not_applied",
+                    retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+                ) from error
+            seen_seconds = state.newest_seconds
+            state.take_news()
+            with state.written():
+                try:
+                    yield
+                finally:
+                    del self._holds[worksheet]
+                    if hold.is_used or state.newest_seconds != seen_seconds:
+                        await self._leave(state, hold)
         finally:
             await self._unlock(connection, worksheet)
-
-    @asynccontextmanager
-    async def _taken(self, state: SharedState) -> AsyncIterator[None]:
-        """Be the holder during the block."""
-        try:
-            hold = await self._take(state)
-        except STORE_ERRORS as error:
-            raise _no_lock(error) from error
-        except DamagedRow as error:
-            damaged_row(error.table, error.row, error.problem)
-            raise RecordsUnavailable(
-                "The gateway cannot read what an earlier write left open in this worksheet, and "
-                "without it nothing may be written. Tell the gateway's operator.",
-                outcome="not_applied",
-                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
-            ) from error
-        seen_seconds = state.newest_seconds
-        state.take_news()
-        with state.written():
-            try:
-                yield
-            finally:
-                del self._holds[state.id]
-                if hold.is_used or state.newest_seconds != seen_seconds:
-                    await self._leave(state, hold)
 
     def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
         return self._holds[worksheet].earlier
@@ -153,7 +148,7 @@ class PostgresWriteLock:
             row = await take_row(connection, worksheet, holder)
         hold = _Hold(holder=holder, earlier=row.open_fence)
         self._holds[worksheet] = hold
-        if row.epoch is None or row.epoch != state.turn or row.open_fence is not None:
+        if row.epoch is None or row.epoch != state.own_epoch or row.open_fence is not None:
             if not await self._rows.is_current(state) or row.open_fence is not None:
                 state.forget()
                 state.overtaken()
@@ -183,9 +178,9 @@ class PostgresWriteLock:
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
         if is_left:
-            state.turn = row.epoch
+            state.own_epoch = row.epoch
         else:  # others may have written since
-            state.turn = None
+            state.own_epoch = None
             state.changed(None)
             state.header.forget()
 

@@ -73,8 +73,8 @@ class SharedState:
         self._moment, self._expire = moment, expire
         self.epoch: str | None = None
         """The epoch of all kept rows; None if it is unknown."""
-        self.turn: str | None = None
-        """Of the last write under the lock, if it was this process's own."""
+        self.own_epoch: str | None = None
+        """Epoch of the last write under the lock; None if another process wrote it."""
         self.changes = 0
         """Counts the changes by others, and those that they may have made."""
         self.writes = 0

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gateway.google.pipeline import counted
 from gateway.google.sheets import Sheets
-from tests.forwarding import Call, ForwardingSheets
+from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
 
 T = TypeVar("T")
 
@@ -16,6 +16,6 @@ class CountedSheets(ForwardingSheets):
         self._inner = inner
         self._clock = clock
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
-        with counted("main", is_write=is_write, clock=self._clock):
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        with counted("main", is_write=kind in WRITES, clock=self._clock):
             return await call(self._inner)

@@ -143,17 +143,6 @@ def test_a_switch_serves_who_migrates(
     assert changed(before, after) == case.changes
 
 
-def test_dropped_fields_are_named(
-    clients_emulator: EmulatorControl, client_keys: KeysOnDisk
-) -> None:
-    """A client whose unknown fields are dropped can read which ones."""
-    with running_gateways(clients_emulator, client_keys) as start:
-        api = start({"api.unknown_fields": "ignore"})
-        answer = api.post("Cities", json={"name": "Austin", "utm_source": "mail"})
-
-    assert answer.headers["x-ignored-fields"] == '"utm_source"'
-
-
 @pytest.mark.parametrize(
     ("target", "reads"),
     [

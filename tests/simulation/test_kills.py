@@ -56,3 +56,11 @@ def test_a_crash_loop_that_cannot_write_is_found(tmp_path: Path) -> None:
     report = crash_loop.run(tmp_path, campaign)
 
     assert {each.kind for each in report.problems} == {"idle"}, str(report)
+
+
+def test_a_crash_loop_beyond_googles_quota_is_found(tmp_path: Path) -> None:
+    """Planted: calls that Google refuses are a problem, if its quota is below the gateway's."""
+    campaign = CrashLoop(seconds=4.0, life_seconds=2.0, per_minute=3)
+    report = crash_loop.run(tmp_path, campaign)
+
+    assert {each.kind for each in report.problems} == {"refused"}, str(report)

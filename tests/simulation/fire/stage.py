@@ -41,13 +41,19 @@ def google(
     *,
     latency_ms: int,
     repeatable_metadata_ids: bool = False,
+    per_minute: int = 0,
     watch: Callable[[Witness, Emulator], None] = _watch_all,
 ) -> Iterator[tuple[str, Witness]]:
-    """The emulator of what is in `folder / "seed"`, with its witness; `watch` says of what."""
+    """The emulator of what is in `folder / "seed"`, with its witness; `watch` says of what.
+
+    `per_minute` is Google's quota of reads and of writes, 0: none.
+    """
     options = EmulatorOptions(
         seed=folder / "seed",
         latency_ms=latency_ms,
         repeatable_metadata_ids=repeatable_metadata_ids,
+        reads_per_minute=per_minute,
+        writes_per_minute=per_minute,
     )
     emulator = create_emulator(options)
     witness = Witness(app=emulator.app, patience_seconds=WRITE_TIMEOUT_SECONDS)
@@ -56,9 +62,9 @@ def google(
         yield url, witness
 
 
-def mortal_gateway(folder: Path, emulator_url: str) -> Mortal:
-    """A gateway with the settings of a fire."""
-    return gateway_process(folder, emulator_url, SETTINGS)
+def mortal_gateway(folder: Path, emulator_url: str, settings: Tables = SETTINGS) -> Mortal:
+    """A gateway with the settings of a fire, or others."""
+    return gateway_process(folder, emulator_url, settings)
 
 
 async def make_key(folder: Path, *, may_delete: bool = False) -> str:

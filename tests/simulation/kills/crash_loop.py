@@ -7,6 +7,8 @@ Rules
   that the fences of those before it are of no use any more.
 - Clients create and update rows all the time, with an Idempotency-Key and without.
 - Every life has acknowledged writes, and fences do not fill the spreadsheet's metadata.
+- With Google's quota and the gateway's usual one, Google refuses no call. Then a life may have no
+  write, since there is no quota left for it.
 """
 
 import asyncio
@@ -28,7 +30,7 @@ from tests.simulation.command import exit_status, parsed
 from tests.simulation.fire.ledger import Problem
 from tests.simulation.fire.metadata import fill
 from tests.simulation.fire.orders import SPREADSHEET
-from tests.simulation.fire.stage import google, make_key, mortal_gateway
+from tests.simulation.fire.stage import SETTINGS, google, make_key, mortal_gateway
 from tests.simulation.fire.witness import Witness
 from tests.simulation.stage import CREDENTIALS
 
@@ -53,6 +55,8 @@ class CrashLoop:
     writes_per_second: float = 6.0
     clients: int = 4
     latency_ms: int = 20
+    per_minute: int = 0
+    """Google's quota of reads and of writes; 0: none, and none of the gateway."""
     is_full: bool = False
 
 
@@ -67,6 +71,10 @@ class Report:
     most_fences: int = 0
     most_characters: int = 0
     """Of the keys and values of all metadata."""
+    refused: int = 0
+    """Calls that Google refused since its quota was spent."""
+    peaks: tuple[int, int] = (0, 0)
+    """The most reads and writes within a minute."""
     problems: list[Problem] = field(default_factory=list)
     acknowledged: int = 0
 
@@ -79,6 +87,8 @@ class Report:
                 f"{self.acknowledged} writes acknowledged; answers: {dict(self.answers)}",
                 f"at most {self.most_fences} fences, and {self.most_characters} of {MAX_SIZE} "
                 "characters of metadata",
+                f"at most {self.peaks[0]} reads and {self.peaks[1]} writes in a minute; "
+                f"{self.refused} calls refused by Google",
                 f"problems: {dict(sorts) or 'none'}",
                 *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_SHOWN]),
             ]
@@ -93,12 +103,24 @@ def run(folder: Path, campaign: CrashLoop) -> Report:
     def watch(_: Witness, emulator: Emulator) -> None:
         emulators.append(emulator)
 
-    with google(folder, latency_ms=campaign.latency_ms, watch=watch) as (url, _):
-        return asyncio.run(_run(folder, campaign, url, emulators[0]))
+    with google(
+        folder, latency_ms=campaign.latency_ms, per_minute=campaign.per_minute, watch=watch
+    ) as (url, _):
+        report = asyncio.run(_run(folder, campaign, url, emulators[0]))
+    usages = emulators[0].service.quota.accounts.values()
+    report.refused = sum(each.refused for each in usages)
+    report.peaks = (
+        max(each.peaks["read"] for each in usages),
+        max(each.peaks["write"] for each in usages),
+    )
+    if report.refused:
+        detail = f"Google refused {report.refused} calls"
+        report.problems.append(Problem(kind="refused", detail=detail))
+    return report
 
 
 async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) -> Report:
-    gateway = mortal_gateway(folder, url)
+    gateway = mortal_gateway(folder, url, {} if campaign.per_minute else SETTINGS)
     key = await make_key(folder)
     report = Report()
     headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
@@ -135,7 +157,7 @@ async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, report
     await asyncio.sleep(campaign.life_seconds)
     await gateway.kill()
     report.lives += 1
-    if report.acknowledged == acknowledged:
+    if report.acknowledged == acknowledged and not campaign.per_minute:
         report.idle_lives.append(report.lives)
         detail = f"nothing was acknowledged in life {report.lives}"
         report.problems.append(Problem(kind="idle", detail=detail))
@@ -164,7 +186,7 @@ async def _write(client: httpx2.AsyncClient, number: int, report: Report) -> Non
 
 
 def main() -> int:
-    """Print the report; 1 if a life had no acknowledged write."""
+    """Print the report; 1 if there is a problem."""
     campaign = parsed(CrashLoop())
     return exit_status(lambda folder: run(folder, campaign))
 

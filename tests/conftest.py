@@ -81,7 +81,7 @@ SLOW: Mapping[str, str] = {
         reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """
-        damaged_rows
+        damaged_rows sent_batches
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

@@ -17,12 +17,12 @@ from gateway.errors import (
 )
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Write, WriteIdentity
+from tests.forwarding import Kind
 from tests.worksheets.conftest import (
     TARGET,
     WORKSHEET,
     Bench,
 )
-from tests.worksheets.scripted_sheets import Kind
 
 SPENT = QuotaSpent("spent", outcome="not_applied", retry_after_seconds=60)
 UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)

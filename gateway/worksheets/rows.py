@@ -220,9 +220,10 @@ class RowService:
             if row < FIRST_DATA_ROW:
                 raise row_not_found(row)
         for number, fields in enumerate(write.rows or ()):
-            check_granted(fields, target.access.columns, at=write.path(number))
+            path = write.path(number)
+            check_granted(fields, target.access.columns, at=path)
             if write.kind == "create":
-                check_has_value(fields.values(), at=write.path(number))
+                check_has_value(fields.values(), at=path)
         write = replace(write, access=target.access.to(target.worksheet))
         with in_call_context(CallContext(target.access.key_id)):
             try:

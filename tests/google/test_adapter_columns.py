@@ -13,8 +13,9 @@ from gateway.google.rendering import SHARED_BYTES
 from gateway.google.sheets import KnownRange, Render, SheetArea
 from gateway.settings.model import GoogleSettings
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.loader import HeaderCache, Loader
+from gateway.worksheets.loader import Loader
 from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.snapshot import HeaderCache
 from tests.google.google_fake import SPREADSHEET, FakeGoogle
 from tests.stand_in import open_google
 

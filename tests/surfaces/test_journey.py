@@ -55,7 +55,7 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=262, files=41),
+    "list": Ask(method="GET", target=listed(2800001), functions=258, files=40),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
@@ -66,7 +66,7 @@ JOURNEYS = {
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=46, files=16
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=172, files=33),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=168, files=32),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
@@ -74,23 +74,23 @@ JOURNEYS = {
         functions=76,
         files=19,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=222, files=44),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=220, files=42),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=226, files=47
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=224, files=44
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=260, files=48
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=259, files=47
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=247, files=46),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=246, files=45),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=303, files=52
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=301, files=49
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=382, files=62
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=381, files=59
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=217, files=43),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=216, files=42),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=356, files=60
+        method="DELETE", target=chosen("New York", "New York"), functions=355, files=57
     ),
 }
 

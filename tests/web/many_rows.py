@@ -18,7 +18,7 @@ from gateway.errors import GatewayError
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
-from gateway.telemetry.events import Kind
+from gateway.telemetry.events import RequestKind
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.parsing import Parsing
@@ -145,7 +145,7 @@ def opened(
 Sent = tuple[str, str, Any]
 """Method, target and body."""
 
-OPERATIONS: Mapping[Kind, Sent] = {
+OPERATIONS: Mapping[RequestKind, Sent] = {
     "delete": ("DELETE", "Cities/7", None),
     "update_rows": ("PATCH", "Cities", [{"rowIndex": 7, "state": "x"}]),
     "update_where": ("PATCH", f"Cities?where={DONE}", {"state": "x"}),

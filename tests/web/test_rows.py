@@ -20,7 +20,7 @@ from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.header import Selection
-from gateway.telemetry.events import Kind, tallies
+from gateway.telemetry.events import RequestKind, tallies
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.parsing import Parsing
@@ -239,7 +239,7 @@ def test_answers_are_always_encoded_by_the_same_function(
     ],
 )
 def test_requests_are_counted_by_what_they_do(
-    client: TestClient, method: str, place: str, kind: Kind
+    client: TestClient, method: str, place: str, kind: RequestKind
 ) -> None:
     """Also those that are refused: the endpoint they came to says what they are."""
     before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}

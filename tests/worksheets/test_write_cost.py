@@ -29,8 +29,6 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.looks import RowLook
 from gateway.worksheets.planning import Planned, Planner, RowChange
-from gateway.worksheets.reading import Search
-from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
@@ -44,8 +42,7 @@ BESIDE = 60 * COLUMNS
 """Instructions once for each column, such as a view of the header."""
 KEYS = 16
 
-SEARCH = Search(Scheduler(), max_steps=50_000_000, weigh=lambda _: None)
-PLANNER = Planner(search=SEARCH, ignore_unknown=False)
+PLANNER = Planner(ignore_unknown=False)
 EVERY_ROW = Comparison(field="f0", operator="$gte", operands=make_operands(["v"]))
 
 
@@ -93,7 +90,7 @@ def by_number() -> Work[Planned]:
 
 
 def by_filter(write: Write = PATCH, *, clears: bool = False) -> Work[Planned]:
-    planner = Planner(search=SEARCH, ignore_unknown=False, clears=clears)
+    planner = Planner(ignore_unknown=False, clears=clears)
     return planner.planned(0, write, wide_table())
 
 

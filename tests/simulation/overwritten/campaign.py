@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
-from gateway.google.assembly import assemble
+from gateway.google.google import assemble
 from gateway.google.quota import open_budget
 from gateway.google.sheets import Sheets
 from gateway.server.running import in_background, make_gateway_server

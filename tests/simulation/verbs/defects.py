@@ -20,7 +20,7 @@ from gateway.google.sheets import Batch, RemovedRows, Rendering, Sheets, SheetVi
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
-from gateway.storage.sent_batches import BatchRows
+from gateway.storage.write_records import BatchRows
 from gateway.table import a1
 from gateway.table.header import View
 from gateway.table.steps import Work

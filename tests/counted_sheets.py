@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.google.pipeline import counted
-from gateway.google.sheets import Sheets
+from gateway.google.sheets import Sheets, record_sent_at
+from gateway.telemetry.events import upstream_called
 from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
 
 T = TypeVar("T")
@@ -17,5 +17,14 @@ class CountedSheets(ForwardingSheets):
         self._clock = clock
 
     async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
-        with counted("main", is_write=kind in WRITES, clock=self._clock):
+        started = self._clock()
+        record_sent_at(started)
+        error: BaseException | None = None
+        try:
             return await call(self._inner)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            seconds = self._clock() - started
+            upstream_called("main", is_write=kind in WRITES, seconds=seconds, error=error)

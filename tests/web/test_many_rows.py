@@ -23,7 +23,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.record import MAX_PROBLEMS
 from gateway.table.tag import IfMatch
-from gateway.telemetry.events import Kind, tallies
+from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target, WorksheetId, worksheet_not_found
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import (
@@ -92,7 +92,7 @@ class FakeRows:
 Sent = tuple[str, str, Any]
 """Method, target and body."""
 
-OPERATIONS: Mapping[Kind, Sent] = {
+OPERATIONS: Mapping[RequestKind, Sent] = {
     "delete": ("DELETE", "Cities/7", None),
     "update_rows": ("PATCH", "Cities", [{"rowIndex": 7, "state": "x"}]),
     "update_where": ("PATCH", f"Cities?where={DONE}", {"state": "x"}),
@@ -180,7 +180,7 @@ def test_a_list_is_recognised_by_its_beginning(
 def test_the_smallest_number_of_rows_counts(
     client: TestClient,
     rows: FakeRows,
-    operation: Kind,
+    operation: RequestKind,
     query: str,
     prefer: str,
     max_rows: int,
@@ -304,7 +304,9 @@ def test_a_filter_is_decoded_once_more_for_a_missing_field(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_worksheets_have_their_aliases(client: TestClient, rows: FakeRows, operation: Kind) -> None:
+def test_worksheets_have_their_aliases(
+    client: TestClient, rows: FakeRows, operation: RequestKind
+) -> None:
     """A title that was encoded twice is found, as by other writes."""
     method, target, body = OPERATIONS[operation]
     twice = target.replace("Cities", "New%2520Cities")
@@ -319,7 +321,7 @@ def test_worksheets_have_their_aliases(client: TestClient, rows: FakeRows, opera
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_replays_are_marked(client: TestClient, rows: FakeRows, operation: Kind) -> None:
+def test_replays_are_marked(client: TestClient, rows: FakeRows, operation: RequestKind) -> None:
     rows.is_replayed = True
 
     answer = send(client, OPERATIONS[operation], Idempotency_Key="k")
@@ -360,7 +362,9 @@ def test_what_is_written_makes_two_requests_one(client: TestClient, rows: FakeRo
 
 
 @pytest.mark.parametrize("operation", ["update_rows", "update_where", "upsert"])
-def test_ignored_fields_are_named(client: TestClient, rows: FakeRows, operation: Kind) -> None:
+def test_ignored_fields_are_named(
+    client: TestClient, rows: FakeRows, operation: RequestKind
+) -> None:
     rows.ignored = ("nobody",)
 
     assert send(client, OPERATIONS[operation]).headers["x-ignored-fields"] == '"nobody"'
@@ -379,7 +383,7 @@ def test_empty_cells_are_as_configured(rows: FakeRows) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_writes_are_counted_by_what_they_do(
-    client: TestClient, rows: FakeRows, operation: Kind
+    client: TestClient, rows: FakeRows, operation: RequestKind
 ) -> None:
     before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
 
@@ -391,7 +395,7 @@ def test_writes_are_counted_by_what_they_do(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_each_has_its_price(rows: FakeRows, operation: Kind) -> None:
+def test_each_has_its_price(rows: FakeRows, operation: RequestKind) -> None:
     """Those that read all rows anew cost as much as fresh reads; the others as single writes."""
     left = (5, 0) if operation in ("update_where", "delete_where", "upsert") else (9, 8)
     plan = replace(CALLER, plan=CALLER.plan.model_copy(update={"requests_per_minute": 60}))
@@ -461,7 +465,7 @@ def test_other_answers_are_not(sent: Sent, content: object) -> None:
 )
 @pytest.mark.parametrize("operation", ["delete", "delete_where"])
 def test_a_right_that_cannot_be_looked_up(
-    rows: FakeRows, operation: Kind, error: GatewayError, refusal: tuple[int, int]
+    rows: FakeRows, operation: RequestKind, error: GatewayError, refusal: tuple[int, int]
 ) -> None:
     """Only if the store fails, nobody knows whether there is the right; otherwise there is none."""
     with opened(rows, CALLER, error=error) as client:

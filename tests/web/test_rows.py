@@ -11,7 +11,7 @@ from gateway.query.query import Query
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.header import Selection
-from gateway.telemetry.events import Kind, tallies
+from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
 from tests.web.endpoints import opened
@@ -178,7 +178,7 @@ def test_answers_are_always_encoded_by_the_same_function(
     ],
 )
 def test_requests_are_counted_by_what_they_do(
-    client: TestClient, method: str, place: str, kind: Kind
+    client: TestClient, method: str, place: str, kind: RequestKind
 ) -> None:
     """Also those that are refused: the endpoint they came to says what they are."""
     before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}

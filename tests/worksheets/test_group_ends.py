@@ -123,6 +123,16 @@ async def test_a_write_that_was_not_noted_is_not_open(bench: Bench) -> None:
     assert bench.sheets.count("apply") == 1
 
 
+async def test_a_create_without_a_key_touches_no_record(bench: Bench) -> None:
+    """It pays nothing, and is never held for another."""
+    for _ in range(2):
+        settled = await bench.service.write(TARGET, Write.create(rows=({"name": "Salem"},)))
+        assert not settled.is_replayed
+
+    assert set(bench.ledger.calls) <= {"sending"}
+    assert bench.sheets.count("apply") == 2
+
+
 async def test_an_update_that_is_sent_anew_is_noted_anew(bench: Bench) -> None:
     """Its record has the fence of the batch that was applied, before it is sent."""
     identity = WriteIdentity(scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="")

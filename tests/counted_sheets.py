@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gateway.google.sheets import Sheets, record_sent_at
 from gateway.telemetry.events import upstream_called
-from tests.forwarding import Call, ForwardingSheets
+from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ class CountedSheets(ForwardingSheets):
         self._inner = inner
         self._clock = clock
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
         started = self._clock()
         record_sent_at(started)
         error: BaseException | None = None
@@ -27,4 +27,4 @@ class CountedSheets(ForwardingSheets):
             raise
         finally:
             seconds = self._clock() - started
-            upstream_called("main", is_write=is_write, seconds=seconds, error=error)
+            upstream_called("main", is_write=kind in WRITES, seconds=seconds, error=error)

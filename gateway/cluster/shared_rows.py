@@ -46,7 +46,6 @@ from gateway.table.table import RowPatch
 from gateway.worksheets.access import WorksheetId, own_area
 from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, SharedState, Written
 from gateway.worksheets.snapshot import Effect
-from gateway.worksheets.worksheet import Worksheet
 
 FLIGHT_SECONDS = 25.0
 """After this time the reader of a rendering is taken for dead."""
@@ -125,16 +124,16 @@ def encode_news(news: Sequence[News] | None) -> bytes:
     return encoded if len(encoded) <= MAX_NEWS_BYTES else b""
 
 
-def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[_Told] | None:
+def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
     """The news of the writes from one epoch to another, in their order; None if any is missing."""
     following = dict(_links(stored))
-    chain: list[_Told] = []
+    chain: list[News] = []
     while at != epoch:
         at, told = following.pop(at, ("", b""))
         found = decoded(_news_decoder, told)
         if found is None or found.format != NEWS_FORMAT or not all(map(_is_small, found.told)):
             return None
-        chain += found.told
+        chain += map(_news, found.told)
     return chain
 
 
@@ -154,26 +153,23 @@ def _is_small(told: _Told) -> bool:
     return width * (len(lines) + len(told.rows)) <= MAX_CELLS
 
 
-def take_in(worksheet: Worksheet, news: Iterable[_Told]) -> None:
-    """Do to kept rows what the writer did to its own."""
-    for each in news:
-        header = parse_header(each.header)
-        if each.missed:
-            worksheet.missed(each.missed)
-        elif each.seen is not None:
-            worksheet.saw(header, each.seen)
-        else:
-            worksheet.written(
-                Effect(
-                    header=header,
-                    rows=[
-                        RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
-                        for patch in each.rows
-                    ],
-                    before=each.before,
-                    last_row=each.last_row,
-                )
-            )
+def _news(told: _Told) -> News:
+    header = parse_header(told.header)
+    if told.missed:
+        return Missed(told.missed)
+    if told.seen is not None:
+        return Seen(header, told.seen)
+    return Written(
+        Effect(
+            header=header,
+            rows=[
+                RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
+                for patch in told.rows
+            ],
+            before=told.before,
+            last_row=told.last_row,
+        )
+    )
 
 
 def _told(news: News) -> _Told:
@@ -221,7 +217,7 @@ class SharedRows:
     async def is_current(self, state: SharedState) -> bool:
         while True:
             writes = state.writes
-            epoch = await self._epoch(state.worksheet.id)
+            epoch = await self._epoch(state.id)
             if epoch is None:
                 state.epoch = None  # what is kept from now on may be of any
                 return False
@@ -241,7 +237,7 @@ class SharedRows:
                 return True
             if at is not None:
                 try:
-                    keys = [_key("news", state.worksheet.id)]
+                    keys = [_key("news", state.id)]
                     news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
                 except StoreUnavailable:
                     news = None
@@ -250,7 +246,8 @@ class SharedRows:
             if news is None:
                 state.changed(epoch)
             else:
-                take_in(state.worksheet, news)
+                for each in news:
+                    state.take_in(each)
                 state.overtaken()
                 state.wrote(epoch)
         return True
@@ -258,7 +255,7 @@ class SharedRows:
     async def begin_epoch(self, state: SharedState) -> None:
         """Begin an epoch after a write, and publish what it did."""
         news = encode_news(state.take_news())
-        began = await self._begin(state.worksheet.id, state.epoch or "", news)
+        began = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = began is None
         if began is None or began.is_next:
             state.wrote(began and began.epoch)
@@ -274,7 +271,7 @@ class SharedRows:
         return _Began(_text(epoch), bool(is_next))
 
     async def announce(self, state: SharedState) -> None:
-        state.is_alone = await self._begin(state.worksheet.id, "", b"") is None
+        state.is_alone = await self._begin(state.id, "", b"") is None
 
     def change(self, worksheet: WorksheetId) -> None:
         self._store.start(self._begin(worksheet, "", b""))
@@ -288,7 +285,7 @@ class SharedRows:
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        worksheet, max_age_seconds = state.worksheet.id, current_call_context().max_age_seconds
+        worksheet, max_age_seconds = state.id, current_call_context().max_age_seconds
         flight_key = _key("flight", worksheet)
         keys = [_key("epoch", worksheet), _key(f"rows:{render}", worksheet), flight_key]
         began = self._clock()
@@ -375,7 +372,7 @@ class SharedRows:
         `stored_digest` is that of the rendering in Redis; `ahead` is what Redis's clock shows more
         than ours, in microseconds, or less.
         """
-        worksheet, other = state.worksheet.id, _OTHER[render]
+        worksheet, other = state.id, _OTHER[render]
         keys = [
             _key("epoch", worksheet),
             _key(f"rows:{render}", worksheet),

@@ -32,8 +32,8 @@ from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, 
 from gateway.storage.write_records import place_of
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.loader import digest_of
 from gateway.worksheets.sharing import OpenFence, SharedState
+from gateway.worksheets.snapshot import digest_of
 from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8
@@ -78,7 +78,7 @@ class PostgresWriteLock:
 
     @asynccontextmanager
     async def held(self, state: SharedState) -> AsyncIterator[None]:
-        worksheet = state.worksheet.id
+        worksheet = state.id
         try:
             connection = await self._locked(worksheet)
         except STORE_ERRORS as error:
@@ -143,16 +143,16 @@ class PostgresWriteLock:
 
     async def _take(self, state: SharedState) -> _Hold:
         """Become the holder, and take over what other processes wrote meanwhile."""
-        worksheet, holder = state.worksheet, secrets.token_urlsafe(12)
+        worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
-            row = await take_row(connection, worksheet.id, holder)
+            row = await take_row(connection, worksheet, holder)
         hold = _Hold(holder=holder, earlier=row.open_fence)
-        self._holds[worksheet.id] = hold
+        self._holds[worksheet] = hold
         if row.epoch is None or row.epoch != state.own_epoch or row.open_fence is not None:
             if not await self._rows.is_current(state) or row.open_fence is not None:
-                worksheet.forget()
+                state.forget()
                 state.overtaken()
-            worksheet.header.adopt(
+            state.header.adopt(
                 row.sheet_id,
                 row.header_digest,
                 row.last_row,
@@ -162,19 +162,19 @@ class PostgresWriteLock:
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
         """Inform the others, by the epoch first: the answers of reads depend on it."""
-        worksheet, extent = state.worksheet, state.worksheet.header.last()
+        extent = state.header.last()
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
             epoch=secrets.token_urlsafe(12),
             open_fence=hold.left or hold.earlier,
-            sheet_id=worksheet.header.last_sheet(),
+            sheet_id=state.header.last_sheet(),
             last_row=None if extent is None else extent.last_row,
             header_digest=None if extent is None else digest_of(extent.header),
         )
         is_left = False
         try:
             async with self._engine.begin() as connection:
-                is_left = await leave_row(connection, worksheet.id, hold.holder, row)
+                is_left = await leave_row(connection, state.id, hold.holder, row)
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
         if is_left:
@@ -182,7 +182,7 @@ class PostgresWriteLock:
         else:  # others may have written since
             state.own_epoch = None
             state.changed(None)
-            worksheet.header.forget()
+            state.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
         """Free the lock, with its session if need be."""

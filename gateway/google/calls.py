@@ -22,7 +22,7 @@ from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.rendering import read_rendering
+from gateway.google.rendering import KnownColumns, read_rendering
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -67,10 +67,11 @@ MAX_URL_BYTES = 4_000
 
 
 class Limits(NamedTuple):
-    """Maximum size of an answer, and maximum memory of one rendering, in bytes."""
+    """Maximum size of an answer, maximum memory of one rendering, in bytes, and shared columns."""
 
     answer_bytes: int
     rendering_bytes: int
+    columns: KnownColumns
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class ReadColumns(Call[Rendering | None]):
         return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "COLUMNS"))
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Rendering | None]:
-        return read_rendering(answer, known=self.known, max_bytes=limits.rendering_bytes)
+        return _rendering(answer, self.known, limits)
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class ReadArea(Call[Rendering | None]):
         if found is None:
             raise UpstreamRefusal(f"No values of the worksheet with id {self.area.sheet_id}")
         part = yield from answer_of(found[0].value_range)
-        return (yield from read_rendering(part, known=self.known, max_bytes=limits.rendering_bytes))
+        return (yield from _rendering(part, self.known, limits))
 
 
 @dataclass(frozen=True)
@@ -167,13 +168,7 @@ class ReadSeveral(Call[list[Rendering | None]]):
         parts = checked_parts(found.value_ranges, len(self.ranges))
         for each, raw in zip(self.ranges, parts, strict=True):
             part = yield from answer_of(raw)
-            renderings.append(
-                (
-                    yield from read_rendering(
-                        part, known=each.known, max_bytes=limits.rendering_bytes
-                    )
-                )
-            )
+            renderings.append((yield from _rendering(part, each.known, limits)))
         return renderings
 
 
@@ -540,6 +535,11 @@ _done = msgspec.json.Decoder(Done)
 _line = msgspec.json.Decoder(tuple[Value, ...])
 _row = msgspec.json.Decoder(RowData)
 _data_of = attrgetter("data")
+
+
+def _rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
+    _, max_bytes, columns = limits
+    return read_rendering(answer, known=known, max_bytes=max_bytes, columns=columns)
 
 
 def _decoded(decoder: msgspec.json.Decoder[S], answer: Answer, limits: Limits) -> Work[S]:

@@ -26,6 +26,7 @@ from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 from gateway.errors import InvalidSpreadsheetId, LookOutdated
 from gateway.google.calls import PIECE_BYTES, Apply, Call, JoinedRead, Limits
 from gateway.google.credentials import load_service_account
+from gateway.google.rendering import known_columns
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Message, Wire, open_wire
@@ -105,7 +106,7 @@ class Client:
         self._wire = wire
         self.tokens = tokens
         self._gspread = Gspread(endpoint=settings.endpoint)
-        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes)
+        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes, known_columns())
 
     @property
     def project(self) -> str | None:

@@ -64,6 +64,8 @@ class Rendering:
     columns: tuple[Column, ...]
     digest: bytes
     byte_count: int
+    encoded: tuple[object, ...] = field(default=(), repr=False, compare=False)
+    """While these are referenced, later renderings with the same columns share them."""
 
 
 class SheetArea(NamedTuple):

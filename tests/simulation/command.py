@@ -2,24 +2,14 @@
 
 import argparse
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
+
+from tests.simulation.report import Report
 
 C = TypeVar("C", bound=Any)
-
-
-class Report(Protocol):
-    @property
-    def problems(self) -> Sequence[object]: ...
-
-
-R = TypeVar("R", bound=Report)
-
-
-def _has_no_problems(report: Report) -> bool:
-    return not report.problems
 
 
 def add_options(parser: argparse.ArgumentParser, campaign: Any) -> None:
@@ -54,11 +44,9 @@ def with_options(campaign: C, options: argparse.Namespace) -> C:
     return replace(campaign, **changed)
 
 
-def exit_status(
-    run: Callable[[Path], R], *, is_fine: Callable[[R], bool] = _has_no_problems
-) -> int:
-    """Run a campaign in a folder of its own and print the report; 1 if that is not fine."""
+def exit_status(run: Callable[[Path], Report]) -> int:
+    """Run a campaign in a folder of its own and print the report; 1 if there are problems."""
     with tempfile.TemporaryDirectory() as folder:
         report = run(Path(folder))
     print(report)
-    return 0 if is_fine(report) else 1
+    return 1 if report.problems else 0

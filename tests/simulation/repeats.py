@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.simulation.command import R
+from tests.simulation.report import Report
 
 MOST_RUNS = 4
 
 
-def run_until_met(run: Callable[[int, Path], R], is_met: Callable[[R], bool], folder: Path) -> R:
+def run_until_met(
+    run: Callable[[int, Path], Report], is_met: Callable[[Report], bool], folder: Path
+) -> Report:
     """The report of the last run: the first that had problems or met its occasion, at most four.
 
     `run` gets a seed and an empty folder. On a busy machine a short campaign may end before people

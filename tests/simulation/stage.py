@@ -1,24 +1,43 @@
 """Stage of all simulations: the emulator behind an observer, and a gateway as a process."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from starlette.types import ASGIApp
 
+from gateway.access.issue import KeyRequest
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
-from sheets_emulator.app import Emulator
+from gateway.storage.key_store import Grants
+from gateway.table.header import ALL_COLUMNS, ColumnGrant
+from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
+from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal, prepare
+from tests.simulation.witness import Witness
 
 NO_LIMIT = 1_000_000
+SPREADSHEET = "simulated"
+FIRST_VISITED = 2_000_000_000
+"""The number of the first row that no client of the gateway sent."""
 CREDENTIALS = "credentials.json"
 KEYS = "keys.db"
 
 Tables = Mapping[str, Mapping[str, object]]
 """Settings of a gateway, by their tables."""
+HEADER_TTL_SECONDS = 1.0
+WRITE_TIMEOUT_SECONDS = 2.0
+SETTINGS: Tables = {
+    "google": {
+        "write_timeout_seconds": WRITE_TIMEOUT_SECONDS,
+        "reads_per_minute": NO_LIMIT,
+        "writes_per_minute": NO_LIMIT,
+    },
+    "cache": {"header_ttl_seconds": HEADER_TTL_SECONDS},
+}
+"""Of a gateway that is in nobody's way but that knows when to stop waiting for Google."""
 
 
 @contextmanager
@@ -50,3 +69,57 @@ async def stop_after(seconds: float, tasks: Sequence[asyncio.Task[Any]]) -> None
     for result in results:
         if isinstance(result, Exception):
             raise result
+
+
+@contextmanager
+def google(
+    folder: Path,
+    *,
+    latency_ms: int,
+    repeatable_metadata_ids: bool = False,
+    per_minute: int = 0,
+    watch: Callable[[Emulator], object] = lambda _: None,
+) -> Iterator[tuple[str, Witness]]:
+    """The emulator of what is in `folder / "seed"`, with its witness; `watch` sees it first.
+
+    `per_minute` is Google's quota of reads and of writes, 0: none.
+    """
+    options = EmulatorOptions(
+        seed=folder / "seed",
+        latency_ms=latency_ms,
+        repeatable_metadata_ids=repeatable_metadata_ids,
+        reads_per_minute=per_minute,
+        writes_per_minute=per_minute,
+    )
+    emulator = create_emulator(options)
+    witness = Witness(app=emulator.app, patience_seconds=WRITE_TIMEOUT_SECONDS)
+    watch(emulator)
+    witness.watch(emulator)
+    with served(emulator, witness, folder) as url:
+        yield url, witness
+
+
+def mortal_gateway(folder: Path, emulator_url: str, settings: Tables = SETTINGS) -> Mortal:
+    """A gateway with the usual settings of campaigns, or others."""
+    return gateway_process(folder, emulator_url, settings)
+
+
+async def make_key(folder: Path, *, may_delete: bool = False) -> str:
+    """A new key store with a key that may write all worksheets."""
+    return (await make_keys(folder, {"all": ALL_COLUMNS}, may_delete=may_delete))["all"]
+
+
+async def make_keys(
+    folder: Path, columns: Mapping[str, ColumnGrant], *, may_delete: bool = False
+) -> Mapping[str, str]:
+    """A new key store with keys that may write these columns of all worksheets, by their names."""
+    requests = {
+        name: KeyRequest(
+            name=name,
+            grants=Grants(
+                spreadsheets=frozenset({SPREADSHEET}), may_delete=may_delete, columns=each
+            ),
+        )
+        for name, each in columns.items()
+    }
+    return await create_keys(folder / KEYS, requests)

@@ -7,11 +7,11 @@ from typing import Any
 
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
-from tests.simulation.fire.witness import SentBatch
 from tests.simulation.verbs.entries import Answer, Entry, ListRead, Outcome
 from tests.simulation.verbs.history import History, Version
 from tests.simulation.verbs.operations import HEADER, Filter, Kind, Operation
 from tests.simulation.verbs.verdict import judge
+from tests.simulation.witness import SentBatch
 
 TITLE = "Verbs0"
 KEPT_SECONDS = 1.0
@@ -55,11 +55,12 @@ class Story:
         is_lost: bool = False,
         is_idle: bool = False,
         answer_from: int = 0,
+        key: str = "",
     ) -> "Story":
         """The rows below the header from a moment on; with a fence the gateway made them so.
 
         `is_idle`: its batch changed none of them. It added rows if `answer_from` is given, the row
-        from which its answer shows them.
+        from which its answer shows them. `key` is that of its gateway.
         """
         sheet = Sheet(
             sheet_id=0,
@@ -77,6 +78,7 @@ class Story:
             self.history.versions.setdefault(TITLE, []).append(version)
         if fence is not None:
             requests = [
+                {"createDeveloperMetadata": {"developerMetadata": {"metadataKey": key}}},
                 *([{"appendCells": {"sheetId": 0}}] * bool(answer_from)),
                 *map(_emptying, emptied),
                 *(_deletion(each) for each in sorted(removed, reverse=True)),

@@ -10,7 +10,7 @@ import pytest
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until
-from tests.simulation.edits import make, writing
+from tests.simulation.people import make, writing
 from tests.simulation.reads.marks import Mark, read_mark
 from tests.simulation.reads.outage import ALWAYS
 from tests.simulation.reads.stage import KEEPING

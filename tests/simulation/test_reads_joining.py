@@ -8,7 +8,7 @@ import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.waiting import until
-from tests.simulation.edits import make, writing
+from tests.simulation.people import make, writing
 from tests.simulation.reads.stage import KEEPING
 from tests.simulation.reads.visitor import Question, Reply, Visitor, visitor
 

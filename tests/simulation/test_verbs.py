@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.repeats import run_until_met
-from tests.simulation.verbs.campaign import Report, Verbs, run
+from tests.simulation.report import Report
+from tests.simulation.verbs.campaign import Verbs, run
 from tests.simulation.verbs.defects import (
     Defect,
     counting_age_from_answers,
@@ -61,7 +62,7 @@ def test_all_verbs_under_fire(tmp_path: Path) -> None:
         ("with a lost answer", "rows removed", "edits by people", "kills", "replays"),
     )
 
-    assert report.problems == (), str(report)
+    assert report.problems == [], str(report)
     assert report.figures["judged on one state"] > report.figures["batches"] / 2, str(report)
     assert report.figures["lists judged"] > 0, str(report)
 
@@ -102,14 +103,14 @@ def test_all_verbs_where_more_happens(
     """All answers are true, whatever people do to tabs, rows and metadata, and whoever asks."""
     report = run_with(tmp_path, campaign, figures)
 
-    assert report.problems == (), str(report)
+    assert report.problems == [], str(report)
 
 
 def test_all_verbs_in_a_calm(tmp_path: Path) -> None:
     """The gateway without a planted bug passes where the bugs are found."""
     report = run(tmp_path, CALM, Defect())
 
-    assert report.problems == (), str(report)
+    assert report.problems == [], str(report)
     assert report.figures["lists judged"] == report.figures["lists"], str(report)
 
 

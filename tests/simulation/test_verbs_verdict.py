@@ -100,6 +100,79 @@ def test_created_rows_above_those_of_the_answer(
     assert kinds_of(story, created(outcome="applied", code=4094)) == kinds[1]
 
 
+SHARED: Bodies = ({"id": "id:1000000000", "note": "note:1000000000"},)
+SHARED_ROW = row(1_000_000_000)
+
+
+def shared(number: int, at_row: int = 4, **more: Any) -> Entry:
+    """A create of a row that others create, too."""
+    told = [{"rowIndex": at_row, **SHARED[0]}]
+    return entry("create", SHARED, told=told, number=number, shared=1_000_000_000, **more)
+
+
+@pytest.mark.parametrize(
+    ("rows", "entries", "kinds"),
+    [
+        pytest.param([SHARED_ROW] * 2, [shared(7), shared(8, 5)], set(), id="two"),
+        pytest.param([SHARED_ROW], [shared(7), shared(8)], {"lost"}, id="one is lost"),
+        pytest.param([SHARED_ROW] * 2, [shared(7)], {"doubled"}, id="doubled"),
+        pytest.param(
+            [SHARED_ROW], [shared(7, outcome="not_applied", code=5031)], {"doubled"}, id="denied"
+        ),
+        pytest.param([SHARED_ROW], [shared(7, 2)], {"answer"}, id="another number"),
+        pytest.param(
+            [row(1_000_000_000, "group:0")],
+            [shared(7)],
+            {"misplaced"},
+            id="other cells",
+        ),
+    ],
+)
+def test_rows_of_equal_content_count(
+    rows: Sequence[Cells], entries: list[Entry], kinds: set[str]
+) -> None:
+    """Equal rows cannot be told apart: there are as many as all answers say."""
+    assert kinds_of(at_5(ONE, TWO, *rows), *entries) == kinds
+
+
+def late_copy(arrives_at: float) -> Story:
+    """Row 2 is updated by operation 8, and by an old copy of operation 7."""
+    copies = sorted([(arrives_at, 7), (8.5, 8)])
+    story = begun(ONE, TWO)
+    for fence, (at, number) in enumerate(copies, start=1):
+        story.add(at, row(1, "group:0", note=number), TWO, fence=fence, is_lost=number == 7)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("arrives_at", "kinds"),
+    [pytest.param(9.5, {"overwritten"}, id="later"), pytest.param(8.2, set(), id="in order")],
+)
+def test_late_copies_of_updates(arrives_at: float, kinds: set[str]) -> None:
+    """No copy of an update lands on a later one that was acknowledged before it came."""
+    old = updated(outcome="unknown")
+    bodies: Bodies = ({"note": "note:8"},)
+    told = [{"rowIndex": 2, **bodies[0]}]
+    new = entry("update", bodies, told=told, rows=(2,), number=8, asked_at=8.0, answered_at=9.0)
+
+    assert kinds_of(late_copy(arrives_at), old, new, failures=[5.0]) == kinds
+
+
+@pytest.mark.parametrize(
+    ("key", "kinds"), [("a", {"other rows"}), ("b", set())], ids=["own", "another's"]
+)
+def test_batches_of_another_gateway(key: str, kinds: set[str]) -> None:
+    """A gateway knows its own batches; those of another one come like edits of people."""
+    regrouped = row(2, "group:0", note=8)
+    story = begun(ONE, TWO).add(4.9, ONE, regrouped, fence=1, key=key)
+    story.add(5.0, CHANGED, regrouped, fence=2, key="a")
+    bodies: Bodies = ({"note": "note:8", "group": "group:0"},)
+    told = [{"rowIndex": 3, **bodies[0]}]
+    other = entry("update", bodies, told=told, rows=(3,), number=8)
+
+    assert kinds_of(story, updated_where(2), other) == kinds
+
+
 NAMED = {"id": "id:1", "note": "note:1", "group": "group:0"}
 SORTED = begun(ONE, TWO).add(4.95, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
 SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)

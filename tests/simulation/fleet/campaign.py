@@ -15,7 +15,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,9 @@ from gateway.storage.key_store import Grants
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
-from tests.simulation.fire.clients import Patience
-from tests.simulation.fire.faults import Weather, plan
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fire.metadata import filled_now_and_then
-from tests.simulation.fire.orders import HEADER, SEEDS, SPREADSHEET, csv_of
-from tests.simulation.fire.stage import WRITE_TIMEOUT_SECONDS, google, numbers_at
-from tests.simulation.fire.truth import FIRST_UPDATE
-from tests.simulation.fire.witness import Witness
+from tests.simulation.asking import Patience
+from tests.simulation.disturbances import filled_now_and_then
+from tests.simulation.faults import Weather, plan
 from tests.simulation.fleet.chronicle import chronicles
 from tests.simulation.fleet.clients import (
     CONNECT_SECONDS,
@@ -46,8 +41,19 @@ from tests.simulation.fleet.clients import (
 from tests.simulation.fleet.disturbances import Pace, Trouble, disturbed
 from tests.simulation.fleet.engines import Engines, running_engines
 from tests.simulation.fleet.members import PEPPER, Member, running_fleet
-from tests.simulation.fleet.verdict import Evidence, Log, judge
-from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables
+from tests.simulation.fleet.verdict import KILL, Evidence, Log, judge
+from tests.simulation.report import Problem, Report
+from tests.simulation.stage import (
+    CREDENTIALS,
+    NO_LIMIT,
+    SPREADSHEET,
+    WRITE_TIMEOUT_SECONDS,
+    Tables,
+    google,
+)
+from tests.simulation.verbs.history import History
+from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS
+from tests.simulation.witness import Witness
 
 PLANNED_CALLS = 500
 """Faults are planned for so many calls of each sort at a time."""
@@ -58,7 +64,6 @@ LAST_TRIES = 30
 LOOK_SECONDS = 0.2
 LAST_SECONDS = 60.0
 """Clients have so long for what they have begun."""
-MOST_SHOWN = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,41 +147,28 @@ class Fleet:
         return [f"Fleet{number}" for number in range(self.worksheets)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What came of a campaign."""
-
-    lines: Sequence[str]
-    problems: Sequence[Problem]
-    disturbances: Counter[str] = field(default_factory=Counter)
-    creates: int = 0
-    chronicles: Sequence[str] = ()
-    """Of some writes that went wrong."""
-
-    def __str__(self) -> str:
-        sorts = Counter(problem.kind for problem in self.problems)
-        shown: dict[str, int] = defaultdict(int)
-        lines = [*self.lines, f"problems: {dict(sorts) or 'none'}"]
-        for each in self.problems:
-            shown[each.kind] += 1
-            if shown[each.kind] * len(sorts) <= MOST_SHOWN:
-                lines.append(f"  {each.kind}: {each.detail}")
-        return "\n".join([*lines, *self.chronicles])
-
-
 def run(folder: Path, campaign: Fleet) -> Report:
     """Run a campaign in an empty folder."""
-    text = csv_of((HEADER, *SEEDS[0]))
+    seed = [f"{name}:seed" if name else "" for name in HEADER]
+    text = "".join(",".join(row) + "\n" for row in (HEADER, seed))
+    history = History(
+        slowest_look_seconds=campaign.slowest_look_ms / 1000,
+        kept_seconds=campaign.rows_ttl_seconds,
+    )
     write_seed(folder / "seed", {SPREADSHEET: dict.fromkeys(campaign.titles, text)})
     with (
         running_engines(folder) as engines,
-        google(folder, latency_ms=campaign.latency_ms) as (url, witness),
+        google(
+            folder,
+            latency_ms=campaign.latency_ms,
+            watch=lambda emulator: history.watch(emulator, SPREADSHEET),
+        ) as (url, witness),
     ):
-        return asyncio.run(_run(folder, campaign, engines, url, witness))
+        return asyncio.run(_run(folder, campaign, engines, url, witness, history))
 
 
 async def _run(
-    folder: Path, campaign: Fleet, engines: Engines, url: str, witness: Witness
+    folder: Path, campaign: Fleet, engines: Engines, url: str, witness: Witness, history: History
 ) -> Report:
     began = time.monotonic()
     keys = await _make_keys(engines.database)
@@ -211,9 +203,10 @@ async def _run(
         ends = [each for member in members for each in member.ends]
         failed_starts = sum(member.failed_starts for member in members)
         tracebacks = sum(member.gateway.log().count("Traceback") for member in members)
+    kills = [span.since for span in trouble.spans if span.kind == KILL]
     evidence = Evidence(
         log=log,
-        truth=witness.truth,
+        courses=history.courses(witness.sent, kills),
         spans=trouble.spans,
         saw_failure=witness.saw_failure,
         peaks=peaks_at(url),
@@ -224,20 +217,17 @@ async def _run(
         problems.append(Problem(kind="unfinished", detail="clients waited for answers at the end"))
     problems += [Problem(kind="unread", detail=each) for each in unread]
     problems += [Problem(kind="ended", detail=each) for each in ends]
-    if numbers_at(url) != witness.truth.numbers():
-        problems.append(Problem(kind="witness", detail="the emulator has other rows than noted"))
     return Report(
         lines=[
             *lines_of(log, witness),
             f"Google's calls in a minute at most: {dict(evidence.peaks)}",
-            f"disturbed: {dict(trouble.counts)}; {failed_starts} starts failed, "
-            f"{tracebacks} tracebacks in logs",
-            f"{time.monotonic() - began:.0f} s",
+            f"{failed_starts} starts failed, {tracebacks} tracebacks in logs",
         ],
         problems=problems,
         chronicles=[*chronicles(problems, evidence)],
-        disturbances=trouble.counts,
-        creates=len(log.entries),
+        outcomes=trouble.counts,
+        figures=Counter({"creates": log.creates}),
+        seconds=time.monotonic() - began,
     )
 
 
@@ -247,7 +237,10 @@ async def _make_keys(database: str) -> Sequence[str]:
         name: KeyRequest(
             name=name, grants=Grants(spreadsheets=frozenset({SPREADSHEET}), columns=columns)
         )
-        for name, columns in (("all", ALL_COLUMNS), ("some", ColumnGrant(frozenset({"note"}))))
+        for name, columns in (
+            ("all", ALL_COLUMNS),
+            ("some", ColumnGrant(frozenset(LIMITED_FIELDS))),
+        )
     }
     made = await create_keys(PostgresUrl(SecretStr(database)), requests, pepper=PEPPER)
     return [made["all"], made["some"]]
@@ -268,7 +261,7 @@ async def _clients(
         httpx2.AsyncClient(base_url=each.url, headers=headers, limits=limits, timeout=timeout)
         for each in members
     ]
-    numbers, updates = itertools.count(), itertools.count(FIRST_UPDATE)
+    numbers = itertools.count(1)
     chances = [
         random.Random(1000 * campaign.seed + number)  # noqa: S311 - no secret
         for number in range(campaign.clients)
@@ -281,7 +274,6 @@ async def _clients(
                 worksheet=campaign.titles[number % campaign.worksheets],
                 patience=patience,
                 numbers=numbers,
-                updates=updates,
                 chance=chance,
                 update_share=campaign.updates,
                 partial_key=some_columns,
@@ -319,15 +311,15 @@ async def _work(campaign: Fleet, clients: Sequence[Client], trouble: Trouble) ->
     async with disturbed(trouble):
         needs_round = campaign.engine_seconds > 0
         most = campaign.creates * 9 // 10
-        await until(lambda: len(log.entries) >= most and trouble.rounds >= needs_round)
+        await until(lambda: log.creates >= most and trouble.rounds >= needs_round)
     calm_until = time.monotonic() + campaign.calm_seconds
-    await until(lambda: len(log.entries) >= campaign.creates and time.monotonic() >= calm_until)
+    await until(lambda: log.creates >= campaign.creates and time.monotonic() >= calm_until)
     ended.set()
     _, unfinished = await asyncio.wait(acting, timeout=LAST_SECONDS)
     for task in unfinished:
         task.cancel()
     await asyncio.gather(*acting, return_exceptions=True)
-    return not unfinished and len(log.entries) >= campaign.creates
+    return not unfinished and log.creates >= campaign.creates
 
 
 async def _weather(campaign: Fleet, url: str, witness: Witness) -> None:
@@ -374,12 +366,11 @@ def peaks_at(url: str) -> dict[str, int]:
 
 def lines_of(log: Log, witness: Witness) -> Iterator[str]:
     """Figures."""
-    for name, entries in (("creates", log.entries), ("updates", log.updates)):
-        outcomes = Counter(entry.outcome for entry in entries)
-        yield f"{len(entries)} {name}: {dict(outcomes)}"
+    outcomes = Counter(f"{each.operation.kind} {each.outcome}" for each in log.entries)
+    yield f"{len(log.entries)} writes: {dict(outcomes)}"
     yield (
         f"{witness.batches} batches, {len(witness.lost)} rows in lost ones; "
-        f"{sum(each.asks > 1 for each in log.entries)} creates asked again, {log.replays} replays"
+        f"{sum(each.asks > 1 for each in log.entries)} asked again, {log.replays} replays"
     )
     alone = sum(each.is_alone for each in log.writes)
     yield f"{len(log.writes)} writes acknowledged, {alone} of them alone"

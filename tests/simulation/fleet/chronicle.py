@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fleet.verdict import CREATE, KILL, SUSPENSION, UPDATE, Evidence
+from tests.simulation.fleet.verdict import KILL, SUSPENSION, Evidence
+from tests.simulation.report import Problem
+from tests.simulation.verbs.written import commits_of
 
 TOLD = ("lost", "doubled", "misplaced", "false outcome", "taken", "overwritten")
 MOST_TOLD = 5
-_WRITE = re.compile(r"(update )?(\d+)[ ,]")
+_WRITE = re.compile(r"(create|update) (\d+) ")
 
 Event = tuple[float, str]
 """A moment and what happened."""
@@ -21,7 +22,7 @@ def chronicles(problems: Sequence[Problem], evidence: Evidence) -> Iterator[str]
         found = _WRITE.match(problem.detail) if problem.kind in TOLD else None
         if found is None or len(told) == MOST_TOLD:
             continue
-        key = f"{UPDATE if found[1] else CREATE}-{found[2]}"
+        key = f"{found[1]}-{found[2]}"
         if key not in told:
             told.add(key)
             yield f"{key}, {problem.kind}:"
@@ -36,15 +37,10 @@ def _chronicle(key: str, number: int, evidence: Evidence) -> Iterator[str]:
     for attempt in attempts:
         events.append((attempt.asked_at, f"{attempt.kind} sent to process {attempt.process}"))
         events.append((attempt.answered_at, f"{attempt}"))
-    if key.startswith(CREATE):
-        effects = [each for each in evidence.truth.effects if each.number == number]
-        events += [
-            (each.at, f"created in {each.worksheet} row {each.row} by batch {each.batch}")
-            for each in effects
-        ]
-    else:
-        changes = [each for each in evidence.truth.changes if each.number == number]
-        events += [(each.at, f"made in {each.worksheet} row {each.row}") for each in changes]
+    events += [
+        (commit.batch.at, f"made in {commit.course.tab} rows {commit.rows}")
+        for commit in commits_of(evidence.log.entries, evidence.courses).by_number.get(number, ())
+    ]
     began, ended = min(at for at, _ in events), max(at for at, _ in events)
     for span in evidence.spans:
         if span.overlaps(began, ended):

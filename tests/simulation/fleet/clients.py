@@ -19,20 +19,13 @@ from typing import Any
 
 import httpx2
 
-from tests.simulation.fire.clients import (
-    IN_PROGRESS,
-    Asked,
-    Create,
-    Patience,
-    Read,
-    ask,
-    read_answer,
-    read_update,
-)
-from tests.simulation.fire.ledger import Entry, UpdateEntry, fields_of
-from tests.simulation.fire.orders import HEADER
+from tests.simulation.asking import Patience, ask
 from tests.simulation.fleet.history import ABSENT, Acknowledged, Shown
 from tests.simulation.fleet.verdict import CREATE, UPDATE, Attempt, Log
+from tests.simulation.verbs.clients import texts_of
+from tests.simulation.verbs.entries import NO_ANSWER, Entry, Repeat, read_answer
+from tests.simulation.verbs.entries import Answer as Told
+from tests.simulation.verbs.operations import Operation
 
 PAGE = 24
 WHOLE_PAGE = 1000
@@ -116,8 +109,7 @@ class Client:
     worksheet: str
     patience: Patience
     numbers: Iterator[int]
-    """Of rows, shared by all clients."""
-    updates: Iterator[int]
+    """Of operations, shared by all clients."""
     chance: random.Random
     update_share: float = 0.5
     repeat_share: float = 0.2
@@ -153,76 +145,54 @@ class Client:
 
     async def create(self) -> None:
         number = next(self.numbers)
-        key = f"{CREATE}-{number}"
-        fields = fields_of({name: f"{name}:{number}" for name in HEADER if name})
-        create = Create(rows=(fields,), key=key)
-        asked_at = time.monotonic()
-        asked = await self._asked("create", key, "POST", self.path, create.body, create)
-        entry = replace(self._entry(create, asked), asked_at=asked_at)
-        if entry.outcome == "created":
-            (row,) = entry.places
+        operation = Operation(
+            kind="create",
+            number=number,
+            bodies=({name: f"{name}:{number}" for name in ("id", "name", "note")},),
+            key=f"{CREATE}-{number}",
+        )
+        entry = await self._settled("create", operation)
+        if entry.outcome == "done":
+            (row,) = entry.answer.rows
             self.rows[row] = number
             await self._acknowledged(row, f"note:{number}")
             if self.chance.random() < self.repeat_share:
-                again = await self._asked(
-                    "repeated create", key, "POST", self.path, create.body, create
+                again = await self._settled("repeated create", operation)
+                entry = replace(
+                    entry,
+                    repeat=Repeat(
+                        answer=again.answer,
+                        asked_at=again.asked_at,
+                        answered_at=again.answered_at,
+                    )
+                    if again.outcome == "done"
+                    else None,
                 )
-                if again.read and again.read.outcome == "created" and again.read.places != (row,):
-                    complaint = f"at {entry.places}, then at {again.read.places}"
-                    entry = replace(entry, complaint=complaint)
         self.log.entries.append(entry)
-
-    def _entry(self, create: Create, asked: Asked[Read]) -> Entry:
-        found = asked.read or Read(outcome="unknown")
-        return Entry(
-            worksheet=self.worksheet,
-            rows=create.rows,
-            outcome=found.outcome,
-            places=found.places,
-            is_cut=asked.is_cut,
-            is_keyed=True,
-            asks=asked.asks,
-            answered_at=time.monotonic(),
-            complaint=found.complaint,
-        )
 
     async def update(self, row: int) -> None:
         """Update a row under the tag that some process answers."""
-        is_partial = self.partial_share and self.chance.random() < self.partial_share
+        is_partial = bool(self.partial_share) and self.chance.random() < self.partial_share
         headers = {"Authorization": f"Bearer {self.partial_key}"} if is_partial else {}
         seen = await self.read_row(row, headers=headers)
         if seen is None or "ETag" not in seen.response.headers:
             return
-        number = next(self.updates)
-        note = f"note:{number}"
-        asked_at = time.monotonic()
-        asked = await self._asked(
-            "update",
-            f"{UPDATE}-{number}",
-            "PUT",
-            f"{self.path}/{row}",
-            json.dumps({"note": note}).encode(),
-            headers={**headers, "If-Match": seen.response.headers["ETag"]},
+        number = next(self.numbers)
+        operation = Operation(
+            kind="update",
+            number=number,
+            bodies=({"note": f"note:{number}"},),
+            rows=(row,),
+            key=f"{UPDATE}-{number}",
+            tag=seen.response.headers["ETag"],
+            named=texts_of(seen.response.json()),
+            tagged=(seen.asked_at, seen.answered_at),
+            is_limited=is_partial,
         )
-        found = asked.read or Read(outcome="unknown")
-        complaint = found.complaint
-        if found.outcome == "unknown" and not complaint:
-            complaint = f"unknown after {asked.asks} requests"
-        self.log.updates.append(
-            UpdateEntry(
-                worksheet=self.worksheet,
-                row=row,
-                number=number,
-                outcome=found.outcome,
-                asked_at=asked_at,
-                answered_at=time.monotonic(),
-                is_cut=asked.is_cut,
-                is_keyed=True,
-                complaint=complaint,
-            )
-        )
-        if found.outcome == "created":
-            await self._acknowledged(row, note)
+        entry = await self._settled("update", operation, headers)
+        self.log.entries.append(entry)
+        if entry.outcome == "done":
+            await self._acknowledged(row, f"note:{number}")
 
     async def read_row(
         self, row: int, *, avoid: int | None = None, headers: Mapping[str, str] | None = None
@@ -332,36 +302,42 @@ class Client:
         )
         await self.read_row(row, avoid=answer.process)
 
-    async def _asked(
-        self,
-        kind: str,
-        key: str,
-        method: str,
-        path: str,
-        body: bytes,
-        create: Create | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Asked[Read]:
+    async def _settled(
+        self, kind: str, operation: Operation, headers: Mapping[str, str] | None = None
+    ) -> Entry:
         """Ask one process after another until a write is settled."""
-        given = {"Content-Type": "application/json", "Idempotency-Key": f'"{key}"'}
-        given |= headers or {}
+        given = {**operation.headers, **(headers or {})}
+        asked_at = time.monotonic()
         tried: int | None = None
 
         async def send() -> httpx2.Response:
             nonlocal tried
             tried = self.exchange.other_than(tried)
             self.last = await self.exchange.send(
-                tried, kind, method, path, content=body, headers=given, key=key
+                tried,
+                kind,
+                operation.method,
+                self.path + operation.suffix,
+                json=operation.body,
+                headers=given,
+                key=operation.key or "",
             )
             return self.last.response
 
-        def read(answer: httpx2.Response) -> Read:
+        def read(answer: httpx2.Response) -> Told:
             self.log.replays += "Idempotent-Replayed" in answer.headers
-            if _body_of(answer).get("code") == IN_PROGRESS:
-                return Read(outcome="unknown")
-            return read_update(answer) if create is None else read_answer(create, answer)
+            return read_answer(operation, answer)
 
-        return await ask(send, read, is_keyed=True, patience=self.patience, is_up=self.is_up)
+        asked = await ask(send, read, is_keyed=True, patience=self.patience, is_up=self.is_up)
+        return Entry(
+            worksheet=self.worksheet,
+            operation=operation,
+            answer=asked.read or NO_ANSWER,
+            asked_at=asked_at,
+            answered_at=time.monotonic(),
+            is_cut=asked.is_cut,
+            asks=asked.asks,
+        )
 
 
 def _body_of(response: httpx2.Response) -> Mapping[str, Any]:

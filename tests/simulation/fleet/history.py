@@ -1,7 +1,7 @@
 """What clients of several processes were shown, and which of it is too old.
 
 Rules
-- Pure: acknowledged writes, reads and the truth go in, problems come out.
+- Pure: acknowledged writes, reads and all versions go in, problems come out.
 - A row has one owner, who changes it one write after the other. No row is moved or removed. So a
   row's number names it, and its versions have one order: that of their effects at Google.
 - I4: a read that began after a write was acknowledged shows it or something newer. A read whose
@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.simulation.fire.ledger import Problem
+from tests.simulation.report import Problem
 
 Place = tuple[str, int]
 """A worksheet and a row."""
@@ -104,7 +104,7 @@ class _Row:
     def acknowledge(self, write: Acknowledged) -> None:
         number = self.index.get(write.note)
         if number is None:
-            return  # a lost write, which the ledger finds
+            return  # a lost write, which the verdict on writes finds
         if write.is_alone:
             self.alone.add(number)
         else:

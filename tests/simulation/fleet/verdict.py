@@ -1,8 +1,8 @@
 """Everything that clients of a fleet were told, held against what took effect at Google.
 
 Rules
-- Pure: evidence goes in, problems come out. Lost, doubled and misplaced rows and false outcomes
-  are the ledger's of a fire; what reads show too late is `history`'s.
+- Pure: evidence goes in, problems come out. Writes and their answers are judged as those of one
+  gateway; what reads show too late is `history`'s.
 - No answer is a 500. None is `unknown` if nothing failed and nothing was disturbed for long, but
   for a request whose twin is still being carried out.
 - With both engines down, processes that answered requests before answer reads.
@@ -12,10 +12,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.simulation.fire.clients import IN_PROGRESS
-from tests.simulation.fire.ledger import Entry, Problem, UpdateEntry, problems_of
-from tests.simulation.fire.truth import Truth
+from tests.simulation.asking import IN_PROGRESS
 from tests.simulation.fleet.history import Acknowledged, Place, Shown, Version, problems_of_reads
+from tests.simulation.report import Problem
+from tests.simulation.verbs.answers import problems_of_answers
+from tests.simulation.verbs.entries import Entry
+from tests.simulation.verbs.history import Course
+from tests.simulation.verbs.written import commits_of, problems_of_writes
 
 CREATE, UPDATE = "create", "update"
 """Idempotency-Keys are such a word and the number of a row or of an update."""
@@ -55,11 +58,14 @@ class Log:
     """All that clients were told."""
 
     entries: list[Entry] = field(default_factory=list)
-    updates: list[UpdateEntry] = field(default_factory=list)
     writes: list[Acknowledged] = field(default_factory=list)
     reads: list[Shown] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     replays: int = 0
+
+    @property
+    def creates(self) -> int:
+        return sum(each.operation.kind == "create" for each in self.entries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +90,8 @@ class Evidence:
     """What is known of a campaign; `peaks` are calls in a minute by account and sort."""
 
     log: Log
-    truth: Truth
+    courses: Mapping[str, Course]
+    """What became of each worksheet at Google."""
     spans: Sequence[Span] = ()
     saw_failure: Callable[[float, float], bool] = _saw_none
     """Whether Google failed between two moments."""
@@ -100,25 +107,26 @@ class Evidence:
 
 def judge(evidence: Evidence) -> list[Problem]:
     """All that is wrong."""
-    log, truth = evidence.log, evidence.truth
+    log, courses = evidence.log, evidence.courses
+    commits = commits_of(log.entries, courses)
     return [
-        *problems_of(log.entries, truth, log.updates),
-        *problems_of_reads(log.writes, log.reads, versions_of(truth)),
+        *problems_of_writes(log.entries, commits),
+        *problems_of_answers(log.entries, courses, commits, evidence.saw_failure),
+        *problems_of_reads(log.writes, log.reads, versions_of(courses)),
         *_answers(evidence),
         *_refused_reads(evidence),
         *_quota(evidence),
     ]
 
 
-def versions_of(truth: Truth) -> Mapping[Place, Sequence[Version]]:
-    """The notes that the gateway gave each row."""
+def versions_of(courses: Mapping[str, Course]) -> Mapping[Place, Sequence[Version]]:
+    """The notes that the gateways gave each row."""
     found: dict[Place, list[Version]] = defaultdict(list)
-    for effect in truth.effects:
-        note = dict(effect.fields).get("note", "")
-        found[effect.worksheet, effect.row].append(Version(at=effect.at, note=note))
-    for change in truth.changes:
-        version = Version(at=change.at, note=f"note:{change.number}")
-        found[change.worksheet, change.row].append(version)
+    for title, course in courses.items():
+        for batch in course.batches:
+            for effect in batch.effects:
+                version = Version(at=batch.at, note=effect.now.get("note", ""))
+                found[title, effect.row].append(version)
     return found
 
 

@@ -25,11 +25,10 @@ from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal
 from tests.journeys.workbook import write_seed
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fire.stage import SETTINGS
 from tests.simulation.kills.gate import Gate, Instant
 from tests.simulation.kills.verbs import TEXT, VERBS, Verb
-from tests.simulation.stage import KEYS, NO_LIMIT, Tables, gateway_process, served
+from tests.simulation.report import Problem, Report
+from tests.simulation.stage import KEYS, NO_LIMIT, SETTINGS, Tables, gateway_process, served
 
 AT_ONCE = 5
 """Writes that stop together; a gateway has six calls under way at most."""
@@ -49,7 +48,6 @@ WRITE_SECONDS = 30.0
 PAUSE_SECONDS = 0.1
 FIRST_TITLE = "Unused"
 SETTLED_SECONDS = 0.3
-MOST_SHOWN = 30
 PLAN: Tables = {
     **SETTINGS,
     "plans.paid": {"deletes": True, "max_concurrent": 0, "requests_per_minute": NO_LIMIT},
@@ -91,30 +89,15 @@ class Case:
 
 
 @dataclass(kw_only=True)
-class Report:
+class Tally:
     """What came of the cases."""
 
-    cases: int = 0
-    acknowledged: int = 0
-    longest_seconds: float = 0.0
-    """From a start to the acknowledgement of a stranger."""
     statuses: Counter[str] = field(default_factory=Counter)
     """Of answers to strangers."""
-    landed: int = 0
+    figures: Counter[str] = field(default_factory=Counter)
+    longest_seconds: float = 0.0
+    """From a start to the acknowledgement of a stranger."""
     problems: list[Problem] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        sorts = Counter(problem.kind for problem in self.problems)
-        return "\n".join(
-            [
-                f"{self.cases} killed writes in {self.seconds:.0f} s, {self.landed} late copies",
-                f"{self.acknowledged} writes of strangers acknowledged, "
-                f"{self.longest_seconds:.1f} s after the start at most: {dict(self.statuses)}",
-                f"problems: {dict(sorts) or 'none'}",
-                *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_SHOWN]),
-            ]
-        )
 
 
 def lives_of(campaign: Kills) -> Sequence[Sequence[Case]]:
@@ -171,17 +154,23 @@ async def _run(folder: Path, url: str, gate: Gate, lives: dict[str, Sequence[Cas
         name="kills", grants=Grants(spreadsheets=frozenset(lives), may_delete=True)
     )
     key = (await create_keys(folder / KEYS, {"kills": request}))["kills"]
-    report = Report()
+    tally = Tally()
     gateway = gateway_process(folder, url, PLAN)
     await gateway.start()
     try:
         for name, cases in lives.items():
             life = Life(gateway=gateway, gate=gate, url=url, name=name, cases=cases, key=key)
-            await life.live(report)
+            await life.live(tally)
     finally:
         await asyncio.to_thread(gateway.incarnation.close)
-    report.seconds = time.monotonic() - began
-    return report
+    return Report(
+        title=f"{tally.figures['cases']} killed writes in ",
+        outcomes=tally.statuses,
+        figures=tally.figures,
+        lines=[f"acknowledged {tally.longest_seconds:.1f} s after the start at most"],
+        problems=tally.problems,
+        seconds=time.monotonic() - began,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +186,7 @@ class Life:
     cases: Sequence[Case]
     key: str
 
-    async def live(self, report: Report) -> None:
+    async def live(self, tally: Tally) -> None:
         instant, late_seconds = self.cases[0].instant, self.cases[0].late_seconds
         self.gate.stop_at(instant)
         async with self._client() as client:
@@ -210,23 +199,23 @@ class Life:
         began = time.monotonic()
         async with self._client() as client:
             acknowledged, _ = await asyncio.gather(
-                asyncio.gather(*(self._be_stranger(client, each, report) for each in self.cases)),
+                asyncio.gather(*(self._be_stranger(client, each, tally) for each in self.cases)),
                 self._land(late_seconds),
             )
-        report.cases += len(self.cases)
-        report.landed += self.gate.landed
+        tally.figures["cases"] += len(self.cases)
+        tally.figures["late copies"] += self.gate.landed
         if not is_stopped:
-            report.problems.append(Problem(kind="not stopped", detail=str(self.cases[0])))
+            tally.problems.append(Problem(kind="not stopped", detail=str(self.cases[0])))
         notes = await self._notes()
         for case, moment in zip(self.cases, acknowledged, strict=True):
             if moment is None:
-                report.problems.append(Problem(kind="unanswered", detail=str(case)))
+                tally.problems.append(Problem(kind="unanswered", detail=str(case)))
                 continue
-            report.acknowledged += 1
-            report.longest_seconds = max(report.longest_seconds, moment - began)
+            tally.figures["acknowledged"] += 1
+            tally.longest_seconds = max(tally.longest_seconds, moment - began)
             if notes.count(case.stranger) != 1:
                 detail = f"{case}: {notes.count(case.stranger)} rows have {case.stranger}"
-                report.problems.append(Problem(kind="overwritten", detail=detail))
+                tally.problems.append(Problem(kind="overwritten", detail=detail))
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx2.AsyncClient]:
@@ -262,7 +251,7 @@ class Life:
         await asyncio.sleep(SETTLED_SECONDS)
 
     async def _be_stranger(
-        self, client: httpx2.AsyncClient, case: Case, report: Report
+        self, client: httpx2.AsyncClient, case: Case, tally: Tally
     ) -> float | None:
         """When the stranger's update was acknowledged; None if it never was."""
         path, row = f"/v2/sheets/Case{case.number}", case.verb.row
@@ -277,7 +266,7 @@ class Life:
                     json={"note": case.stranger},
                     headers={"If-Match": read.headers["ETag"]},
                 )
-                report.statuses[f"{answer.status_code} {_code_of(answer)}".strip()] += 1
+                tally.statuses[f"{answer.status_code} {_code_of(answer)}".strip()] += 1
                 if answer.status_code == httpx2.codes.OK:
                     return time.monotonic()
             await asyncio.sleep(PAUSE_SECONDS)

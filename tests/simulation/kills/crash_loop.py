@@ -27,12 +27,16 @@ from sheets_emulator.edits.metadata_requests import MAX_SIZE
 from tests.journeys.mortal import Mortal
 from tests.journeys.workbook import write_seed
 from tests.simulation.command import exit_status, parsed
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fire.metadata import fill
-from tests.simulation.fire.orders import SPREADSHEET
-from tests.simulation.fire.stage import SETTINGS, google, make_key, mortal_gateway
-from tests.simulation.fire.witness import Witness
-from tests.simulation.stage import CREDENTIALS
+from tests.simulation.disturbances import fill
+from tests.simulation.report import Problem, Report
+from tests.simulation.stage import (
+    CREDENTIALS,
+    SETTINGS,
+    SPREADSHEET,
+    google,
+    make_key,
+    mortal_gateway,
+)
 
 TITLE = "Loop"
 TEXT = "id,note\nid:seed,note:seed\n"
@@ -40,7 +44,6 @@ PATH = f"/v2/sheets/{TITLE}"
 OWN = "gw-"
 """Begins the keys of all fences."""
 ANSWER_SECONDS = 30.0
-MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,68 +64,48 @@ class CrashLoop:
 
 
 @dataclass(kw_only=True)
-class Report:
+class Tally:
     """What came of it."""
 
-    lives: int = 0
-    idle_lives: list[int] = field(default_factory=list)
-    """Those without an acknowledged write, by their numbers."""
     answers: Counter[str] = field(default_factory=Counter)
-    most_fences: int = 0
-    most_characters: int = 0
-    """Of the keys and values of all metadata."""
-    refused: int = 0
-    """Calls that Google refused since its quota was spent."""
-    peaks: tuple[int, int] = (0, 0)
-    """The most reads and writes within a minute."""
+    figures: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
-    acknowledged: int = 0
 
-    def __str__(self) -> str:
-        sorts = Counter(problem.kind for problem in self.problems)
-        return "\n".join(
-            [
-                f"{self.lives} lives, {len(self.idle_lives)} without an acknowledged write: "
-                f"{self.idle_lives[:MOST_SHOWN]}",
-                f"{self.acknowledged} writes acknowledged; answers: {dict(self.answers)}",
-                f"at most {self.most_fences} fences, and {self.most_characters} of {MAX_SIZE} "
-                "characters of metadata",
-                f"at most {self.peaks[0]} reads and {self.peaks[1]} writes in a minute; "
-                f"{self.refused} calls refused by Google",
-                f"problems: {dict(sorts) or 'none'}",
-                *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_SHOWN]),
-            ]
-        )
+    def most(self, name: str, number: int) -> None:
+        """Note the highest number of a sort."""
+        self.figures[name] = max(self.figures[name], number)
 
 
 def run(folder: Path, campaign: CrashLoop) -> Report:
     """The whole loop, in an empty folder."""
     write_seed(folder / "seed", {SPREADSHEET: {TITLE: TEXT}})
     emulators: list[Emulator] = []
-
-    def watch(_: Witness, emulator: Emulator) -> None:
-        emulators.append(emulator)
-
     with google(
-        folder, latency_ms=campaign.latency_ms, per_minute=campaign.per_minute, watch=watch
+        folder,
+        latency_ms=campaign.latency_ms,
+        per_minute=campaign.per_minute,
+        watch=emulators.append,
     ) as (url, _):
-        report = asyncio.run(_run(folder, campaign, url, emulators[0]))
-    usages = emulators[0].service.quota.accounts.values()
-    report.refused = sum(each.refused for each in usages)
-    report.peaks = (
-        max(each.peaks["read"] for each in usages),
-        max(each.peaks["write"] for each in usages),
+        tally = asyncio.run(_run(folder, campaign, url, emulators[0]))
+    for usage in emulators[0].service.quota.accounts.values():
+        tally.figures["refused by Google"] += usage.refused
+        tally.most("reads in a minute, at most", usage.peaks["read"])
+        tally.most("writes in a minute, at most", usage.peaks["write"])
+    if refused := tally.figures["refused by Google"]:
+        tally.problems.append(Problem(kind="refused", detail=f"Google refused {refused} calls"))
+    return Report(
+        title="A crash loop of ",
+        outcomes=tally.answers,
+        figures=tally.figures,
+        problems=tally.problems,
+        seconds=campaign.seconds,
     )
-    if report.refused:
-        detail = f"Google refused {report.refused} calls"
-        report.problems.append(Problem(kind="refused", detail=detail))
-    return report
 
 
-async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) -> Report:
+async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) -> Tally:
     gateway = mortal_gateway(folder, url, {} if campaign.per_minute else SETTINGS)
     key = await make_key(folder)
-    report = Report()
+    tally = Tally()
     headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
     numbers = count(1)
     if campaign.is_full:
@@ -136,40 +119,38 @@ async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) 
             while True:
                 await asyncio.sleep(campaign.clients / campaign.writes_per_second)
                 await gateway.is_up.wait()
-                await _write(client, next(numbers), report)
+                await _write(client, next(numbers), tally)
 
         writers = [asyncio.create_task(write_on()) for _ in range(campaign.clients)]
         try:
             ends = time.monotonic() + campaign.seconds
             while time.monotonic() < ends:
-                await _live(gateway, campaign, emulator, report)
+                await _live(gateway, campaign, emulator, tally)
         finally:
             for writer in writers:
                 writer.cancel()
             await asyncio.gather(*writers, return_exceptions=True)
             await asyncio.to_thread(gateway.incarnation.close)
-    return report
+    return tally
 
 
-async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, report: Report) -> None:
+async def _live(gateway: Mortal, campaign: CrashLoop, emulator: Emulator, tally: Tally) -> None:
     """One gateway until it is killed, and the start of the next one."""
-    acknowledged = report.acknowledged
+    acknowledged = tally.figures["acknowledged"]
     await asyncio.sleep(campaign.life_seconds)
     await gateway.kill()
-    report.lives += 1
-    if report.acknowledged == acknowledged and not campaign.per_minute:
-        report.idle_lives.append(report.lives)
-        detail = f"nothing was acknowledged in life {report.lives}"
-        report.problems.append(Problem(kind="idle", detail=detail))
+    tally.figures["lives"] += 1
+    if tally.figures["acknowledged"] == acknowledged and not campaign.per_minute:
+        detail = f"nothing was acknowledged in life {tally.figures['lives']}"
+        tally.problems.append(Problem(kind="idle", detail=detail))
     metadata = emulator.service.store.workbooks[SPREADSHEET].metadata
     characters = sum(len(each.key) + len(each.value or "") for each in metadata)
-    report.most_characters = max(report.most_characters, characters)
-    fences = sum(each.key.startswith(OWN) for each in metadata)
-    report.most_fences = max(report.most_fences, fences)
+    tally.most(f"characters of {MAX_SIZE} of metadata, at most", characters)
+    tally.most("fences at once, at most", sum(each.key.startswith(OWN) for each in metadata))
     await gateway.start()
 
 
-async def _write(client: httpx2.AsyncClient, number: int, report: Report) -> None:
+async def _write(client: httpx2.AsyncClient, number: int, tally: Tally) -> None:
     """A create, or an update of a row made before; every second one with a key."""
     body: Mapping[str, str] = {"note": f"note:{number}"}
     headers = {"Idempotency-Key": f'"loop-{number}"'} if number % 2 else {}
@@ -181,8 +162,8 @@ async def _write(client: httpx2.AsyncClient, number: int, report: Report) -> Non
     except httpx2.TransportError:
         return
     code = "" if answer.is_success else answer.json().get("code", "")
-    report.answers[f"{answer.status_code} {code}".strip()] += 1
-    report.acknowledged += answer.is_success
+    tally.answers[f"{answer.status_code} {code}".strip()] += 1
+    tally.figures["acknowledged"] += answer.is_success
 
 
 def main() -> int:

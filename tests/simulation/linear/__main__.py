@@ -9,9 +9,9 @@ import httpx2
 
 from tests.journeys.workbook import write_seed
 from tests.simulation.command import exit_status, parsed
-from tests.simulation.fire.orders import SPREADSHEET
-from tests.simulation.fire.stage import google, make_key, mortal_gateway
-from tests.simulation.linear.run import Summary, faults, run_histories, seed_text, worksheets
+from tests.simulation.linear.run import faults, run_histories, seed_text, worksheets
+from tests.simulation.report import Report
+from tests.simulation.stage import SPREADSHEET, google, make_key, mortal_gateway
 
 LATENCY_MS = 5
 
@@ -31,7 +31,7 @@ def main() -> int:
     return exit_status(lambda folder: run(folder, campaign))
 
 
-def run(folder: Path, campaign: Histories) -> Summary:
+def run(folder: Path, campaign: Histories) -> Report:
     """The histories on an emulator and a gateway of their own."""
     write_seed(folder / "seed", {SPREADSHEET: {title: seed_text() for title in worksheets()}})
     with google(folder, latency_ms=LATENCY_MS) as (url, _):
@@ -41,7 +41,7 @@ def run(folder: Path, campaign: Histories) -> Summary:
         return asyncio.run(_run(folder, url, campaign))
 
 
-async def _run(folder: Path, url: str, campaign: Histories) -> Summary:
+async def _run(folder: Path, url: str, campaign: Histories) -> Report:
     gateway = mortal_gateway(folder, url)
     key = await make_key(folder)
     await gateway.start()

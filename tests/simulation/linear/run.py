@@ -1,14 +1,15 @@
 """Many histories on one gateway, a few at a time, each on a worksheet of its own."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import httpx2
 
-from tests.simulation.fire.faults import BATCH, FENCE
+from tests.simulation.faults import BATCH, FENCE
 from tests.simulation.linear.driver import ROWS, Outcome, run_history
+from tests.simulation.report import Problem, Report
 
 AT_ONCE = 4
 HEADER = "name,value"
@@ -25,20 +26,6 @@ FAULTS: Sequence[dict[str, object]] = (
     {"call": "developerMetadata.search", "status": 503},
     {"call": "values.batchGet", "drop": True},
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """Results of many histories."""
-
-    histories: int
-    problems: Sequence[str]
-    kinds: Counter[str]
-
-    def __str__(self) -> str:
-        lines = [f"{self.histories} histories: {dict(self.kinds)}"]
-        lines.append(f"problems: {len(self.problems) or 'none'}")
-        return "\n".join([*lines, *(f"  {each}" for each in self.problems[:20])])
 
 
 def seed_text() -> str:
@@ -60,9 +47,10 @@ def faults(every: int, count: int) -> list[dict[str, object]]:
 
 async def run_histories(
     url: str, key: str, spreadsheet: str, *, histories: int, steps: int, seed: int = 1
-) -> Summary:
+) -> Report:
     """All histories, and what is wrong with them."""
     headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": spreadsheet}
+    began = time.monotonic()
     waiting = iter(range(histories))
     outcomes: list[Outcome] = []
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60.0) as client:
@@ -81,4 +69,9 @@ async def run_histories(
     for outcome in outcomes:
         kinds.update(outcome.kinds)
     problems = [problem for outcome in outcomes for problem in outcome.problems]
-    return Summary(histories=histories, problems=problems, kinds=kinds)
+    return Report(
+        title=f"{histories} histories in ",
+        figures=kinds,
+        problems=[Problem(kind="history", detail=each) for each in problems],
+        seconds=time.monotonic() - began,
+    )

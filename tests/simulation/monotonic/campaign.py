@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.simulation.edits import person_at
 from tests.simulation.monotonic.clients import (
     BUSY_ROWS,
     FIRST_COLUMNS,
@@ -19,8 +18,10 @@ from tests.simulation.monotonic.clients import (
     spans_of,
 )
 from tests.simulation.monotonic.history import Answer, Span, overlapping, regressions
-from tests.simulation.reads.report import Report
+from tests.simulation.people import person_at
+from tests.simulation.reads.report import reported
 from tests.simulation.reads.stage import SPREADSHEET, Scenery, Stage, set_up
+from tests.simulation.report import Report
 from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables
 
 WINDOW_ABOVE_CELLS = 100
@@ -139,6 +140,6 @@ def _judged(answers: Sequence[Answer], edits: Sequence[Span], complaints: list[s
         f"{dict(Counter(each.answer.kind for each in found))}",
     ]
     return Outcome(
-        report=Report(lines=lines, problems=[*map(str, found), *complaints]),
+        report=reported(lines, [*map(str, found), *complaints]),
         overlapping_reads=overlaps,
     )

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 
 from gateway.errors import RowsMoved
-from tests.simulation.edits import Edit
 from tests.simulation.monotonic.history import Answer, Cell, Span
+from tests.simulation.people import Edit
 from tests.simulation.reads.marks import read_mark
 
 PERSON = "person"

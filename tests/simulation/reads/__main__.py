@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.simulation.command import add_options, exit_status, with_options
 from tests.simulation.reads import abuse, aging, outage, polling
-from tests.simulation.reads.report import Report
 from tests.simulation.reads.verdicts import BREAKER, HANGING, REFUSING, Opening
+from tests.simulation.report import Report
 
 Campaign = polling.Polling | abuse.Abuse | outage.Outage | aging.Aging
 

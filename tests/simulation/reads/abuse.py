@@ -17,10 +17,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.simulation.reads.polling import polled
-from tests.simulation.reads.report import Report, described
+from tests.simulation.reads.report import described, reported
 from tests.simulation.reads.stage import OWN_SPREADSHEET, SPREADSHEET, Scenery, Stage, set_up
 from tests.simulation.reads.verdicts import percentile, unserved
 from tests.simulation.reads.visitor import Question, Reply, visitor
+from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 
 MADE_UP = "Made up"
@@ -81,7 +82,7 @@ async def run(folder: Path, abuse: Abuse) -> Report:
     problems = list(_problems(alone, beside, is_timed=abuse.is_timed))
     if stats["refused"]:
         problems.append(f"Google refused {stats['refused']} calls")
-    return Report(lines=lines, problems=problems)
+    return reported(lines, problems)
 
 
 async def _beside(

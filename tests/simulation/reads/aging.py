@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
-from tests.simulation.reads.report import Report, described
+from tests.simulation.reads.report import described, reported
 from tests.simulation.reads.stage import Scenery, set_up
 from tests.simulation.reads.verdicts import starved, unserved
 from tests.simulation.reads.visitor import Question, Reply
+from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 
 PACES = (0.5, 1.0, 2.0, 4.0)
@@ -65,7 +66,7 @@ async def run(folder: Path, aging: Aging) -> Report:
         f"oldest of each: {sorted(_oldest(late).values())}",
         f"Google: {stats}",
     ]
-    return Report(lines=lines, problems=problems)
+    return reported(lines, problems)
 
 
 def _oldest(replies: list[Reply]) -> dict[str, int]:

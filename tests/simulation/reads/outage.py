@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
-from tests.simulation.reads.report import Report, described
+from tests.simulation.reads.report import described, reported
 from tests.simulation.reads.stage import Scenery, Stage, set_up
 from tests.simulation.reads.verdicts import (
     BREAKER,
@@ -31,6 +31,7 @@ from tests.simulation.reads.verdicts import (
     unserved,
 )
 from tests.simulation.reads.visitor import Question, Reply, Visitor
+from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 
 FAULTS: Mapping[str, Mapping[str, object]] = {
@@ -104,7 +105,7 @@ async def run(folder: Path, outage: Outage) -> Report:
         f"then {[round(at - course.back, 1) for at in course.later_calls[:20]]} s after its return",
         f"fresh again after {[round(each, 1) for each in recovered.values()]} s",
     ]
-    return Report(lines=lines, problems=list(_problems(course, outage, paths)))
+    return reported(lines, list(_problems(course, outage, paths)))
 
 
 def _problems(course: Course, outage: Outage, paths: Sequence[str]) -> Iterator[str]:

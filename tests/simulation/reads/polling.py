@@ -7,10 +7,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.simulation.reads.report import Report, described
+from tests.simulation.reads.report import described, reported
 from tests.simulation.reads.stage import Scenery, Stage, set_up
 from tests.simulation.reads.verdicts import unserved
 from tests.simulation.reads.visitor import Question, Reply
+from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 
 
@@ -42,7 +43,7 @@ async def run(folder: Path, polling: Polling) -> Report:
     problems = list(unserved(replies))
     if stats["refused"]:
         problems.append(f"Google refused {stats['refused']} calls")
-    return Report(lines=[described("polled", replies), f"Google: {stats}"], problems=problems)
+    return reported([described("polled", replies), f"Google: {stats}"], problems)
 
 
 async def polled(

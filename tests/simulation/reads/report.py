@@ -1,23 +1,16 @@
 """Report of a campaign: figures and problems."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from tests.simulation.reads.verdicts import percentile
 from tests.simulation.reads.visitor import Reply
+from tests.simulation.report import Problem, Report
 
-MOST_PROBLEMS = 20
 
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    lines: Sequence[str]
-    problems: Sequence[str]
-
-    def __str__(self) -> str:
-        wrong = [f"problems: {len(self.problems) or 'none'}", *self.problems[:MOST_PROBLEMS]]
-        return "\n".join([*self.lines, *wrong])
+def reported(lines: Sequence[str], problems: Iterable[str]) -> Report:
+    """The report of a campaign of readers."""
+    return Report(lines=lines, problems=[Problem(kind="reads", detail=each) for each in problems])
 
 
 def described(name: str, replies: Sequence[Reply]) -> str:

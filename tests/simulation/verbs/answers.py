@@ -14,14 +14,15 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fire.metadata import Span
+from tests.simulation.asking import FAILURES
+from tests.simulation.disturbances import Span
+from tests.simulation.report import Problem
 from tests.simulation.verbs.clients import texts_of
-from tests.simulation.verbs.entries import FAILURES, Entry
+from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Course, Effect, Version, candidates
 from tests.simulation.verbs.moved import is_false_alarm
 from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Operation, Texts
-from tests.simulation.verbs.written import KNOWN_SECONDS, Commit, Commits
+from tests.simulation.verbs.written import KNOWN_SECONDS, Commit, Commits, as_first_typed
 
 NUMBER_UNKNOWN, ROWS_MOVED, UPSTREAM = 4094, 4095, 5020
 METADATA_FULL = 5034
@@ -175,7 +176,12 @@ def _told_nothing(entry: Entry, tabs: Sequence[Course]) -> Iterator[str]:
     """An operation that wrote no cell: at some moment it had nothing to write."""
     operation, answer = entry.operation, entry.answer
     versions = _versions(tabs, entry)
-    if operation.filter is not None and not answer.results:
+    if operation.shared is not None:
+        (body,), (row,) = operation.bodies, answer.rows
+        seen = [as_first_typed(each.row(row)).get("id") for each in versions]
+        if body["id"] not in seen:
+            yield f"{body['id']} was not in row {row}"
+    elif operation.filter is not None and not answer.results:
         if not any(not each.matching(operation.filter) for each in versions):
             yield "no row matched, said the answer"
     elif operation.kind == "upsert" and not any(_has_keys(entry, each) for each in versions):

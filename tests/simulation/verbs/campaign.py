@@ -1,58 +1,67 @@
 """Operations of all kinds on a few worksheets, while Google fails, and people edit the rows.
 
 Rules
-- What counts is what the emulator applied: all versions of the worksheets, and the gateway's
-  batches between them.
+- What counts is what the emulator applied: all versions of the worksheets, and the gateways'
+  batches between them. No gateway is asked.
 - A person changes rows at any time, also between a batch and the look that it was planned on. So a
-  batch is judged by the states of that time; what only the gateway changed is one state.
+  batch is judged by the states of that time; what only its gateway changed is one state.
 - The writes that a killed gateway leaves open are in its store, but for creates without a key: the
   next one settles them before it writes to their rows.
+- Between two waves a person moves a column. Nothing is under way at Google then, since a late
+  effect would land in the columns of before, and no gateway is killed until each knows the header.
 - Options add what is rarer: tabs that get each other's names, slow looks, full metadata, rows that
   are emptied in place of being removed, a key that sees some columns, edits on the way of a write.
+- Scenarios (fire, shared_sheet, overwritten) are settings of this campaign.
 """
 
 import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 
 import httpx2
 
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
-from sheets_emulator.app import Emulator
 from tests.journeys.workbook import write_seed
-from tests.simulation.fire.clients import Patience
-from tests.simulation.fire.disturbances import edited_now_and_then, killed_now_and_then
-from tests.simulation.fire.faults import Weather, plan
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fire.metadata import Span, filled_now_and_then
-from tests.simulation.fire.orders import SPREADSHEET
-from tests.simulation.fire.person import Person
-from tests.simulation.fire.stage import (
+from tests.simulation.asking import Patience
+from tests.simulation.disturbances import (
+    Span,
+    edited_now_and_then,
+    filled_now_and_then,
+    killed_now_and_then,
+)
+from tests.simulation.faults import Weather, plan
+from tests.simulation.people import HABITS, Person
+from tests.simulation.report import Problem, Report
+from tests.simulation.stage import (
+    CREDENTIALS,
     HEADER_TTL_SECONDS,
+    NO_LIMIT,
     SETTINGS,
+    SPREADSHEET,
     WRITE_TIMEOUT_SECONDS,
+    Tables,
+    gateway_process,
     google,
     make_keys,
 )
-from tests.simulation.fire.witness import Witness
-from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables, gateway_process
 from tests.simulation.verbs.answers import (
     METADATA_FULL,
     NUMBER_UNKNOWN,
+    PRECONDITION,
     ROWS_MOVED,
     problems_of_full_metadata,
 )
 from tests.simulation.verbs.clients import Clerk, work_all
 from tests.simulation.verbs.defects import Defect, Gateway, gateway_with
-from tests.simulation.verbs.entries import ListRead, Repeat
-from tests.simulation.verbs.history import History
+from tests.simulation.verbs.entries import ListRead
+from tests.simulation.verbs.history import LOOK_SECONDS, History
 from tests.simulation.verbs.operations import (
     LIMITED_FIELDS,
     Draw,
@@ -61,21 +70,29 @@ from tests.simulation.verbs.operations import (
     titles,
 )
 from tests.simulation.verbs.verdict import judge
+from tests.simulation.witness import Witness
 
-PATIENCE = Patience(answer_seconds=60.0, asks=60, longest_pause_seconds=1.0)
+OPERATIONS = 1000
+"""Of one spreadsheet: the fences of three minutes would fill its metadata without a quota."""
+ANSWER_SECONDS = 60.0
 LONGEST_ROW = 1000
 WINDOW_ABOVE_CELLS = 100
-MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verbs:
     """How many operations there are, and what disturbs them."""
 
-    operations: int = 1000
+    operations: int = OPERATIONS
+    seconds: float = 0.0
+    """Duration, in place of a number of operations; 0: they count."""
     worksheets: int = 4
+    gateways: int = 1
+    """Each with a store of its own; several are not killed."""
     clients: int = 8
-    """Of each worksheet."""
+    """Of each worksheet and gateway."""
+    waves: int = 1
+    """Between two of them a person moves a column."""
     fault_share: float = 0.05
     latest_ms: int = 4500
     kill_seconds: float = 8.0
@@ -84,6 +101,12 @@ class Verbs:
     """Between two edits of people, on average; 0: none."""
     read_share: float = 0.3
     """So many operations are followed by a read."""
+    rest_seconds: float = 0.0
+    """Of a client before each operation, at most."""
+    read_pause_seconds: float = 0.0
+    """Between the read and the write of a condition, at most."""
+    moves_columns: bool = False
+    """At any time, not only between waves; writes may go to another column then."""
     swaps_tabs: bool = False
     """People give worksheets each other's names, and one more worksheet that no client names."""
     slowest_look_ms: int = 0
@@ -103,10 +126,34 @@ class Verbs:
     header_ttl_seconds: float = HEADER_TTL_SECONDS
     rows_ttl_seconds: float = 1.0
     latency_ms: int = 20
+    more_rows: int = 0
+    """Rows of each worksheet before all operations, beside its usual ones."""
+    writes_per_minute: int = NO_LIMIT
+    """The gateway's quota."""
+    look_seconds: float = LOOK_SECONDS
+    """A look is at most so old when its batch comes to Google."""
+    has_repeatable_ids: bool = False
+    """Ids of metadata may be used again, so that waits get long."""
+    asks: int = 60
+    """Of a write with a key."""
+    longest_pause: float = 1.0
+    """Seconds between two of them."""
     seed: int = 1
     end_seconds: float = 600.0
     """After so long the clients are given up."""
     mixture: Mixture = field(default_factory=Mixture)
+    habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
+    """Of people."""
+    leaves_blank: frozenset[str] = frozenset()
+    """Fields that half of the rows of people do not have."""
+
+    @property
+    def patience(self) -> Patience:
+        return Patience(
+            answer_seconds=ANSWER_SECONDS,
+            asks=self.asks,
+            longest_pause_seconds=self.longest_pause,
+        )
 
     @property
     def weather(self) -> Weather:
@@ -123,7 +170,7 @@ class Verbs:
     @property
     def settings(self) -> Tables:
         return {
-            **SETTINGS,
+            "google": {**SETTINGS["google"], "writes_per_minute": self.writes_per_minute},
             "cache": {
                 "header_ttl_seconds": self.header_ttl_seconds,
                 "rows_ttl_seconds": self.rows_ttl_seconds,
@@ -139,42 +186,6 @@ class Verbs:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What came of one spreadsheet, or of several."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """By kind, outcome and status."""
-    figures: Counter[str] = field(default_factory=Counter)
-    problems: tuple[Problem, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def kinds(self) -> set[str]:
-        return {problem.kind for problem in self.problems}
-
-    def __add__(self, other: "Report") -> "Report":
-        figures = Counter(self.figures)
-        figures.update(other.figures)
-        return Report(
-            outcomes=self.outcomes + other.outcomes,
-            figures=figures,
-            problems=(*self.problems, *other.problems),
-            seconds=self.seconds + other.seconds,
-        )
-
-    def __str__(self) -> str:
-        sorts = Counter(problem.kind for problem in self.problems)
-        lines = [
-            f"{self.outcomes.total()} operations in {self.seconds:.0f} s",
-            *(f"  {name}: {number}" for name, number in sorted(self.outcomes.items())),
-            *(f"{name}: {number}" for name, number in self.figures.items()),
-            f"problems: {dict(sorts) or 'none'}",
-            *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_PROBLEMS]),
-        ]
-        return "\n".join(lines)
-
-
 @dataclass(kw_only=True)
 class Scene:
     """All that takes part in a campaign."""
@@ -186,169 +197,205 @@ class Scene:
     witness: Witness
     history: History
     person: Person
-    key: str
-    limited_key: str
     full: list[Span] = field(default_factory=list)
     """When the metadata was full."""
     kills: list[float] = field(default_factory=list)
+    calm: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Who has it keeps gateways alive, and people away."""
+    clerks: list[Clerk] = field(default_factory=list)
     last_reads: list[ListRead] = field(default_factory=list)
+
+    def chance(self, number: int = 0) -> random.Random:
+        return random.Random(self.campaign.seed * 100 + number)  # noqa: S311 - no secret
 
 
 def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
     """All operations on a new spreadsheet, in an empty folder.
 
-    With a `defect` the gateway serves in this process, and is not killed.
+    With a `defect` the gateways serve in this process, and are not killed.
     """
-    seeds = seed_texts(campaign.worksheets, has_archive=campaign.swaps_tabs)
+    seeds = seed_texts(
+        campaign.worksheets, has_archive=campaign.swaps_tabs, more_rows=campaign.more_rows
+    )
     write_seed(folder / "seed", {SPREADSHEET: seeds})
     history = History(
         slowest_look_seconds=campaign.slowest_look_ms / 1000,
         kept_seconds=campaign.rows_ttl_seconds,
+        look_seconds=campaign.look_seconds,
     )
-
-    def watch(witness: Witness, emulator: Emulator) -> None:
-        history.watch(emulator, SPREADSHEET)
-        witness.watch_calls(emulator)
-
-    with google(folder, latency_ms=campaign.latency_ms, watch=watch) as (url, witness):
-        return asyncio.run(_run(folder, campaign, url, witness, history, defect))
-
-
-async def _run(
-    folder: Path,
-    campaign: Verbs,
-    url: str,
-    witness: Witness,
-    history: History,
-    defect: Defect | None,
-) -> Report:
-    chance = random.Random(campaign.seed)  # noqa: S311 - no secret
-    keys = await make_keys(
+    with google(
         folder,
-        {"all": ALL_COLUMNS, "some": ColumnGrant(frozenset(LIMITED_FIELDS))},
-        may_delete=True,
-    )
-    scene = Scene(
-        campaign=campaign,
-        folder=folder,
-        url=url,
-        witness=witness,
-        history=history,
-        person=Person(
+        latency_ms=campaign.latency_ms,
+        repeatable_metadata_ids=campaign.has_repeatable_ids,
+        watch=lambda emulator: history.watch(emulator, SPREADSHEET),
+    ) as (url, witness):
+        person = Person(
             url=url,
             credentials=folder / CREDENTIALS,
             truth=history,
             chance=random.Random(campaign.seed),  # noqa: S311 - no secret
+            moves_columns=campaign.moves_columns,
             swaps_tabs=campaign.swaps_tabs,
-            leaves_blank=frozenset(LIMITED_FIELDS if campaign.partial_keys else ()),
-        ),
-        key=keys["all"],
-        limited_key=keys["some"],
-    )
+            habits=campaign.habits,
+            leaves_blank=campaign.leaves_blank.union(
+                LIMITED_FIELDS if campaign.partial_keys else ()
+            ),
+        )
+        scene = Scene(
+            campaign=campaign,
+            folder=folder,
+            url=url,
+            witness=witness,
+            history=history,
+            person=person,
+        )
+        began = time.monotonic()
+        asyncio.run(_run(scene, defect))
+        return _report(scene, time.monotonic() - began)
+
+
+def run_parts(folder: Path, campaign: Verbs) -> Report:
+    """The operations on one spreadsheet after the other; prints a report for each."""
+    total = Report()
+    for number, first in enumerate(range(0, campaign.operations, OPERATIONS)):
+        size = min(OPERATIONS, campaign.operations - first)
+        part = replace(campaign, seed=campaign.seed + number, operations=size)
+        place = folder / f"{number}"
+        place.mkdir()
+        found = run(place, part)
+        total += found
+        rmtree(place)
+        print(f"Seed {part.seed}: {found}", flush=True)
+    return total
+
+
+async def _run(scene: Scene, defect: Defect | None) -> None:
+    campaign, url = scene.campaign, scene.url
     await asyncio.to_thread(scene.person.arrive)
+    calls = campaign.operations * campaign.gateways
     faults = plan(
-        chance,
+        scene.chance(),
         campaign.weather,
-        batches=campaign.operations,
-        reads=campaign.operations,
+        batches=calls,
+        reads=calls,
         edit=scene.person.edit_on_the_way,
     )
-    began = time.monotonic()
     async with AsyncExitStack() as stack:
-        calm = asyncio.Lock()
-        gateway = await stack.enter_async_context(_gateway(scene, defect, calm))
-        clerks = await stack.enter_async_context(_clerks(scene, gateway))
+        for number in range(campaign.gateways):
+            await stack.enter_async_context(_gateway(scene, number, defect))
         async with (
-            _people(scene, calm),
+            edited_now_and_then(
+                scene.person,
+                scene.chance(),
+                pause_seconds=campaign.visit_seconds,
+                calm=scene.calm,
+            ),
             filled_now_and_then(
                 url,
-                folder / CREDENTIALS,
+                scene.folder / CREDENTIALS,
                 scene.full,
-                chance,
+                scene.chance(),
                 pause_seconds=campaign.full_seconds,
             ),
             asyncio.timeout(campaign.end_seconds),
         ):
             httpx2.post(f"{url}/_emulator/faults", json=faults).raise_for_status()
-            await work_all(clerks, range(campaign.operations), campaign.clients)
+            for wave in range(campaign.waves):
+                await _work(scene, wave)
         await asyncio.sleep(campaign.latest_ms / 1000)
         httpx2.post(f"{url}/_emulator/faults", json=[]).raise_for_status()
-        async with calm:
-            for clerk in clerks:
+        async with scene.calm:
+            for clerk in scene.clerks:
                 read = await clerk.read(no_cache=True)
                 scene.last_reads += [read] if read else []
-    return _report(scene, clerks, time.monotonic() - began)
+
+
+async def _work(scene: Scene, wave: int) -> None:
+    """The operations of a wave; before each but the first a person moves a column."""
+    campaign, clerks = scene.campaign, scene.clerks
+    left = campaign.operations // campaign.waves
+    if wave:
+        async with scene.calm:
+            await asyncio.sleep(campaign.latest_ms / 1000)
+            await asyncio.to_thread(scene.person.move_column)
+            await asyncio.sleep(campaign.header_ttl_seconds)
+            await work_all(clerks, range(len(clerks)), 1)
+        left -= len(clerks)
+    ends_at = time.monotonic() + campaign.seconds
+    waiting: Iterable[object] = range(left)
+    if campaign.seconds:
+        waiting = iter(lambda: time.monotonic() < ends_at, False)
+    await work_all(clerks, waiting, campaign.clients)
 
 
 @asynccontextmanager
-async def _gateway(
-    scene: Scene, defect: Defect | None, calm: asyncio.Lock
-) -> AsyncIterator[Gateway]:
+async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIterator[None]:
+    """A gateway with a store of its own, and its clerks."""
     campaign = scene.campaign
-    if defect is not None:
-        with gateway_with(defect, scene.folder, scene.url, campaign.settings) as planted:
-            yield planted
-        return
-    mortal = gateway_process(scene.folder, scene.url, campaign.settings)
-    async with killed_now_and_then(
-        mortal,
-        scene.kills,
-        random.Random(campaign.seed),  # noqa: S311 - no secret
-        pause_seconds=campaign.kill_seconds,
-        calm=calm,
-    ):
-        yield mortal
-
-
-@asynccontextmanager
-async def _people(scene: Scene, calm: asyncio.Lock) -> AsyncIterator[None]:
-    async with edited_now_and_then(
-        scene.person,
-        random.Random(scene.campaign.seed),  # noqa: S311 - no secret
-        pause_seconds=scene.campaign.visit_seconds,
-        calm=calm,
-    ):
+    own = scene.folder / f"gateway-{number}"
+    own.mkdir()
+    keys = await make_keys(
+        own,
+        {"all": ALL_COLUMNS, "some": ColumnGrant(frozenset(LIMITED_FIELDS))},
+        may_delete=True,
+    )
+    settings = {
+        **campaign.settings,
+        "google": {
+            **campaign.settings["google"],
+            "credentials": str(scene.folder / CREDENTIALS),
+        },
+    }
+    async with AsyncExitStack() as stack:
+        if defect is None:
+            gateway: Gateway = (mortal := gateway_process(own, scene.url, settings))
+            killing = killed_now_and_then(
+                mortal,
+                scene.kills,
+                scene.chance(),
+                pause_seconds=campaign.kill_seconds if campaign.gateways == 1 else 0.0,
+                calm=scene.calm,
+            )
+            await stack.enter_async_context(killing)
+        else:
+            gateway = stack.enter_context(gateway_with(defect, own, scene.url, settings))
+        clients = [
+            await stack.enter_async_context(_client(gateway.url, key)) for key in keys.values()
+        ]
+        numbers = scene.clerks[0].draw.numbers if scene.clerks else count(1)
+        for index, title in enumerate(titles(campaign.worksheets)):
+            draw = Draw(
+                chance=scene.chance(index + number * campaign.worksheets),
+                mixture=replace(campaign.mixture, partial_keys=campaign.partial_keys),
+                numbers=numbers,
+            )
+            clerk = Clerk(
+                client=clients[0],
+                limited_client=clients[1],
+                patience=campaign.patience,
+                is_up=gateway.is_up,
+                read_share=campaign.read_share,
+                rest_seconds=campaign.rest_seconds,
+                pause_seconds=campaign.read_pause_seconds,
+                worksheet=title,
+                draw=draw,
+                last_row=2 + campaign.more_rows,
+            )
+            scene.clerks.append(clerk)
         yield
 
 
-@asynccontextmanager
-async def _clerks(scene: Scene, gateway: Gateway) -> AsyncIterator[Sequence[Clerk]]:
-    campaign = scene.campaign
-    numbers = count(1)
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    clients = [
-        httpx2.AsyncClient(
-            base_url=gateway.url,
-            headers={"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET},
-            limits=limits,
-        )
-        for key in (scene.key, scene.limited_key)
-    ]
-    async with clients[0], clients[1]:
-        make = partial(
-            Clerk,
-            client=clients[0],
-            limited_client=clients[1],
-            patience=PATIENCE,
-            is_up=gateway.is_up,
-            read_share=campaign.read_share,
-        )
-        yield [
-            make(
-                worksheet=title,
-                draw=Draw(
-                    chance=random.Random(campaign.seed * 100 + index),  # noqa: S311 - no secret
-                    mixture=replace(campaign.mixture, partial_keys=campaign.partial_keys),
-                    numbers=numbers,
-                ),
-            )
-            for index, title in enumerate(titles(campaign.worksheets))
-        ]
+def _client(url: str, key: str) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        base_url=url,
+        headers={"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET},
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+    )
 
 
-def _report(scene: Scene, clerks: Sequence[Clerk], seconds: float) -> Report:
-    entries = [entry for clerk in clerks for entry in clerk.entries]
-    reads = [read for clerk in clerks for read in clerk.reads]
+def _report(scene: Scene, seconds: float) -> Report:
+    entries = [entry for clerk in scene.clerks for entry in clerk.entries]
+    reads = [read for clerk in scene.clerks for read in clerk.reads]
     courses = scene.history.courses(scene.witness.sent, scene.kills)
     verdict = judge(
         entries,
@@ -358,56 +405,66 @@ def _report(scene: Scene, clerks: Sequence[Clerk], seconds: float) -> Report:
         saw_failure=scene.witness.saw_failure,
         kept_seconds=scene.campaign.rows_ttl_seconds,
     )
-    complaints = [each for clerk in clerks for each in clerk.complaints]
+    complaints = [each for clerk in scene.clerks for each in clerk.complaints]
     repeats = [entry.repeat for entry in entries if entry.repeat]
     batches = [batch for course in courses.values() for batch in course.batches]
+    outcomes = Counter(
+        f"{each.operation.kind}: {each.outcome}, {each.answer.status} {each.answer.code or ''}"
+        for each in entries
+    )
+    codes = Counter(each.answer.code for each in entries)
+    conditional = [each for each in entries if each.operation.tag is not None]
+    figures = {
+        "batches": verdict.batches,
+        "gateways that wrote": len({batch.key for batch in batches}),
+        "judged on one state": verdict.exact_batches,
+        "with a lost answer": sum(batch.is_lost for batch in batches),
+        "landed after their gateway was killed": sum(batch.is_late for batch in batches),
+        "rows written": sum(len(batch.effects) for batch in batches),
+        "rows removed": sum(len(batch.removed) for batch in batches),
+        "edits by people": scene.history.edits,
+        "rows moved by people": sum(course.moves for course in courses.values()),
+        "tabs renamed": scene.history.renamings,
+        "in another tab than before": sum(
+            commit.course.tab != entry.worksheet for entry, commit in verdict.commits
+        ),
+        "rows emptied": sum(len(batch.cleared) for batch in batches),
+        "conditions of the key that sees some columns": sum(
+            each.operation.is_limited for each in entries
+        ),
+        "conditions that held": sum(each.was_applied for each in conditional),
+        "conditions that did not hold": codes[PRECONDITION],
+        "told that rows moved": codes[ROWS_MOVED],
+        "refused for full metadata": codes[METADATA_FULL],
+        "metadata filled": len(scene.full),
+        "kills": len(scene.kills),
+        "updates": sum(each.operation.kind == "update" for each in entries),
+        "asked again": sum(entry.asks > 1 for entry in entries),
+        "cut off": sum(entry.is_cut for entry in entries),
+        "replays": sum(repeat.answer.is_replayed for repeat in repeats),
+        "replays of rows that moved": sum(
+            repeat.answer.code == NUMBER_UNKNOWN for repeat in repeats
+        ),
+        "milliseconds from a request to its write, at most": round(
+            max(
+                (1000 * (made.batch.at - each.asked_at) for each, made in verdict.commits),
+                default=0,
+            )
+        ),
+        "lists": len(reads),
+        "lists judged": verdict.judged_lists,
+        "stale lists": sum(clerk.stale_reads for clerk in scene.clerks),
+    }
     return Report(
-        outcomes=Counter(
-            f"{each.operation.kind}: {each.outcome}, {each.answer.status} {each.answer.code or ''}"
-            for each in entries
-        ),
-        figures=Counter(
-            {
-                "batches": verdict.batches,
-                "judged on one state": verdict.exact_batches,
-                "with a lost answer": sum(batch.is_lost for batch in batches),
-                "landed after their gateway was killed": sum(batch.is_late for batch in batches),
-                "rows written": sum(len(batch.effects) for batch in batches),
-                "rows removed": sum(len(batch.removed) for batch in batches),
-                "edits by people": scene.history.edits,
-                "tabs renamed": scene.history.renamings,
-                "in another tab than before": sum(
-                    commit.course.tab != entry.worksheet for entry, commit in verdict.commits
-                ),
-                "rows emptied": sum(len(batch.cleared) for batch in batches),
-                "conditions of the key that sees some columns": sum(
-                    each.operation.is_limited for each in entries
-                ),
-                "told that rows moved": sum(each.answer.code == ROWS_MOVED for each in entries),
-                "refused for full metadata": sum(
-                    each.answer.code == METADATA_FULL for each in entries
-                ),
-                "metadata filled": len(scene.full),
-                "kills": len(scene.kills),
-                "asked again": sum(entry.asks > 1 for entry in entries),
-                "cut off": sum(entry.is_cut for entry in entries),
-                "replays": sum(repeat.answer.is_replayed for repeat in repeats),
-                "replays of rows that moved": _moved(repeats),
-                "lists": len(reads),
-                "lists judged": verdict.judged_lists,
-                "stale lists": sum(clerk.stale_reads for clerk in clerks),
-            }
-        ),
-        problems=(
+        title=f"{len(entries)} operations in ",
+        outcomes=outcomes,
+        figures=Counter(figures),
+        problems=[
             *verdict.problems,
             *problems_of_full_metadata(
                 entries, scene.full, scene.witness.saw_lost_write, courses.values()
             ),
             *(Problem(kind="list", detail=each) for each in complaints),
-        ),
+        ],
         seconds=seconds,
     )
-
-
-def _moved(repeats: Sequence[Repeat]) -> int:
-    return sum(repeat.answer.code == NUMBER_UNKNOWN for repeat in repeats)

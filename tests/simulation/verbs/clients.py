@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import httpx2
 
-from tests.simulation.fire.clients import Patience, ask
+from tests.simulation.asking import Patience, ask
 from tests.simulation.verbs.entries import NO_ANSWER, Answer, Entry, ListRead, Repeat, read_answer
 from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS, Draw, Operation, Texts
 
@@ -41,6 +41,10 @@ class Clerk:
     draw: Draw
     read_share: float
     """So many operations are followed by a read of all rows."""
+    rest_seconds: float = 0.0
+    """Before each operation, at most."""
+    pause_seconds: float = 0.0
+    """Between the read and the write of a condition, at most."""
     last_row: int = 2
     """As far as the clerk knows."""
     like_others: Sequence[int] = ()
@@ -59,6 +63,7 @@ class Clerk:
     async def work(self, operations: Iterable[object]) -> None:
         """One operation for each item that is left."""
         for _ in operations:
+            await asyncio.sleep(self.rest_seconds * self.draw.chance.random())
             await self._perform(await self._drawn())
             if len(self.due) > FEWEST_DUE:
                 await self._repeat()
@@ -109,8 +114,8 @@ class Clerk:
         if answer is None:
             return operation
         tagged = (asked_at, time.monotonic())
-        if operation.is_limited:
-            await asyncio.sleep(LONGEST_PAUSE_SECONDS * self.draw.chance.random())
+        longest_seconds = LONGEST_PAUSE_SECONDS if operation.is_limited else self.pause_seconds
+        await asyncio.sleep(longest_seconds * self.draw.chance.random())
         named = texts_of(answer.json())
         return replace(operation, tag=answer.headers["ETag"], named=named, tagged=tagged)
 

@@ -1,13 +1,20 @@
-"""Planted bugs: what a gateway might do wrong with rows that are removed, or found by filter.
+"""Planted bugs: what a gateway might do wrong.
 
 A gateway with a bug serves in this process. Where no seam leads to the place of the bug, a function
 of the gateway is replaced for that time.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -16,10 +23,21 @@ from unittest.mock import patch
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
-from gateway.google.sheets import Batch, RemovedRows, Rendering, Sheets, SheetView
+from gateway.google.google import assemble
+from gateway.google.quota import open_budget
+from gateway.google.sheets import (
+    AppendedRows,
+    Batch,
+    Block,
+    RemovedRows,
+    Rendering,
+    Sheets,
+    SheetView,
+    WrittenCells,
+)
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
-from gateway.settings.model import load_settings
+from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, load_settings
 from gateway.storage.write_records import BatchRows
 from gateway.table import a1
 from gateway.table.header import View
@@ -32,8 +50,10 @@ from gateway.worksheets.fences import Fences
 from gateway.worksheets.planning import Plan
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
-from tests.simulation.stage import CREDENTIALS, KEYS, Tables
-from tests.stand_in import open_google, stand_in
+from tests.simulation.stage import KEYS, Tables
+from tests.stand_in import open_client, open_google, stand_in
+
+LAST_ROW = re.compile(r"!A(\d+):")
 
 
 class Gateway(Protocol):
@@ -68,6 +88,7 @@ class Defect:
 
     app: Callable[[ASGIApp], ASGIApp] = _same
     sheets: Callable[[Sheets], Sheets] = _same
+    google: Callable[[GoogleSettings], AbstractAsyncContextManager[Sheets]] = open_google
     planted: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
@@ -103,7 +124,7 @@ def matching_old_rows() -> Defect:
 
 def deleting_top_down() -> Defect:
     """The rows of a batch are deleted from the top, so that those below move before their turn."""
-    return Defect(sheets=lambda inner: cast(Sheets, _TopDown(inner)))
+    return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_top_down)))
 
 
 def deleting_again() -> Defect:
@@ -172,6 +193,35 @@ def overlooking_moves() -> Defect:
     return Defect(planted=lambda: patch.object(moved_rows, "_passed", lambda *_: found))
 
 
+def overwriting() -> Defect:
+    """Rows are written into the cells below the last known row, not appended."""
+    return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_written_below)))
+
+
+def guessing_numbers() -> Defect:
+    """New rows are taken to be just below the last known row, wherever the answer shows them."""
+    return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, view=_moved_up)))
+
+
+def ignoring_tags() -> Defect:
+    """Updates are sent without a comparison of the tag that they demand."""
+    return Defect(app=_without_conditions)
+
+
+def waiting_after_looks(writes_per_minute: int) -> Defect:
+    """Writes wait for this quota after their read, however old it is then."""
+
+    @asynccontextmanager
+    async def opened(settings: GoogleSettings) -> AsyncIterator[Sheets]:
+        settings = settings.model_copy(update={"writes_per_minute": writes_per_minute})
+        async with open_client(settings) as client:
+            client._clock = lambda: 0.0  # no look seems old where it is sent
+            budgets = {MAIN_ACCOUNT: open_budget(settings)}
+            yield assemble({MAIN_ACCOUNT: client}, budgets, turn_seconds=None).sheets
+
+    return Defect(google=opened)
+
+
 @contextmanager
 def gateway_with(
     defect: Defect, folder: Path, google_url: str, settings: Tables
@@ -179,7 +229,6 @@ def gateway_with(
     """A gateway in this process for the time of the block."""
     own = {
         "google.endpoint": google_url,
-        "google.credentials": str(folder / CREDENTIALS),
         "access.database": str(folder / KEYS),
     }
     given = {f"{table}.{name}": it for table, each in settings.items() for name, it in each.items()}
@@ -187,7 +236,7 @@ def gateway_with(
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Sheets]:
-        async with open_google(loaded.google) as sheets:
+        async with defect.google(loaded.google) as sheets:
             yield defect.sheets(sheets)
 
     with defect.planted():
@@ -198,19 +247,74 @@ def gateway_with(
             yield InProcess(url=url)
 
 
-class _TopDown:
-    def __init__(self, inner: Sheets) -> None:
+class _Altered:
+    """A `Sheets` that changes batches before they are sent, and their answers."""
+
+    def __init__(
+        self,
+        inner: Sheets,
+        *,
+        batch: Callable[[Batch], Batch] = _same,
+        view: Callable[[Batch, SheetView], SheetView] = lambda _, view: view,
+    ) -> None:
         self._inner = inner
+        self._batch = batch
+        self._view = view
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
-        rows: Sequence[Any] = [each for each in batch.changes if isinstance(each, RemovedRows)]
-        others = [each for each in batch.changes if not isinstance(each, RemovedRows)]
-        return await self._inner.apply(
-            spreadsheet, replace(batch, changes=[*others, *reversed(rows)], encoded=())
-        )
+        return self._view(batch, await self._inner.apply(spreadsheet, self._batch(batch)))
+
+
+def _written_below(batch: Batch) -> Batch:
+    rows = _new_rows(batch)
+    first_row = _last_row(batch) + 1
+    written = [
+        WrittenCells(row=row, column=column, values=[value])
+        for row, cells in enumerate(rows, start=first_row)
+        for column, value in enumerate(cells)
+        if value is not None
+    ]
+    return replace(batch, changes=written, encoded=()) if rows else batch
+
+
+def _moved_up(batch: Batch, view: SheetView) -> SheetView:
+    count, last_row = len(_new_rows(batch)), _last_row(batch)
+    if not count:
+        return view
+    *others, block = view.blocks
+    new = Block(first_row=last_row + 1, texts=block.texts[-count:], values=block.values[-count:])
+    return replace(view, blocks=[*others, new])
+
+
+def _new_rows(batch: Batch) -> list[Any]:
+    return [
+        row for change in batch.changes if isinstance(change, AppendedRows) for row in change.rows
+    ]
+
+
+def _last_row(batch: Batch) -> int:
+    """The last row that the gateway knew, from which on the answer shows the worksheet."""
+    found = LAST_ROW.search(batch.ranges[-1])
+    return int(found[1]) if found else 0
+
+
+def _without_conditions(app: ASGIApp) -> ASGIApp:
+    async def unconditional(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = [each for each in scope["headers"] if each[0] != b"if-match"]
+            scope = {**scope, "headers": headers}
+        await app(scope, receive, send)
+
+    return unconditional
+
+
+def _top_down(batch: Batch) -> Batch:
+    rows: Sequence[Any] = [each for each in batch.changes if isinstance(each, RemovedRows)]
+    others = [each for each in batch.changes if not isinstance(each, RemovedRows)]
+    return replace(batch, changes=[*others, *reversed(rows)], encoded=())
 
 
 def _without_keys_of_deletes(app: ASGIApp) -> ASGIApp:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import httpx2
 
+from tests.simulation.asking import FAILURES, IN_PROGRESS
 from tests.simulation.verbs.operations import Operation
 
 Outcome = Literal["done", "applied", "not_applied", "unknown"]
@@ -15,8 +16,6 @@ OUTCOMES: Mapping[str, Outcome] = {
     "not_applied": "not_applied",
     "unknown": "unknown",
 }
-IN_PROGRESS = 4090
-FAILURES = 500
 NEVER = float("inf")
 
 

@@ -8,8 +8,8 @@ Rules
   tell which went, and which blank ones it emptied: a batch that changes no row at all makes a
   version, too. A burnt fence is of a batch that was not applied.
 - Candidates for the state that a batch was planned on are the version before it and, as long as
-  only a person came in between or what commutes with the batch, earlier ones, down to the age at
-  which a look is thrown away.
+  only others came in between or what commutes with the batch, earlier ones, down to the age at
+  which a look is thrown away. Others are people, and gateways with another store.
 - A worksheet is known by its first title, here its tab, whatever its title is later.
 """
 
@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -27,12 +28,12 @@ from gateway.worksheets.fences import BURNT
 from sheets_emulator.app import Emulator
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
-from tests.simulation.fire.person import CORRECTED
-from tests.simulation.fire.truth import changed_sheets, follow, texts_of
-from tests.simulation.fire.witness import SentBatch
+from tests.simulation.people import CORRECTED
 from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Filter, Operation, Texts
+from tests.simulation.witness import SentBatch, changed_sheets, follow, texts_of
 
 MARK = re.compile(r"note:(\d+)")
+FENCE = "createDeveloperMetadata"
 FROM_ROW = re.compile(r"!A(\d+):")
 LOOK_SECONDS = 1.75
 """A look is at most so old when its batch is sent: the second that is promised, and slack."""
@@ -102,6 +103,8 @@ class Batch:
     index: int
     at: float
     sent_at: float
+    key: str = ""
+    """The key of its fences, by which batches of several gateways are told apart."""
     is_lost: bool = False
     is_late: bool = False
     removed: tuple[int, ...] = ()
@@ -159,6 +162,7 @@ class History:
     workbook: Workbook | None = None
     slowest_look_seconds: float = 0.0
     kept_seconds: float = 1.0
+    look_seconds: float = LOOK_SECONDS
     edits: int = 0
     renamings: int = 0
 
@@ -206,6 +210,7 @@ class History:
                 versions=versions,
                 slowest_look_seconds=self.slowest_look_seconds,
                 kept_seconds=self.kept_seconds,
+                look_seconds=self.look_seconds,
                 batches=[
                     _batch(versions[index - 1], each, index, sent[each.fence], kills)
                     for index, each in enumerate(versions)
@@ -228,6 +233,8 @@ class Course:
     """So long before its answer a look may have seen the rows."""
     kept_seconds: float = 1.0
     """So long a gateway serves rows that it read."""
+    look_seconds: float = LOOK_SECONDS
+    """A look is at most so old when its batch comes to Google."""
 
     @cached_property
     def by_index(self) -> Mapping[int, Batch]:
@@ -256,23 +263,35 @@ class Course:
             for (begin, name), end in zip(self.titles, ends, strict=True)
         )
 
+    @property
+    def moves(self) -> int:
+        """How many rows got another number by people, each time counted."""
+        return sum(
+            places.get(id(row), place) != place
+            for before, after in pairwise(self.versions)
+            if after.fence is None
+            for places in [{id(row): place for place, row in enumerate(before.sheet.rows) if row}]
+            for place, row in enumerate(after.sheet.rows)
+        )
+
     def was_renamed(self, since: float, until: float) -> bool:
         return any(since <= at <= until for at, _ in self.titles[1:])
 
     def looks(self, batch: Batch) -> Sequence[Version]:
         """The states that a batch may have been planned on, the last one first."""
-        return self._looks(batch, LOOK_SECONDS)
+        return self._looks(batch, self.look_seconds)
 
     def first_looks(self, batch: Batch) -> Sequence[Version]:
         """The states in which its rows may have been found; they are looked at again if old."""
-        return self._looks(batch, LOOK_SECONDS + 2 * self.slowest_look_seconds)
+        return self._looks(batch, self.look_seconds + 2 * self.slowest_look_seconds)
 
     def _looks(self, batch: Batch, longest_seconds: float) -> Sequence[Version]:
         index = batch.index - 1
         found = [self.versions[index]]
         while index and self.versions[index].since >= batch.sent_at - longest_seconds:
             other = self.by_index.get(index)
-            if other is not None and not _commutes(batch, other):
+            is_known = other is not None and other.key == batch.key
+            if other is not None and is_known and not _commutes(batch, other):
                 break
             index -= 1
             found.append(self.versions[index])
@@ -376,6 +395,7 @@ def _batch(
         index=index,
         at=after.since,
         sent_at=sent.sent_at,
+        key=_fence_key(requests),
         is_lost=sent.is_lost or any(sent.sent_at <= each <= after.since + 1 for each in kills),
         is_late=any(sent.sent_at <= each <= after.since for each in kills),
         removed=tuple(sorted(removed | cleared)),
@@ -385,6 +405,12 @@ def _batch(
         answer_from=_answer_from(body),
         complaint="; ".join(complaints),
     )
+
+
+def _fence_key(requests: Sequence[Mapping[str, Any]]) -> str:
+    """The metadata key of the first fence."""
+    fences = [each["createDeveloperMetadata"] for each in requests if FENCE in each]
+    return str(fences[0]["developerMetadata"]["metadataKey"]) if fences else ""
 
 
 def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:

@@ -15,7 +15,7 @@ Rules
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.simulation.fire.ledger import Problem
+from tests.simulation.report import Problem
 from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Batch, Course, Version, candidates
 from tests.simulation.verbs.operations import Operation, Texts

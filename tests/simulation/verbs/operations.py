@@ -4,6 +4,8 @@ Rules
 - An operation has a number for each row of its body. New rows have it in "id:17", all rows that are
   written in "note:17". People write no mark.
 - Keys of upserts, and groups for filters, are drawn from a few, so that operations meet.
+- Shared rows have a mark that several creates write. Sparse rows have their mark to the right of
+  the blank column only, so that what looks for the table at A1 finds its end above them.
 """
 
 import json
@@ -31,6 +33,8 @@ SEEDS: Sequence[Sequence[Sequence[str]]] = (
 KEYS, GROUPS = 8, 6
 LONGEST_LIST = 5
 ARCHIVE = "Archive"
+FIRST_SHARED = 1_000_000_000
+SHARED_CONTENTS = 5
 LIMITED_FIELDS = ("note", "group")
 """All that the limited key sees. Rows of people often have neither."""
 
@@ -79,6 +83,8 @@ class Operation:
     tagged: tuple[float, float] = (0.0, 0.0)
     is_repeated: bool = False
     is_limited: bool = False
+    shared: int | None = None
+    """The mark of its row, which other creates have, too."""
 
     @property
     def is_conditional(self) -> bool:
@@ -88,13 +94,17 @@ class Operation:
 
     @property
     def numbers(self) -> range:
-        """Those of its bodies; a delete has none."""
+        """Those of its bodies that it shares with no other; a delete has none."""
+        if self.shared is not None:
+            return range(0)
         return range(self.number, self.number + len(self.bodies))
 
     @property
     def method(self) -> str:
         if self.kind in ("create", "upsert"):
             return "POST"
+        if self.kind == "update" and self.number % 2:
+            return "PUT"  # the same as PATCH
         return "DELETE" if self.kind.startswith("delete") else "PATCH"
 
     @property
@@ -159,6 +169,15 @@ class Mixture:
     """Of the writes by filter: those that may change two rows at most."""
     partial_keys: float = 0.0
     """Of those with a condition: those with a key that sees some columns."""
+    shared: float = 0.0
+    """Of the creates: those of a row that others create, too."""
+    sparse: float = 0.0
+    """Of the other rows: those with cells to the right of the blank column only."""
+
+    @classmethod
+    def of(cls, **shares: float) -> "Mixture":
+        """A mixture of these kinds and shares only, without limits."""
+        return cls(**{**_NOTHING, **shares})
 
     @property
     def weights(self) -> Mapping[Kind, float]:
@@ -173,6 +192,9 @@ class Mixture:
         }
 
 
+_NOTHING = dict.fromkeys(
+    ("creates", "updates", "lists", "updates_where", "deletes", "deletes_where", "upserts"), 0.0
+)
 USUAL = Mixture()
 
 
@@ -195,11 +217,14 @@ class Draw:
         for _ in range(size - 1):
             next(self.numbers)
         key = f"{kind.replace(' ', '-')}-{number}" if chance.random() < mixture.keyed else None
+        shared = None
+        if kind == "create" and chance.random() < mixture.shared:
+            is_list, shared = False, FIRST_SHARED + chance.randrange(SHARED_CONTENTS)
         filter_ = self._filter(last_row) if kind.endswith("where") else None
         return Operation(
             kind=kind,
             number=number,
-            bodies=self._bodies(kind, number, size),
+            bodies=self._bodies(kind, number, size) if shared is None else (_shared_row(shared),),
             rows=self._rows(kind, last_row, size),
             is_list=is_list,
             filter=filter_,
@@ -207,6 +232,7 @@ class Draw:
             merges=kind != "upsert" or chance.random() >= mixture.ignoring,
             key=key,
             is_repeated=key is not None and chance.random() < mixture.repeated,
+            shared=shared,
         )
 
     def wants_tag(self) -> bool:
@@ -226,6 +252,8 @@ class Draw:
         group = f"group:{self.chance.randrange(GROUPS)}"
         has_group = self.chance.random() < (0.7 if kind == "create" else 0.3)
         body = {"note": f"note:{number}", **({"group": group} if has_group else {})}
+        if kind == "create" and self.chance.random() < self.mixture.sparse:
+            return {**body, KEY: f"{KEY}:row {number}"}
         if kind == "create":
             has_name = self.chance.random() < 0.5
             return {
@@ -252,14 +280,21 @@ class Draw:
                 return Filter(field="group", texts=tuple(f"group:{each}" for each in groups))
 
 
+def _shared_row(number: int) -> Texts:
+    return {name: f"{name}:{number}" for name in ("id", "name", "note")}
+
+
 def titles(worksheets: int) -> Sequence[str]:
     return [f"Verbs{index}" for index in range(worksheets)]
 
 
-def seed_texts(worksheets: int, *, has_archive: bool = False) -> Mapping[str, str]:
+def seed_texts(
+    worksheets: int, *, has_archive: bool = False, more_rows: int = 0
+) -> Mapping[str, str]:
     """The worksheets before all operations, as CSV by title; no operation names the archive."""
+    more = [("id:seed", f"name:seed {number}", "", "", "", "") for number in range(more_rows)]
     names = [*titles(worksheets), *[ARCHIVE] * has_archive]
     return {
-        title: "".join(",".join(row) + "\n" for row in (HEADER, *SEEDS[index % len(SEEDS)]))
+        title: "".join(",".join(row) + "\n" for row in (HEADER, *SEEDS[index % len(SEEDS)], *more))
         for index, title in enumerate(names)
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
 
-from tests.simulation.fire.ledger import Problem
+from tests.simulation.report import Problem
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import ListRead
 from tests.simulation.verbs.history import LOOK_SECONDS, Course, candidates, record_numbers

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations, product
 from typing import TypeVar
 
-from tests.simulation.fire.ledger import Problem
+from tests.simulation.report import Problem
 from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Batch, Course, Version, is_alike
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.simulation.fire.ledger import Problem
+from tests.simulation.report import Problem
 from tests.simulation.verbs.answers import (
     NUMBER_UNKNOWN,
     RENAMED,

@@ -9,14 +9,16 @@ Rules
   that answer shows the name.
 - Such an answer shows the rows, too: if another record was hit than the condition meant, the client
   hears of it.
+- No late copy of an update comes over an acknowledged one that was sent after its answer.
+- Rows with a mark that several creates write count all together.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tests.simulation.fire.ledger import Problem
-from tests.simulation.fire.person import CORRECTED
+from tests.simulation.people import CORRECTED
+from tests.simulation.report import Problem
 from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import (
     LOOK_SECONDS,
@@ -67,6 +69,8 @@ class Commits:
 
     by_number: Mapping[int, Sequence[Commit]]
     problems: Sequence[Problem]
+    shared: Mapping[int, int] = field(default_factory=dict)
+    """How many rows of each shared mark were made."""
 
     def of(self, entry: Entry) -> Sequence[Commit]:
         return self.by_number.get(entry.operation.number, ())
@@ -82,6 +86,12 @@ class Commits:
 def commits_of(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Commits:
     """Find out which batch wrote what for whom."""
     owners = {number: each for each in entries for number in each.operation.numbers}
+    shared: dict[int | None, Texts] = {
+        each.operation.shared: each.operation.bodies[0]
+        for each in entries
+        if each.operation.shared is not None
+    }
+    counts = Counter[int]()
     found: dict[int, list[Commit]] = defaultdict(list)
     problems = []
     for tab, course in courses.items():
@@ -90,6 +100,12 @@ def commits_of(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Commi
                 problems.append(Problem(kind="overwritten", detail=f"{tab}: {batch.complaint}"))
             mine: dict[int, dict[int, list[Effect]]] = defaultdict(lambda: defaultdict(list))
             for effect in batch.effects:
+                if effect.number in shared:
+                    counts[effect.number or 0] += 1
+                    if not effect.is_below or effect.now != shared[effect.number]:
+                        detail = f"{tab} row {effect.row} {effect.was} became {effect.now}"
+                        problems.append(Problem(kind="misplaced", detail=detail))
+                    continue
                 entry = owners.get(effect.number or 0)
                 if entry is None:
                     detail = f"{tab} row {effect.row} became {effect.now}, which nobody sent"
@@ -101,13 +117,17 @@ def commits_of(entries: Sequence[Entry], courses: Mapping[str, Course]) -> Commi
             for number, effects in mine.items():
                 commit = Commit(entry=owners[number], course=course, batch=batch, effects=effects)
                 found[number].append(commit)
-    return Commits(by_number=found, problems=problems)
+    return Commits(by_number=found, problems=problems, shared=counts)
 
 
 def problems_of_writes(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem]:
     """What is wrong with the effects of all operations that write cells."""
     yield from commits.problems
+    yield from _shared_rows(entries, commits)
+    yield from _overtaken(entries, commits)
     for entry in entries:
+        if entry.operation.shared is not None:
+            continue
         made = commits.of(entry)
         yield from _miscounted(entry, made)
         for commit in made:
@@ -115,6 +135,40 @@ def problems_of_writes(entries: Sequence[Entry], commits: Commits) -> Iterator[P
                 yield Problem(kind="taken", detail=f"{entry} was told before it took effect")
             for kind, detail in _wrong(commit):
                 yield Problem(kind=kind, detail=f"{entry}: {detail}")
+
+
+def _shared_rows(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem]:
+    """Rows of equal content that are too many or too few for all answers."""
+    told: dict[int, Counter[str]] = defaultdict(Counter)
+    for entry in entries:
+        if entry.operation.shared is not None:
+            told[entry.operation.shared][entry.outcome] += 1
+    for number, outcomes in told.items():
+        made = commits.shared.get(number, 0)
+        fewest = outcomes["done"] + outcomes["applied"]
+        detail = f"{number} was created {made} times; answers: {dict(outcomes)}"
+        if made < fewest:
+            yield Problem(kind="lost", detail=detail)
+        if made > fewest + outcomes["unknown"]:
+            yield Problem(kind="doubled", detail=detail)
+
+
+def _overtaken(entries: Sequence[Entry], commits: Commits) -> Iterator[Problem]:
+    """Updates whose late copy came over an acknowledged one that was sent after their answer."""
+    acknowledged: dict[tuple[str, int], list[Entry]] = defaultdict(list)
+    updates = [each for each in entries if each.operation.kind in ("update", "update rows")]
+    for entry in updates:
+        for commit in commits.of(entry) if entry.was_applied else ():
+            for row in commit.rows:
+                acknowledged[commit.course.tab, row].append(entry)
+    for entry in updates:
+        for commit in commits.of(entry):
+            for row in commit.rows:
+                for other in acknowledged[commit.course.tab, row]:
+                    is_after = entry.answered_at < other.asked_at
+                    if is_after and other.answered_at < commit.batch.at:
+                        detail = f"{entry} was made at {commit.batch.at:.3f}, after {other}"
+                        yield Problem(kind="overwritten", detail=detail)
 
 
 def _miscounted(entry: Entry, made: Sequence[Commit]) -> Iterator[Problem]:
@@ -155,7 +209,9 @@ def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
             if _is_new(commit, place, effect):
                 if effect.now != body:
                     yield "misplaced", f"{body} was created as {effect.now}"
-            elif not any(_is_written(effect, body, look) for look in looks):
+            elif operation.kind == "create" or not any(
+                _is_written(effect, body, look) for look in looks
+            ):
                 yield "overwritten", f"{effect.was} became {effect.now}"
     yield from _MISPLACED[operation.kind](commit, looks)
     if operation.kind == "upsert":

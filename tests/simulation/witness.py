@@ -10,22 +10,29 @@ Rules
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sheets_emulator.app import Emulator
 from sheets_emulator.faults import NONE, Fault
+from sheets_emulator.grid.cell import whole
+from sheets_emulator.grid.sheet import Row, Sheet
+from sheets_emulator.grid.workbook import Workbook
 from tests.exchanges import Hearing
-from tests.simulation.fire.truth import Truth
 
-NUMBER = re.compile(rb'"id:(\d+)"')
+NUMBER = re.compile(r"id:(\d+)")
+"""The number of a row, in one of its cells."""
+SENT_NUMBER = re.compile(rb'"id:(\d+)"')
 FENCE = b"createDeveloperMetadata"
-END_ROW = re.compile(rb'!A(\d+):[A-Z]+"\s*\]')
-"""The last range of an answer, from the row that the gateway takes for the last one."""
 FENCE_ID = re.compile(FENCE + rb'":\s*\{"developerMetadata":\s*\{"metadataId":\s*(\d+)')
+
+
+Note = Callable[[Workbook, Workbook, float], None]
+"""Takes in a spreadsheet before and after a change, and the moment of the change."""
 
 
 @dataclass(kw_only=True)
@@ -45,11 +52,10 @@ def is_edit(fault: Fault) -> bool:
 
 @dataclass(kw_only=True)
 class Witness:
-    """The emulator's application, the truth, and the moments at which Google failed."""
+    """The emulator's application, and the moments at which Google failed."""
 
     app: ASGIApp
     patience_seconds: float
-    truth: Truth = field(default_factory=Truth)
     batches: int = 0
     lost: set[int] = field(default_factory=set)
     """The numbers of rows in a batch that got no good answer."""
@@ -60,12 +66,7 @@ class Witness:
     sent: dict[int, SentBatch] = field(default_factory=dict)
     """The batches by the ids of their fences."""
 
-    def watch(self, emulator: Emulator, spreadsheet: str) -> None:
-        """Note from now on what happens at an emulator."""
-        self.truth.watch(emulator, spreadsheet)
-        self.watch_calls(emulator)
-
-    def watch_calls(self, emulator: Emulator) -> None:
+    def watch(self, emulator: Emulator) -> None:
         """Note from now on which calls fail, and which batches are sent."""
         faults = emulator.service.faults
         take = faults.take
@@ -89,20 +90,6 @@ class Witness:
         """Whether a batch failed between two moments."""
         return _is_between(self.lost_writes, since, until)
 
-    def outside_answers(self) -> set[int]:
-        """The numbers of rows created above the range of their answer: people moved the end up.
-
-        The gateway has to look for them once more.
-        """
-        rows = {effect.number: effect.row for effect in self.truth.effects}
-        return {
-            number
-            for batch in self.sent.values()
-            if (end := END_ROW.search(batch.body))
-            for number in map(int, NUMBER.findall(batch.body))
-            if rows.get(number, int(end[1])) < int(end[1])
-        }
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith("/v4/"):
             await self.app(scope, receive, send)
@@ -124,7 +111,7 @@ class Witness:
         self.failures.append(time.monotonic())
         if FENCE in body:
             self.lost_writes.append(self.failures[-1])
-            self.lost.update(int(number) for number in NUMBER.findall(body))
+            self.lost.update(int(number) for number in SENT_NUMBER.findall(body))
         if (fence := FENCE_ID.search(body)) and int(fence[1]) in self.sent:
             self.sent[int(fence[1])].is_lost = True
 
@@ -132,3 +119,37 @@ class Witness:
 def _is_between(moments: Sequence[float], since: float, until: float) -> bool:
     first = bisect_left(moments, since)
     return first < len(moments) and moments[first] <= until
+
+
+def follow(emulator: Emulator, spreadsheet: str, note: Note) -> Workbook:
+    """Call `note` whenever the emulator keeps a changed spreadsheet; the spreadsheet as it is."""
+    store = emulator.service.store
+    keep = store.keep
+
+    def kept(draft: Workbook) -> None:
+        before = store.workbooks.get(draft.spreadsheet_id)
+        keep(draft)
+        if draft.spreadsheet_id == spreadsheet and before is not None:
+            note(before, draft, time.monotonic())
+
+    store.keep = kept  # type: ignore[method-assign]
+    return store.workbooks[spreadsheet]
+
+
+def changed_sheets(before: Workbook, after: Workbook) -> Iterator[tuple[Sheet, Sheet]]:
+    """The worksheets of which a row is another object, before and after."""
+    for sheet in after.sheets:
+        old = before.numbered(sheet.sheet_id)
+        if old is not None and not (
+            len(old.rows) == len(sheet.rows) and all(map(is_, old.rows, sheet.rows))
+        ):
+            yield old, sheet
+
+
+def texts_of(sheet: Sheet) -> list[list[str]]:
+    """The cells of a worksheet as texts."""
+    return [row_texts(cells) for cells in sheet.rows]
+
+
+def row_texts(cells: Row) -> list[str]:
+    return ["" if (value := whole(cell).value) is None else str(value) for cell in cells]

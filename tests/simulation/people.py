@@ -1,20 +1,35 @@
-"""A person who works in the worksheets of a fire, past the gateway, by hand and with a script."""
+"""People who edit worksheets past the gateway, by hand and with scripts."""
 
+import json
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from sheets_emulator.grid.workbook import Workbook
-from tests.simulation.edits import person_at
-from tests.simulation.fire.orders import HEADER, SPREADSHEET
-from tests.simulation.fire.truth import texts_of
+from tests.journeys.conftest import EmulatorControl
+from tests.sheets_emulator.crash import Client, connected
+from tests.simulation.stage import SPREADSHEET
+from tests.simulation.witness import texts_of
 
 CORRECTED = " (corrected)"
+HABITS: Mapping[str, int] = {
+    "add a row": 3,
+    "append by script": 3,
+    "sort": 2,
+    "delete rows": 2,
+    "insert a row": 2,
+    "correct": 4,
+}
+"""How often people do what."""
+SCRIPT: Mapping[str, int] = {"add a row": 1, "append by script": 1}
+RETYPING: Mapping[str, int] = {"retype": 1}
+RETYPED_ROWS = 3
+Edit = Mapping[str, Any]
 
 
 class Screen(Protocol):
@@ -38,6 +53,7 @@ class Person:
     chance: random.Random
     moves_columns: bool = False
     swaps_tabs: bool = False
+    habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
     leaves_blank: frozenset[str] = frozenset()
     """Fields that half of the rows do not have which this person adds."""
     sheets: Sequence[tuple[int, str]] = ()
@@ -53,28 +69,34 @@ class Person:
 
     def move_column(self) -> None:
         """The last column becomes the second one, in all worksheets."""
-        self._edit(_last_column_moved(sheet_id) for sheet_id, _ in self.sheets)
+        self._edit(self._last_column_moved(sheet_id) for sheet_id, _ in self.sheets)
 
     def do_something(self, number: int) -> None:
         """Edit one worksheet; a row that is added has this number."""
         sheet_id, title = self.chance.choice(self.sheets)
-        edits: Mapping[Callable[[int, str, int], None], int] = {
-            self._add_row: 3,
-            self._append_by_script: 3,
-            self._sort: 2,
-            self._delete_rows: 2,
-            self._insert_row: 2,
-            self._correct: 4,
-            self._move_column: 2 * self.moves_columns,
-            self._swap_tabs: 8 * self.swaps_tabs,
+        habits = {
+            **self.habits,
+            "move a column": 2 * self.moves_columns,
+            "swap tabs": 8 * self.swaps_tabs,
         }
-        edit = self.chance.choices([*edits], [*edits.values()])[0]
+        edits: Mapping[str, Callable[[int, str, int], None]] = {
+            "add a row": self._add_row,
+            "append by script": self._append_by_script,
+            "sort": self._sort,
+            "delete rows": self._delete_rows,
+            "insert a row": self._insert_row,
+            "correct": self._correct,
+            "retype": self._retype,
+            "move a column": self._move_column,
+            "swap tabs": self._swap_tabs,
+        }
+        edit = edits[self.chance.choices([*habits], [*habits.values()])[0]]
         # Somebody else may have changed the worksheet since it was seen.
         with suppress(AssertionError):
             edit(sheet_id, title, number)
 
     def _move_column(self, sheet_id: int, _: str, __: int) -> None:
-        self._edit([_last_column_moved(sheet_id)])
+        self._edit([self._last_column_moved(sheet_id)])
 
     def edit_on_the_way(self) -> Mapping[str, Any]:
         """An edit that is always possible: one worksheet or all are sorted, or get a row on top,
@@ -158,12 +180,19 @@ class Person:
         if not cells:
             return
         row, column, text = self.chance.choice(cells[-30:])
-        update = {
-            "start": {"sheetId": sheet_id, "rowIndex": row, "columnIndex": column},
-            "rows": [{"values": [_typed(text + CORRECTED)]}],
-            "fields": "userEnteredValue",
-        }
-        self._edit([{"updateCells": update}])
+        self._edit([_written(sheet_id, row, column, text + CORRECTED)])
+
+    def _retype(self, sheet_id: int, _: str, number: int) -> None:
+        """Another name goes into some rows at once."""
+        rows = self._rows(sheet_id)
+        column = rows[0].index("name")
+        chosen = self.chance.sample(range(1, len(rows)), RETYPED_ROWS)
+        self._edit(_written(sheet_id, row, column, f"name:{number}") for row in chosen)
+
+    def _last_column_moved(self, sheet_id: int) -> Mapping[str, Any]:
+        columns = len(self._rows(sheet_id)[0])
+        source = _lines(sheet_id, "COLUMNS", columns - 1, columns)
+        return {"moveDimension": {"source": source, "destinationIndex": 1}}
 
     def _rows(self, sheet_id: int) -> list[list[str]]:
         sheet = self.truth.workbook and self.truth.workbook.numbered(sheet_id)
@@ -186,6 +215,13 @@ def _typed(text: str) -> Mapping[str, Any]:
     return {"userEnteredValue": {"stringValue": text}}
 
 
+def _written(sheet_id: int, row: int, column: int, text: str) -> Edit:
+    """A text goes into a cell; row and column count from 0."""
+    start = {"sheetId": sheet_id, "rowIndex": row, "columnIndex": column}
+    rows = [{"values": [_typed(text)]}]
+    return {"updateCells": {"start": start, "rows": rows, "fields": "userEnteredValue"}}
+
+
 def _lines(sheet_id: int, dimension: str, first: int, end: int) -> Mapping[str, Any]:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": first, "endIndex": end}
 
@@ -204,10 +240,22 @@ def _renamed(sheet_id: int, title: str) -> Mapping[str, Any]:
     return {"updateSheetProperties": {"properties": properties, "fields": "title"}}
 
 
-def _last_column_moved(sheet_id: int) -> Mapping[str, Any]:
-    return {
-        "moveDimension": {
-            "source": _lines(sheet_id, "COLUMNS", len(HEADER) - 1, len(HEADER)),
-            "destinationIndex": 1,
-        }
-    }
+def writing(emulator: EmulatorControl, worksheet: str, row: int, column: int, text: str) -> Edit:
+    """A text goes into a cell of the demo workbook; row and column count from 1."""
+    sheet_id = list(emulator.everything()).index(worksheet)
+    return {"requests": [_written(sheet_id, row - 1, column - 1, text)]}
+
+
+def make(emulator: EmulatorControl, edit: Edit) -> None:
+    """Do it now."""
+    with person_at(emulator.url, emulator.credentials, "demo") as client:
+        client.send("POST", ":batchUpdate", edit)
+
+
+@contextmanager
+def person_at(url: str, credentials: Path, spreadsheet: str) -> Iterator[Client]:
+    """A person's connection to a spreadsheet of an emulator."""
+    account = json.loads(credentials.read_text(encoding="utf-8"))
+    client = connected(url, account, spreadsheet)
+    with closing(client.connection):
+        yield client

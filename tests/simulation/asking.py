@@ -1,0 +1,71 @@
+"""Requests of clients that ask for a write until it is settled."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import httpx2
+
+IN_PROGRESS = 4090
+FAILURES = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long clients go on with one request, and with one write with its key."""
+
+    answer_seconds: float
+    asks: int
+    longest_pause_seconds: float
+
+
+class HasOutcome(Protocol):
+    @property
+    def outcome(self) -> str: ...
+
+
+R = TypeVar("R", bound=HasOutcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Generic[R]):
+    """What came of a write: its last answer, None if there was none."""
+
+    read: R | None
+    is_cut: bool
+    """The connection broke before the last answer."""
+    asks: int
+
+
+async def ask(
+    send: Callable[[], Awaitable[httpx2.Response]],
+    read: Callable[[httpx2.Response], R],
+    *,
+    is_keyed: bool,
+    patience: Patience,
+    is_up: asyncio.Event,
+) -> Asked[R]:
+    """Ask for a write until it is settled, or too often."""
+    asked: Asked[R] = Asked(read=None, is_cut=False, asks=0)
+    while asked.asks < patience.asks:
+        await is_up.wait()
+        try:
+            answer = await send()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            await asyncio.sleep(0.05)  # nothing was sent
+            continue
+        except httpx2.TransportError:
+            asked = Asked(read=None, is_cut=True, asks=asked.asks + 1)
+            pause_seconds, may_repeat = 0.1, is_keyed
+        else:
+            found = read(answer)
+            asked = Asked(read=found, is_cut=asked.is_cut, asks=asked.asks + 1)
+            pause_seconds = float(answer.headers.get("Retry-After", "1"))
+            has_wait = "Retry-After" in answer.headers  # with `applied`: where its rows are
+            may_repeat = has_wait and (is_keyed or found.outcome == "not_applied")
+            may_repeat = may_repeat or (is_keyed and found.outcome == "unknown")
+        if not may_repeat:
+            break
+        await asyncio.sleep(min(pause_seconds, patience.longest_pause_seconds))
+    return asked

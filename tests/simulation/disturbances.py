@@ -1,0 +1,157 @@
+"""What disturbs a campaign: kill -9 of the gateway, edits by people, and full metadata."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+from tests.journeys.mortal import Mortal
+from tests.simulation.people import Person, person_at
+from tests.simulation.stage import FIRST_VISITED, SPREADSHEET
+
+STARTS = 20
+"""Attempts to start a gateway, which takes longer than `running` waits on a busy machine."""
+PAUSE_SECONDS = 1.0
+METADATA_KEY = "others"
+FIRST_ENTRIES = 20
+SIZES = (1000, 200, 20)
+"""Characters of the values, one size after the other until no more fits."""
+LONGEST_SECONDS = 4.0
+
+Span = tuple[float, float]
+
+
+@asynccontextmanager
+async def killed_now_and_then(
+    gateway: Mortal,
+    kills: list[float],
+    chance: random.Random,
+    *,
+    pause_seconds: float,
+    calm: asyncio.Lock,
+) -> AsyncIterator[None]:
+    """The gateway serves for the time of the block, but is killed, 0: not at all.
+
+    The moments go to `kills`. Who has `calm` keeps the gateway alive.
+    """
+    await gateway.start()
+
+    async def kill_now_and_then() -> None:
+        while True:
+            await asyncio.sleep(pause_seconds * chance.uniform(0.5, 1.5))
+            async with calm:
+                kills.append(time.monotonic())
+                await gateway.kill()
+                await _start(gateway)
+
+    killer = asyncio.create_task(kill_now_and_then()) if pause_seconds else None
+    try:
+        yield
+    finally:
+        if killer is not None:
+            killer.cancel()
+            with suppress(asyncio.CancelledError):
+                await killer
+        await asyncio.to_thread(gateway.incarnation.close)
+
+
+async def _start(gateway: Mortal) -> None:
+    """Start a gateway, once more if that fails."""
+    for _ in range(STARTS - 1):
+        with suppress(AssertionError):
+            await gateway.start()
+            return
+        await asyncio.sleep(PAUSE_SECONDS)
+    await gateway.start()
+
+
+@asynccontextmanager
+async def edited_now_and_then(
+    person: Person, chance: random.Random, *, pause_seconds: float, calm: asyncio.Lock
+) -> AsyncIterator[None]:
+    """People edit rows for the time of the block, 0: not at all, while nobody else has `calm`."""
+
+    async def edit_now_and_then() -> None:
+        for number in count(FIRST_VISITED):
+            await asyncio.sleep(pause_seconds * chance.uniform(0.5, 1.5))
+            async with calm:
+                await asyncio.to_thread(person.do_something, number)
+
+    editor = asyncio.create_task(edit_now_and_then()) if pause_seconds else None
+    try:
+        yield
+    finally:
+        if editor is not None:
+            async with calm:
+                editor.cancel()
+            with suppress(asyncio.CancelledError):
+                await editor
+
+
+@asynccontextmanager
+async def filled_now_and_then(
+    url: str,
+    credentials: Path,
+    full: list[Span],
+    chance: random.Random,
+    *,
+    pause_seconds: float,
+    spreadsheet: str = SPREADSHEET,
+) -> AsyncIterator[None]:
+    """Others fill the metadata for a while, again and again, 0: not at all.
+
+    The spans in which it may have been full go to `full`.
+    """
+
+    async def fill_now_and_then() -> None:
+        while True:
+            await asyncio.sleep(pause_seconds * chance.uniform(0.5, 1.5))
+            began = time.monotonic()
+            try:
+                await asyncio.to_thread(fill, url, credentials, spreadsheet)
+                await asyncio.sleep(chance.uniform(0.5, LONGEST_SECONDS))
+            finally:
+                await asyncio.to_thread(clear, url, credentials, spreadsheet)
+                full.append((began, time.monotonic()))
+
+    filler = asyncio.create_task(fill_now_and_then()) if pause_seconds else None
+    try:
+        yield
+    finally:
+        if filler is not None:
+            filler.cancel()
+            with suppress(asyncio.CancelledError):
+                await filler
+
+
+def fill(url: str, credentials: Path, spreadsheet: str) -> None:
+    """Create entries until Google refuses even a small one."""
+    with person_at(url, credentials, spreadsheet) as client:
+        entries = [_entry(SIZES[0])] * FIRST_ENTRIES
+        for size in SIZES:
+            with suppress(AssertionError):
+                while True:
+                    client.send("POST", ":batchUpdate", {"requests": entries})
+                    entries = [_entry(size)]
+            entries = [_entry(size)]
+
+
+def clear(url: str, credentials: Path, spreadsheet: str) -> None:
+    """Delete these entries."""
+    lookup = {"developerMetadataLookup": {"metadataKey": METADATA_KEY}}
+    deletion = {"deleteDeveloperMetadata": {"dataFilter": lookup}}
+    with person_at(url, credentials, spreadsheet) as client:
+        client.send("POST", ":batchUpdate", {"requests": [deletion]})
+
+
+def _entry(size: int) -> object:
+    metadata = {
+        "metadataKey": METADATA_KEY,
+        "metadataValue": "x" * size,
+        "location": {"spreadsheet": True},
+        "visibility": "DOCUMENT",
+    }
+    return {"createDeveloperMetadata": {"developerMetadata": metadata}}

@@ -1,0 +1,123 @@
+"""Creates and updates under faults and kills, again and again.
+
+Usage: python -m tests.simulation.fire --fires 10
+
+A gateway deletes the fences of earlier ones after 185 s. Many kills within a long fire fill the
+spreadsheet's metadata, so there are several fires, or few kills.
+
+Rules
+- A person moves a column between waves. Meanwhile people sort, delete, insert and correct rows, and
+  append some by hand and by script.
+- Some creates write a row that others write, too: it counts, since it cannot be told apart.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.simulation.command import exit_status, parsed
+from tests.simulation.report import Report
+from tests.simulation.verbs.campaign import Verbs, run
+from tests.simulation.verbs.operations import Mixture
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fire:
+    """How large a fire is and how hot."""
+
+    creates: int = 1000
+    """Of each fire."""
+    fires: int = 10
+    seed: int = 1
+    worksheets: int = 8
+    clients: int = 8
+    """Of each worksheet."""
+    waves: int = 3
+    """Between two of them a person moves a column."""
+    faults: float = 0.05
+    """Share of the calls."""
+    latest_ms: int = 5000
+    """Of late effects."""
+    kill_seconds: float = 5.0
+    """Between two kills, on average."""
+    asks: int = 60
+    """Of a write with a key."""
+    longest_pause: float = 190.0
+    """Seconds between two of them."""
+    visit_seconds: float = 0.2
+    """Between two edits of people, on average."""
+    updates: float = 0.3
+    """Share of the creates that are followed by an update."""
+    moves_columns: bool = False
+    """At any time, not only between waves; updates may write to another column then."""
+    swaps_tabs: bool = False
+    """People give worksheets each other's names."""
+    slowest_look_ms: int = 0
+    """Slow looks take half a second at least, and so long at most; 0: there are none."""
+    look_share: float = 0.1
+    trip_share: float = 0.0
+    """So many writes meet an edit of a person on their way."""
+    full_seconds: float = 0.0
+    """Between two times at which others fill the metadata, on average; 0: never."""
+    has_repeatable_metadata_ids: bool = False
+    """Waits get long."""
+    end_seconds: float = 7200.0
+    latency_ms: int = 20
+    has_keys: bool = True
+    has_arrays: bool = True
+
+    @property
+    def verbs(self) -> Verbs:
+        return Verbs(
+            operations=round(self.creates * (1 + self.updates)),
+            worksheets=self.worksheets,
+            clients=self.clients,
+            waves=self.waves,
+            mixture=Mixture.of(
+                creates=1.0,
+                updates=self.updates,
+                conditional=0.5,
+                keyed=0.7 * self.has_keys,
+                repeated=0.2,
+                arrays=0.1 * self.has_arrays,
+                shared=0.05,
+            ),
+            fault_share=self.faults,
+            latest_ms=self.latest_ms,
+            latency_ms=self.latency_ms,
+            kill_seconds=self.kill_seconds,
+            visit_seconds=self.visit_seconds,
+            read_share=0.05,
+            asks=self.asks,
+            longest_pause=self.longest_pause,
+            moves_columns=self.moves_columns,
+            swaps_tabs=self.swaps_tabs,
+            slowest_look_ms=self.slowest_look_ms,
+            look_share=self.look_share,
+            trip_share=self.trip_share,
+            full_seconds=self.full_seconds,
+            has_repeatable_ids=self.has_repeatable_metadata_ids,
+            seed=self.seed,
+            end_seconds=self.end_seconds,
+        )
+
+
+def main() -> int:
+    """Print the reports; 1 if a promise was broken."""
+    campaign = parsed(Fire())
+
+    def burn(folder: Path) -> Report:
+        total = Report()
+        for seed in range(campaign.seed, campaign.seed + campaign.fires):
+            own = folder / f"{seed}"
+            own.mkdir()
+            found = run(own, replace(campaign, seed=seed).verbs)
+            print(f"Seed {seed}: {found}", flush=True)
+            total += found
+        return total
+
+    return exit_status(burn)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Report of a campaign: its figures, and all that is wrong."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+MOST_SHOWN = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A broken promise: its sort (lost, doubled, misplaced, ...) and what shows it."""
+
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Results of one campaign, or of several."""
+
+    title: str = ""
+    lines: Sequence[str] = ()
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Of operations, by their kinds and answers."""
+    figures: Counter[str] = field(default_factory=Counter)
+    problems: Sequence[Problem] = ()
+    chronicles: Sequence[str] = ()
+    """The stories of some writes that went wrong."""
+    seconds: float = 0.0
+
+    @property
+    def kinds(self) -> set[str]:
+        return {problem.kind for problem in self.problems}
+
+    def __add__(self, other: "Report") -> "Report":
+        figures = Counter(self.figures)
+        figures.update(other.figures)
+        return Report(
+            title=other.title or self.title,
+            lines=[*self.lines, *other.lines],
+            outcomes=self.outcomes + other.outcomes,
+            figures=figures,
+            problems=[*self.problems, *other.problems],
+            chronicles=[*self.chronicles, *other.chronicles],
+            seconds=self.seconds + other.seconds,
+        )
+
+    def __str__(self) -> str:
+        sorts = Counter(problem.kind for problem in self.problems)
+        shown: dict[str, int] = defaultdict(int)
+        lines = [
+            f"{self.title}{self.seconds:.0f} s",
+            *self.lines,
+            *(f"  {name}: {number}" for name, number in sorted(self.outcomes.items())),
+            *(f"{name}: {number}" for name, number in self.figures.items()),
+            f"problems: {dict(sorts) or 'none'}",
+        ]
+        for each in self.problems:
+            shown[each.kind] += 1
+            if shown[each.kind] * len(sorts) <= MOST_SHOWN:
+                lines.append(f"  {each}")
+        return "\n".join([*lines, *self.chronicles])

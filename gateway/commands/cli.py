@@ -237,7 +237,8 @@ def emulator(
     from sheets_emulator.state.disk import DiskError
 
     key_files = [_key_file(text, PROJECT) for text in credentials or ()]
-    others = {each.name for each in dataclasses.fields(EmulatorOptions)} - {"projects", "seed"}
+    names = {each.name for each in dataclasses.fields(EmulatorOptions)}
+    others = (names & context.params.keys()) - {"seed"}
     options = EmulatorOptions(
         projects=tuple(project for project, _ in key_files) or (PROJECT,),
         seed=data,

@@ -20,13 +20,13 @@ from benchmarks.dialects import WORKSHEET
 from benchmarks.processes import SPREADSHEET, Running, Site, emulator, gateway, get, make_site
 from benchmarks.report import Line, milliseconds, verdict
 from benchmarks.sheet import City, make_cities, write_csv
-from gateway.google.rendering import read_rendering
+from gateway.google.rendering import KnownColumns, known_columns, read_rendering
 from gateway.google.sheets import Render, Rendering
 from gateway.google.wire import Answer
 from gateway.query.evaluate import evaluate
 from gateway.query.query import AllOf, Comparison, Query, SortTerm, make_operand
 from gateway.table import a1
-from gateway.table.steps import finish
+from gateway.table.steps import Work, finish
 from gateway.table.table import make_table
 
 GOOGLE = "https://sheets.googleapis.com"
@@ -34,6 +34,7 @@ SCOPES = ["https://www.googleapis.com/auth/spreadsheets"]
 LATENCY_MS = 300
 SMALL_ROWS = 1_000
 PAGE_ROUNDS = 9
+MOST_HELD_SECONDS = 0.03
 UNBOUNDED = 2**40
 
 
@@ -57,22 +58,38 @@ class Elsewhere(HTTPAdapter):
         return super().send(request, *args, **kwargs)
 
 
-def page_line(folder: Path, google: Running, cities: Sequence[City]) -> Line:
-    """From Google's bytes to a page, beside the decoding of the same bytes, in this process."""
+def page_lines(folder: Path, google: Running, cities: Sequence[City]) -> Sequence[Line]:
+    """From Google's bytes to a page, beside the decoding of the same bytes, in this process.
+
+    All are seconds of the processor. The event loop runs between two blocks of the work, so the
+    longest holds it.
+    """
     answers = _fetch_answers(_stock_gspread(folder / "account.json", google.url))
     populations = sorted(city.population for city in cities)
     query = _range_query(populations[len(cities) // 10], populations[-len(cities) // 10])
-    pairs = [(_decoding(answers), _page(answers, query)) for _ in range(PAGE_ROUNDS)]
+    pairs = [
+        (_decoding(answers), _core_seconds(lambda: finish(_page(answers, query))))
+        for _ in range(PAGE_ROUNDS)
+    ]
     factor = statistics.median(page / decoding for decoding, page in pairs)
     decoding, page = (statistics.median(times) for times in zip(*pairs, strict=True))
-    return Line(
-        "cold range + sort + page, from Google's bytes",
-        floor=f"msgspec {milliseconds(decoding)}",
-        gateway=milliseconds(page),
-        ratio=f"{factor:.2f}",
-        goal="<= 2",
-        reached=verdict(factor <= 2),
-    )
+    held = statistics.median(_longest_block(_page(answers, query)) for _ in range(PAGE_ROUNDS))
+    return [
+        Line(
+            "cold range + sort + page, from Google's bytes",
+            floor=f"msgspec {milliseconds(decoding)}",
+            gateway=milliseconds(page),
+            core_ratio=f"{factor:.2f}",
+            goal="<= 2",
+            reached=verdict(factor <= 2),
+        ),
+        Line(
+            "loop held by it",
+            gateway=milliseconds(held),
+            goal=f"<= {milliseconds(MOST_HELD_SECONDS)}",
+            reached=verdict(held <= MOST_HELD_SECONDS),
+        ),
+    ]
 
 
 def row_line(folder: Path, rounds: int) -> Line:
@@ -146,36 +163,49 @@ def _range_query(low: int, high: int) -> Query:
 
 
 def _decoding(answers: Answers) -> float:
-    """Seconds that msgspec takes to decode both answers."""
+    """Seconds of the processor that msgspec takes to decode both answers."""
     decode = msgspec.json.decode
-    return _seconds(lambda: (decode(answers.displayed), decode(answers.typed)))
+    return _core_seconds(lambda: (decode(answers.displayed), decode(answers.typed)))
 
 
-def _page(answers: Answers, query: Query) -> float:
-    """Seconds from the bytes to the encoded records of a page."""
-
-    def make() -> bytes:
-        table = make_table(_rendering(answers.displayed).columns)
-        table = finish(table.with_typed(_rendering(answers.typed).columns))
-        if table.is_mixed:
-            raise SystemExit("The halves are of different states.")
-        view = table.header.whole
-        page, columns = finish(evaluate(table, query, view)), view.select(None)
-        return msgspec.json.encode([table.record(row, columns) for row in page.rows])
-
-    return _seconds(make)
+def _page(answers: Answers, query: Query) -> Work[bytes]:
+    """From the bytes to the encoded records of a page."""
+    known = known_columns()
+    displayed = yield from _rendering(answers.displayed, known)
+    typed = yield from _rendering(answers.typed, known)
+    table = yield from make_table(displayed.columns).with_typed(typed.columns)
+    if table.is_mixed:
+        raise SystemExit("The halves are of different states.")
+    view = table.header.whole
+    page = yield from evaluate(table, query, view)
+    return msgspec.json.encode(table.records(page.rows, view.select(None)))
 
 
-def _rendering(body: bytes) -> Rendering:
+def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:
     """What an answer's bytes hold; its digest is taken while they arrive."""
     answer = Answer(status=200, headers={}, body=body, digest=b"")
-    half = finish(read_rendering(answer, known=None, max_bytes=UNBOUNDED))
+    half = yield from read_rendering(answer, known=None, max_bytes=UNBOUNDED, columns=known)
     if half is None:
         raise SystemExit("An answer was taken for one that is known.")
     return half
+
+
+def _longest_block(work: Work[object]) -> float:
+    """Seconds of the processor that the longest block takes."""
+    longest, started = 0.0, time.thread_time()
+    for _ in work:
+        longest = max(longest, time.thread_time() - started)
+        started = time.thread_time()
+    return longest
 
 
 def _seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def _core_seconds(work: Callable[[], object]) -> float:
+    started = time.thread_time()
+    work()
+    return time.thread_time() - started

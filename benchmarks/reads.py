@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from benchmarks.cold import SMALL_ROWS, page_line, row_line
+from benchmarks.cold import SMALL_ROWS, page_lines, row_line
 from benchmarks.dialects import GATEWAY, SMALL_WORKSHEET, WORKSHEET
 from benchmarks.lives import life_lines, live
 from benchmarks.load import Effort, Target, core_ratio, find_wrk, race, rate, ratio
@@ -92,7 +92,8 @@ def main() -> None:
         site = make_site(folder, google.url, cache=LONG_LIFE)
         for line in life_lines([live(site, cities) for _ in range(effort.rounds)]):
             print_line(line)
-        print_line(page_line(folder, google, cities))
+        for line in page_lines(folder, google, cities):
+            print_line(line)
         measure_warm(folder, site, cities, effort)
     with tempfile.TemporaryDirectory() as directory:
         print_line(row_line(Path(directory), options.rounds))

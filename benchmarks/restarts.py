@@ -21,8 +21,7 @@ from pathlib import Path
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.commands.demo import SAMPLE
-from gateway.commands.demo_lines import CITIES, SPREADSHEET
+from gateway.commands.demo import CITIES, SAMPLE, SPREADSHEET
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings

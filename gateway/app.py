@@ -14,15 +14,21 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
-from gateway.access.any_spreadsheet_keys import warn_of_any_spreadsheet_keys
-from gateway.access.keys import FailedKeys, Gatekeeper
+from gateway.access.keys import (
+    OF_FILE,
+    ActiveKeys,
+    FailedKeys,
+    Gatekeeper,
+    LastUse,
+    server_outage,
+    warn_of_any_spreadsheet_keys,
+)
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.errors import GatewayError
-from gateway.google.assembly import Google, assemble, open_budgets
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
+from gateway.google.google import Google, assemble, open_budgets
 from gateway.google.quota import SpentQuota, open_spent_quota
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
@@ -40,7 +46,7 @@ from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 
 if TYPE_CHECKING:
-    from gateway.cluster.assembly import Cluster
+    from gateway.cluster.cluster import Cluster
 
 OpenClients = Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]
 
@@ -51,9 +57,9 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
     Raises ConfigError for unusable files before serving.
     """
     pepper = load_pepper(settings.access)
-    if settings.is_cluster and importlib.util.find_spec("redis") is None:
-        raise ConfigError([NO_REDIS_LIBRARY])
     if settings.is_cluster and settings.cluster.redis is not None:
+        if importlib.util.find_spec("redis") is None:
+            raise ConfigError(NO_REDIS_LIBRARY)
         from gateway.cluster.store import check_url  # noqa: PLC0415 - as in `_cluster`
 
         check_url(settings.cluster.redis.get_secret_value())
@@ -226,7 +232,7 @@ async def _cluster(
         yield None
         return
     # Redis's library is in an extra, and takes a third of a second to import.
-    from gateway.cluster.assembly import open_cluster  # noqa: PLC0415
+    from gateway.cluster.cluster import open_cluster  # noqa: PLC0415
 
     async with open_cluster(settings, database, redis.get_secret_value(), clock) as cluster:
         yield cluster

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sheets_emulator.control import control_routes
-from sheets_emulator.http.credentials import PROJECT, open_accounts, write_file
+from sheets_emulator.http.credentials import KEY_BITS, PROJECT, open_accounts, write_file
 from sheets_emulator.http.tokens import Tokens
 from sheets_emulator.quota import Quota
 from sheets_emulator.service import Service, Timing
@@ -32,6 +32,7 @@ class EmulatorOptions:
     and the accounts' keys, created if needed. Spreadsheets of the seed that it lacks are added. A
     reset also restores the file to the seed. `repeatable_metadata_ids`: developer metadata may get
     the ID of other metadata. Limits are per account, unless they are named after projects.
+    `key_bits`: size of the accounts' keys; Google's have 2,048.
     """
 
     projects: tuple[str, ...] = (PROJECT,)
@@ -45,6 +46,7 @@ class EmulatorOptions:
     writes_per_minute: int = 0
     reads_per_minute_per_project: int = 0
     writes_per_minute_per_project: int = 0
+    key_bits: int = KEY_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ def create_emulator(
 def _emulator(
     options: EmulatorOptions, timing: Timing, seed: Seed, *, disk: Disk | None
 ) -> Emulator:
-    accounts = open_accounts(options.projects, disk)
+    accounts = open_accounts(options.projects, disk, options.key_bits)
     store = open_store(seed.workbooks, unshared=seed.unshared, disk=disk)
     store.repeatable_metadata_ids = options.repeatable_metadata_ids
     service = Service(

@@ -1,7 +1,8 @@
 """All tests: event loop, clock, slow files, reports."""
 
+import os
 import signal
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,14 @@ SLOW: Mapping[str, str] = {
         python typescript
     """,
     "clients/python": """
-        faults planted
+        faults planted sentences
     """,
     "clients/typescript": """
-        client faults planted
+        client faults package planted readme sentences
     """,
     "cluster": """
-        garbage_rates garbage_rows key_rates key_rates_processes processes rolling_upgrade
-        shared_rows shared_rows_outages storm workers write_lock write_lock_outages
+        garbage_rates garbage_rows key_rates key_rates_processes processes quota rolling_upgrade
+        shared_rows shared_rows_outages storm workers write_lock write_lock_outages wrong_redis
     """,
     "contract": """
         place
@@ -67,20 +68,20 @@ SLOW: Mapping[str, str] = {
         demo document document_answers edge_floods edge_handover edge_stop edits errors formulas
         full_disk groups hostile_bodies hostile_google idempotency init interleavings key_store_down
         matrix metrics nasty nasty_google open_outcomes parallel postgres process rates revocation
-        row_values schemathesis stopping tenants twins upstream_errors
+        row_values schemathesis start stopping tenants twins upstream_errors wrong_keys
     """,
     "packages": """
-        wheel
+        release wheel
     """,
     "query": """
-        evaluate_reference
+        evaluate_reference query_cost
     """,
     "simulation": """
         fire fleet kills linear monotonic overwritten reads_freshness reads_joining
         reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """
-        damaged_rows
+        damaged_rows sent_batches
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.
@@ -114,12 +115,20 @@ def slow_files() -> Iterator[Path]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark the tests of slow files, before `-m` chooses among them."""
-    slow = set(slow_files())
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files, before `-m` chooses among them; workers begin with those."""
+    slow = {path: number for number, path in enumerate(slow_files())}
     for item in items:
         if item.path in slow:
             item.add_marker("slow")
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: slow.get(item.path, len(slow)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Number of workers for `-n auto`: more than cores, because tests also wait for processes."""
+    return len(os.sched_getaffinity(0)) * 3 // 2
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.google.pipeline import counted
-from gateway.google.sheets import Sheets
-from tests.forwarding import Call, ForwardingSheets
+from gateway.google.sheets import Sheets, record_sent_at
+from gateway.telemetry.events import upstream_called
+from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
 
 T = TypeVar("T")
 
@@ -16,6 +16,15 @@ class CountedSheets(ForwardingSheets):
         self._inner = inner
         self._clock = clock
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
-        with counted("main", is_write=is_write, clock=self._clock):
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        started = self._clock()
+        record_sent_at(started)
+        error: BaseException | None = None
+        try:
             return await call(self._inner)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            seconds = self._clock() - started
+            upstream_called("main", is_write=kind in WRITES, seconds=seconds, error=error)

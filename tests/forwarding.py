@@ -3,7 +3,7 @@ several."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from gateway.google.sheets import (
     Batch,
@@ -20,6 +20,21 @@ from gateway.google.sheets import (
 
 T = TypeVar("T")
 
+Kind = Literal[
+    "read_values",
+    "read_columns",
+    "read_several",
+    "read_ranges",
+    "list_worksheets",
+    "read_sheet",
+    "apply",
+    "put_fence",
+    "delete_fences",
+    "fence_tokens",
+    "find_fences",
+]
+WRITES: frozenset[Kind] = frozenset({"apply", "put_fence", "delete_fences"})
+
 Call = Callable[[Sheets], Awaitable[T]]
 """Makes one call of a `Sheets`."""
 
@@ -31,7 +46,7 @@ class ForwardingSheets(ABC):
         return await self.forward(
             spreadsheet,
             lambda sheets: sheets.read_values(spreadsheet, range_, render=render),
-            is_write=False,
+            kind="read_values",
         )
 
     async def read_columns(
@@ -45,7 +60,7 @@ class ForwardingSheets(ABC):
         return await self.forward(
             spreadsheet,
             lambda sheets: sheets.read_columns(spreadsheet, range_, render=render, known=known),
-            is_write=False,
+            kind="read_columns",
         )
 
     async def read_several(
@@ -54,17 +69,17 @@ class ForwardingSheets(ABC):
         return await self.forward(
             spreadsheet,
             lambda sheets: sheets.read_several(spreadsheet, ranges, render=render),
-            is_write=False,
+            kind="read_several",
         )
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.read_ranges(spreadsheet, ranges), is_write=False
+            spreadsheet, lambda sheets: sheets.read_ranges(spreadsheet, ranges), kind="read_ranges"
         )
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.list_worksheets(spreadsheet), is_write=False
+            spreadsheet, lambda sheets: sheets.list_worksheets(spreadsheet), kind="list_worksheets"
         )
 
     async def read_sheet(
@@ -73,12 +88,12 @@ class ForwardingSheets(ABC):
         return await self.forward(
             spreadsheet,
             lambda sheets: sheets.read_sheet(spreadsheet, ranges, has_values=has_values),
-            is_write=False,
+            kind="read_sheet",
         )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.apply(spreadsheet, batch), is_write=True
+            spreadsheet, lambda sheets: sheets.apply(spreadsheet, batch), kind="apply"
         )
 
     async def put_fence(
@@ -87,24 +102,28 @@ class ForwardingSheets(ABC):
         await self.forward(
             spreadsheet,
             lambda sheets: sheets.put_fence(spreadsheet, *fences, forgotten=forgotten),
-            is_write=True,
+            kind="put_fence",
         )
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         await self.forward(
-            spreadsheet, lambda sheets: sheets.delete_fences(spreadsheet, fences), is_write=True
+            spreadsheet,
+            lambda sheets: sheets.delete_fences(spreadsheet, fences),
+            kind="delete_fences",
         )
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.fence_tokens(spreadsheet, fence_id), is_write=False
+            spreadsheet,
+            lambda sheets: sheets.fence_tokens(spreadsheet, fence_id),
+            kind="fence_tokens",
         )
 
     async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.find_fences(spreadsheet, key), is_write=False
+            spreadsheet, lambda sheets: sheets.find_fences(spreadsheet, key), kind="find_fences"
         )
 
     @abstractmethod
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
         """Make the call on a `Sheets` behind this one, when it is its turn."""

@@ -7,9 +7,9 @@ Rules:
 """
 
 import enum
+import re
 from dataclasses import dataclass
 
-from gateway.access.origin import normal_origin
 from gateway.errors import (
     InvalidSpreadsheetId,
     NotGranted,
@@ -26,6 +26,12 @@ from gateway.table.tag import IfMatch
 from gateway.worksheets.access import Access, Target, WorksheetId
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
+
+_ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?",
+    re.IGNORECASE | re.ASCII,
+)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Operation(enum.Enum):
@@ -64,7 +70,16 @@ def authorise(
             "their Unicode form (NFC or NFD)."
         )
     if operation is Operation.WRITE:
-        _check_writes(caller)
+        if caller.grants.read_only:
+            raise ReadOnlyKey(
+                "This key may only read. Ask the gateway's operator for a key that may write.",
+                allowed_methods=READ_METHODS,
+            )
+        if not caller.plan.writes:
+            raise PlanLimit(
+                f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
+                "gateway's operator for another plan."
+            )
     access = Access(
         key_id=caller.key_id, titles=caller.grants.worksheets, columns=caller.grants.columns
     )
@@ -164,15 +179,17 @@ def _no_id_words(given: str) -> str:
     )
 
 
-def _check_writes(caller: Caller) -> None:
-    """Refuse a write with a read-only key, or on a plan without writes."""
-    if caller.grants.read_only:
-        raise ReadOnlyKey(
-            "This key may only read. Ask the gateway's operator for a key that may write.",
-            allowed_methods=READ_METHODS,
-        )
-    if not caller.plan.writes:
-        raise PlanLimit(
-            f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
-            "gateway's operator for another plan."
-        )
+def normal_origin(text: str) -> str | None:
+    """An origin (RFC 6454) as `scheme://host[:port]` in lower case without default port.
+
+    None for any other text.
+    """
+    match = _ORIGIN.fullmatch(text)
+    if match is None:
+        return None
+    scheme, host = match["scheme"].lower(), match["host"].lower()
+    port = int(match["port"]) if match["port"] else _DEFAULT_PORTS.get(scheme)
+    if port is not None and not 0 < port < 65536:
+        return None
+    shown = "" if port == _DEFAULT_PORTS.get(scheme) else f":{port}"
+    return f"{scheme}://{host}{shown}"

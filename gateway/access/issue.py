@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from gateway.access.caller import normal_origin
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
-from gateway.access.origin import normal_origin
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore
@@ -43,7 +43,7 @@ async def create_key(
     """
     problems = list(_problems(request, plans, now))
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     key, origins = mint_key(random_bytes), map(normal_origin, request.grants.origins)
     record = KeyRecord(
         id=ID_PREFIX + random_digits(ID_DIGITS, random_bytes),

@@ -7,15 +7,30 @@ pepper that is not in the store.
 Rules
 - A valid key is never refused because of others: the active keys in memory are checked first. The
   limit of invalid keys only decides how the others are refused.
-- An expiry takes effect at once, a revocation as described in `gateway.access.active_keys`.
+- An expiry takes effect at once, a revocation after a refresh.
 - The key itself is not stored.
 - A text that no key can be, such as another scheme, is refused with the reason and not counted: it
-  is no guess.
+  is no guess. The reason has words of this module only, never a part of the text, which may hold a
+  key.
 - Invalid keys have a limit per client address, which counts only failures. An IPv6 client has a /64
   network, so that counts as its address. The number of addresses is bounded; the one that failed
   longest ago is forgotten first.
+
+Rules of the active keys in memory, by digest: a refresh reads what changed in the store
+- An answer of the store is valid for `BELIEVED_SECONDS` from when it was requested, which limits
+  the delay of a revocation.
+- A digest is unknown only after a refresh that began after the digest came: a new key works at
+  once, and a failing store makes no key unknown.
+- One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it. So guessed
+  keys cost the store the same, however many they are.
+- A failed refresh keeps the known keys, as long as they are valid.
+- While a PostgreSQL server is away, earlier answers are valid for longer, and known keys hardly
+  wait (`server_outage`).
+- After a change was signalled, nothing found before its refresh may be cached.
+- Only digests are here, no keys.
 """
 
+import asyncio
 import hashlib
 import hmac
 import math
@@ -25,16 +40,34 @@ import string
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
+from typing import Protocol
 
-from gateway.access.active_keys import ActiveKeys
+from cachetools import LRUCache
+
 from gateway.access.caller import Caller
-from gateway.access.key_spelling import around_key
-from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit, TooManyAuthFailures
+from gateway.errors import (
+    InvalidApiKey,
+    KeysUnavailable,
+    MissingApiKey,
+    PlanLimit,
+    TooManyAuthFailures,
+)
 from gateway.gcra import Gcra, rate_limit
+from gateway.settings.plans import PlanSettings
+from gateway.storage.damaged_rows import DamagedRow
+from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
+from gateway.telemetry.events import (
+    any_spreadsheet_keys,
+    current_event,
+    damaged_row,
+    last_use_failed,
+    request_failed,
+)
 
 PREFIX = "sgw_"
 SECRET_DIGITS = 30
@@ -80,6 +113,336 @@ def _checksum(text: str) -> str:
         number, digit = divmod(number, len(ALPHABET))
         digits = ALPHABET[digit] + digits
     return digits
+
+
+_SCHEMES: Mapping[str, str] = {
+    name.lower(): name
+    for name in (
+        *("Basic", "Digest", "Token", "ApiKey", "Api-Key", "X-API-Key", "Key", "JWT", "OAuth"),
+        *("Negotiate", "NTLM", "Hawk", "AWS4-HMAC-SHA256", "Authorization"),
+    )
+}
+"""Other schemes of `Authorization`, and names of headers in the place of one."""
+_FIRST_WORD = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,30})(?:\s|%20|[:=,])")
+_UTF8_QUOTES = ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99")
+_MARKS = (*"\"'`“”„‘’<{[($", *_UTF8_QUOTES)
+"""Quotes, also as a header has them, in UTF-8 read as Latin-1, and signs of placeholders."""
+_ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"})
+
+
+def around_key(text: str) -> str:
+    """Describe what stands before a key, or instead of one; "" for anything else."""
+    word = _FIRST_WORD.match(text)
+    scheme = word[1].lower() if word else ""
+    if scheme == "bearer":
+        return "Bearer stands twice, or without a blank behind it, or in a place for the key alone."
+    if scheme in _SCHEMES:
+        return f"{_SCHEMES[scheme]} is not a scheme of this API."
+    if text.startswith(_MARKS):
+        return "A quote or bracket stands before the key."
+    if text.lower() in _ABSENT:
+        return "The key is a word for a missing value: the variable that should hold it is empty."
+    return ""
+
+
+BELIEVED_SECONDS = 4.5
+REFRESH_SECONDS = 2.0
+"""Age after which the use of a key starts a refresh in the background."""
+PAUSE_SECONDS = 0.05
+RETRY_SECONDS = 5
+"""Pause after a failure of the store."""
+MAX_HOLDERS = 10_000
+"""Maximum number of cached holders; others are decoded at each use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """What holds while the store fails; the defaults are those of a SQLite file."""
+
+    grace_seconds: float = BELIEVED_SECONDS
+    """How long an answer of the store is valid."""
+    wait_seconds: float | None = None
+    """Maximum wait for the store if an earlier answer is valid; None: until it answers."""
+    answer_seconds: float | None = None
+    """Maximum time for a page of changes."""
+    retry_seconds: float = PAUSE_SECONDS
+    """Pause from the beginning of a failed refresh to the next one."""
+    log_seconds: float = 0.0
+    """Time between logged failures of one outage."""
+
+
+OF_FILE = Outage()
+
+
+def server_outage(grace_seconds: float) -> Outage:
+    """An outage of a PostgreSQL server."""
+    return Outage(
+        grace_seconds=grace_seconds,
+        wait_seconds=0.25,
+        answer_seconds=2.0,
+        retry_seconds=1.0,
+        log_seconds=60.0,
+    )
+
+
+COARSENESS = timedelta(hours=1)
+MAX_NOTED = 100_000
+"""Maximum number of remembered keys; beyond it some are stored more often."""
+
+Touch = Callable[[str, datetime], Awaitable[object]]
+"""Stores the time at which the key with this ID was used."""
+
+
+class KeySource(Protocol):
+    """The part of the key store that active keys need."""
+
+    async def changes(
+        self, last: KeyChange | None, now: datetime
+    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
+        """Some changes after `last`, as in `KeyStore.changes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Holder of an active key; `caller` is None if the plan of the record is not configured."""
+
+    record: KeyRecord
+    caller: Caller | None
+
+
+class ActiveKeys:
+    """Active keys of a store, with their holders.
+
+    `clock` returns the time in UTC; `tag_key` is the secret of row tags over hidden cells.
+    """
+
+    def __init__(
+        self,
+        store: KeySource,
+        plans: Mapping[str, PlanSettings],
+        *,
+        clock: Callable[[], datetime],
+        tag_key: bytes,
+        outage: Outage = OF_FILE,
+        timer: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._outage = outage
+        self._timer = timer
+        self._sleep = sleep
+        self._keys: dict[bytes, StoredKey] = {}
+        self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(key, plans, tag_key))
+        self._last: KeyChange | None = None
+        self._refresh: asyncio.Task[None] | None = None
+        self._begun = 0
+        self._done = 0
+        self._needed = 0
+        """The first refresh that sees all signalled changes."""
+        self._is_failing = False
+        self._logged_at = -math.inf
+        self._began_at = -math.inf
+        self._as_of = -math.inf
+
+    async def load(self) -> None:
+        """Read all keys before the first request. Raises as `find` does."""
+        await self._refreshed()
+
+    @property
+    def outlasts_outage(self) -> bool:
+        """Whether known keys are found while a PostgreSQL server is away."""
+        return self._outage != OF_FILE and self._is_valid(self._timer())
+
+    def fresh_until(self) -> float:
+        """The time from which the use of a key starts a refresh; what was found may be cached."""
+        return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
+
+    def changed(self) -> None:
+        """Read the changes at once; a refresh that runs already may have passed them."""
+        self._needed = self._begun + 1
+        self._under_way()
+
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._keys
+
+    async def aclose(self) -> None:
+        """Wait for a running refresh."""
+        while self._refresh is not None:
+            await asyncio.wait([self._refresh])
+
+    async def find(self, digest: bytes) -> Holder | None:
+        """The holder of a digest's key, even if expired; None if it is unknown, revoked or damaged.
+
+        Raises `KeysUnavailable` if the store fails and no earlier answer is valid.
+        """
+        if digest not in self._keys:
+            needed = self._begun + 1  # a running refresh may have passed the key already
+            while self._done < needed:
+                await self._refreshed()
+        else:
+            now = self._timer()
+            if self._as_of <= now - BELIEVED_SECONDS:
+                await self._renewed(now)
+            if self._as_of <= now - REFRESH_SECONDS or self._done < self._needed:
+                self._under_way()
+        key = self._keys.get(digest)
+        return None if key is None else self._holder(key)
+
+    def _is_valid(self, now: float) -> bool:
+        return self._as_of > now - self._outage.grace_seconds
+
+    async def _renewed(self, now: float) -> None:
+        """Wait for the store to answer, but hardly if an earlier answer is valid.
+
+        Raises `KeysUnavailable` if none is.
+        """
+        is_valid = self._is_valid(now)
+        if is_valid and self._is_failing:
+            return
+        try:
+            async with asyncio.timeout(self._outage.wait_seconds if is_valid else None):
+                while self._as_of <= now - BELIEVED_SECONDS:
+                    await self._refreshed()
+        except (KeysUnavailable, TimeoutError):
+            if not is_valid:
+                raise
+            self._is_failing = True
+
+    async def _refreshed(self) -> None:
+        await asyncio.shield(self._under_way())  # it outlives a cancelled request
+
+    def _under_way(self) -> asyncio.Task[None]:
+        if self._refresh is None:
+            self._refresh = asyncio.get_running_loop().create_task(self._run())
+            self._refresh.add_done_callback(self._on_refresh_end)
+        return self._refresh
+
+    async def _run(self) -> None:
+        try:
+            await self._ask_store()
+        finally:
+            self._refresh = None
+
+    def _on_refresh_end(self, task: asyncio.Task[None]) -> None:
+        # An error is already logged, and all waiting requests may have left.
+        is_answered = not task.cancelled() and task.exception() is None
+        if is_answered and self._done < self._needed:
+            self._under_way()
+
+    async def _ask_store(self) -> None:
+        pause_seconds = self._outage.retry_seconds if self._is_failing else PAUSE_SECONDS
+        pause_seconds += self._began_at - self._timer()
+        if pause_seconds > 0:
+            await self._sleep(pause_seconds)
+        self._begun += 1
+        self._began_at = self._timer()
+        try:
+            await self._read_changes()
+        except Exception as error:  # the edge of a background task: perhaps no request waits for it
+            self._is_failing = True
+            self._log(error)
+            raise KeysUnavailable(
+                "The gateway cannot look up keys now; nothing was done. Send it again.",
+                retry_after_seconds=RETRY_SECONDS,
+            ) from error
+        self._done, self._as_of = self._begun, self._began_at
+        self._is_failing, self._logged_at = False, -math.inf
+
+    def _log(self, error: Exception) -> None:
+        now = self._timer()
+        if now >= self._logged_at + self._outage.log_seconds:
+            self._logged_at = now
+            request_failed(current_event(), error)
+
+    async def _read_changes(self) -> None:
+        keys, last = self._keys, self._last
+        while (changes := await self._page(last)) != []:
+            if changes is None:
+                keys, last = {}, None  # keys from before are served until all of these are read
+                continue
+            for last, key in changes:
+                if key is None:
+                    keys.pop(last.digest, None)
+                else:
+                    keys[last.digest] = key
+        self._keys, self._last = keys, last
+
+    async def _page(
+        self, last: KeyChange | None
+    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
+        async with asyncio.timeout(self._outage.answer_seconds):
+            return await self._store.changes(last, self._clock())
+
+
+def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -> Holder | None:
+    """The holder of a key; None, with a log line, if it is damaged."""
+    try:
+        record = record_of(key)
+    except DamagedRow as error:
+        damaged_row(error.table, error.row, error.problem)
+        return None
+    plan = plans.get(record.plan)
+    if plan is None:
+        return Holder(record, None)
+    grants = record.grants
+    if grants.columns.readable is not None:
+        grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
+    caller = Caller(
+        key_id=record.id,
+        name=record.name,
+        plan_name=record.plan,
+        plan=plan,
+        grants=grants,
+        expires=record.expires_at is not None,
+    )
+    return Holder(record, caller)
+
+
+class LastUse:
+    """Stores the use of each key at most once an hour, one key at a time, without retries."""
+
+    def __init__(self, touch: Touch, clock: Callable[[], datetime]) -> None:
+        self._touch = touch
+        self._clock = clock
+        self._noted: LRUCache[str, datetime] = LRUCache(MAX_NOTED)
+        self._waiting: dict[str, datetime] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, key_id: str) -> None:
+        """Note a use; does not wait."""
+        now, noted = self._clock(), self._noted.get(key_id)
+        if noted is not None and now - noted < COARSENESS:
+            return
+        self._noted[key_id] = self._waiting[key_id] = now
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._keep_all())
+
+    async def aclose(self) -> None:
+        """Wait until all noted uses are stored."""
+        if self._task is not None:
+            await self._task
+
+    async def _keep_all(self) -> None:
+        while self._waiting:
+            key_id, used_at = self._waiting.popitem()
+            try:
+                await self._touch(key_id, used_at)
+            except Exception as error:  # the edge of a background task
+                last_use_failed(key_id, error)
+
+
+async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
+    """Log the IDs of all active any-spreadsheet keys, and damaged keys, if any."""
+    records = await store.list(lambda row: damaged_row(row.table, row.row, row.problem))
+    key_ids = [record.id for record in records if may_use_any_spreadsheet(record, now)]
+    if key_ids:
+        any_spreadsheet_keys(key_ids)
+
+
+def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
+    """True for an active key with the grant for any spreadsheet."""
+    return record.grants.spreadsheets is None and record.is_active(now)
 
 
 DEFAULT_PER_MINUTE = 20
@@ -171,13 +534,13 @@ class Gatekeeper:
             # The checksum saves a refresh for mistyped keys; a known key needs none.
             if found in self.keys or is_well_formed(key):
                 holder = await self.keys.find(found)
-        expires_at = None if holder is None else holder.expires_at
+        expires_at = None if holder is None else holder.record.expires_at
         if holder is None or (expires_at is not None and self.clock() >= expires_at):
             raise self._refusal(key, where_from)
-        self.used(holder.key_id)
+        self.used(holder.record.id)
         if holder.caller is None:
             raise PlanLimit(
-                f"The plan '{holder.plan_name}' of this key is not configured any more. Ask the "
+                f"The plan '{holder.record.plan}' of this key is not configured any more. Ask the "
                 "gateway's operator to bring it back, or for a key on another plan."
             )
         return holder.caller

@@ -41,21 +41,17 @@ async def pepper_of(
     path = pepper_path(settings)
     if has_keys and path is not None and not path.exists():
         raise ConfigError(
-            [
-                f"access.pepper: {path} is gone, and without it none of its keys works. Put it "
-                f"back from a backup, beside the key store, or set access.pepper as it was; {_ELSE}"
-            ]
+            f"access.pepper: {path} is gone, and without it none of its keys works. Put it "
+            f"back from a backup, beside the key store, or set access.pepper as it was; {_ELSE}"
         )
     pepper = load_pepper(settings)
     mark, kept = pepper_mark(pepper), await store.pepper_mark()
     if has_keys and kept not in (None, mark):
         place = path or "the setting"
         raise ConfigError(
-            [
-                f"access.pepper: {place} is not what the keys of {settings.database} were made "
-                "with, going by the pepper that it was last used with, so none of them works. Put "
-                f"the pepper back as it was; {_ELSE}"
-            ]
+            f"access.pepper: {place} is not what the keys of {settings.database} were made "
+            "with, going by the pepper that it was last used with, so none of them works. Put "
+            f"the pepper back as it was; {_ELSE}"
         )
     # Keys of an earlier version left no mark, so the pepper cannot be verified.
     if kept != mark and not has_keys:
@@ -90,7 +86,7 @@ def load_pepper(settings: AccessSettings) -> bytes:
         return read_pepper(path)
     except OSError as error:
         raise ConfigError(
-            [f"access.pepper: {path} cannot be read or made: {error.strerror}"]
+            f"access.pepper: {path} cannot be read or made: {error.strerror}"
         ) from error
 
 
@@ -129,10 +125,10 @@ def read_pepper(path: Path) -> bytes:
         pepper = file.read(LENGTH + 1)
     if is_open_to_others(mode):
         raise ConfigError(
-            [f"access.pepper: {path} is open to other users of this machine: {HOW_TO_MEND}"]
+            f"access.pepper: {path} is open to other users of this machine: {HOW_TO_MEND}"
         )
     if len(pepper) != LENGTH:
         raise ConfigError(
-            [f"access.pepper: {path} is damaged, it must have {LENGTH} bytes: restore it"]
+            f"access.pepper: {path} is damaged, it must have {LENGTH} bytes: restore it"
         )
     return pepper

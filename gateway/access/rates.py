@@ -6,8 +6,8 @@ Rules:
   concurrent ones until `leave`, which may be called twice.
 - Only valid keys come here, and the number of stored keys is bounded. A key with running requests
   is never forgotten.
-- Where several processes count the use of a key together (`Usage`), a request may have to wait for
-  an exchange with them before it is charged. Charging itself never waits.
+- Where several processes count the use of a key together (`SharedUse`), a request may have to wait
+  for an exchange with them before it is charged. Charging itself never waits.
 """
 
 import math
@@ -48,8 +48,24 @@ class UsedRate(Protocol):
     def standing(self, limit: RateLimit, now: float) -> Standing: ...
 
 
+class SharedUse(Protocol):
+    """Use of a key by all processes that serve it."""
+
+    def is_full(self, max_concurrent: int) -> bool:
+        """True if no other request may run now."""
+
+    def leave(self) -> None:
+        """Note that a request has ended."""
+
+    def must_exchange(self, limits: Limits, price: int) -> bool:
+        """True if a request has to `exchange` before it is charged."""
+
+    async def exchange(self, limits: Limits, price: int) -> None:
+        """Learn what other processes use. Raises nothing, and takes less than a few seconds."""
+
+
 class Usage(Protocol):
-    """Used rate and number of running requests of a key, also those of other processes."""
+    """Used rate and number of running requests of a key."""
 
     in_flight: int
     """Running requests of this process."""
@@ -57,43 +73,20 @@ class Usage(Protocol):
     @property
     def gcra(self) -> UsedRate: ...
 
-    def is_full(self, max_concurrent: int) -> bool:
-        """True if no other request may run now."""
-        ...
-
-    def leave(self) -> None:
-        """Note that a request has ended."""
-        ...
-
-    def must_exchange(self, limits: Limits, price: int) -> bool:
-        """True if a request has to `exchange` before it is charged."""
-        ...
-
-    async def exchange(self, limits: Limits, price: int) -> None:
-        """Learn what other processes use. Raises nothing, and takes less than a few seconds."""
-        ...
+    @property
+    def shared(self) -> SharedUse | None:
+        """The use by all processes; None in a process that knows no others."""
 
 
 class KeyUsage:
     """A `Usage` of a process that knows no others."""
 
     __slots__ = ("gcra", "in_flight")
+    shared = None
 
     def __init__(self, _key_id: str = "") -> None:
         self.gcra = Gcra()
         self.in_flight = 0
-
-    def is_full(self, max_concurrent: int) -> bool:
-        return self.in_flight >= max_concurrent
-
-    def leave(self) -> None:
-        self.in_flight -= 1
-
-    def must_exchange(self, _limits: Limits, _price: int) -> bool:
-        return False
-
-    async def exchange(self, limits: Limits, price: int) -> None:
-        """Nobody is to be asked."""
 
 
 class RateLease(msgspec.Struct):
@@ -104,23 +97,22 @@ class RateLease(msgspec.Struct):
     _timer: Callable[[], float]
     _is_in: bool = False
 
-    def must_exchange(self) -> bool:
-        """True if the request has to `exchange` before it may enter."""
-        return self._usage.must_exchange(self.limits, 1)
-
-    async def exchange(self) -> None:
-        """Learn what other processes use of the limits."""
-        await self._usage.exchange(self.limits, 1)
+    async def exchange(self, price: int = 1) -> None:
+        """Learn what other processes use of the limits, if that must be known before `price`."""
+        shared = self._usage.shared
+        if shared is not None and shared.must_exchange(self.limits, price):
+            await shared.exchange(self.limits, price)
 
     def enter(self) -> None:
         """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
-        limits, usage = self.limits, self._usage
+        limits, usage, most = self.limits, self._usage, self.limits.max_concurrent
         wait_seconds = usage.gcra.take(limits.rate, self._timer())
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
-        if usage.is_full(limits.max_concurrent):
+        shared = usage.shared
+        if usage.in_flight >= most if shared is None else shared.is_full(most):
             raise TooManyInFlight(
-                f"This key may have {limits.max_concurrent} requests under way. Wait for "
+                f"This key may have {most} requests under way. Wait for "
                 "one of them to be answered.",
                 retry_after_seconds=1,
             )
@@ -138,8 +130,7 @@ class RateLease(msgspec.Struct):
 
         The error's waiting time is that of the whole price.
         """
-        if self._usage.must_exchange(self.limits, price - 1):
-            await self._usage.exchange(self.limits, price - 1)
+        await self.exchange(price - 1)
         self._usage.gcra.give_back(self.limits.rate)
         self.charge(price)
 
@@ -151,7 +142,10 @@ class RateLease(msgspec.Struct):
         """Return the place, if taken."""
         if self._is_in:
             self._is_in = False
-            self._usage.leave()
+            if self._usage.shared is None:
+                self._usage.in_flight -= 1
+            else:
+                self._usage.shared.leave()
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(

@@ -166,7 +166,7 @@ class SharedGcra:
 
 
 class SharedUsage:
-    """A `Usage` of a key that others use, too."""
+    """A `Usage` of a key that others use, too, and its `SharedUse`."""
 
     __slots__ = (
         "_max_concurrent", "_rates", "elsewhere", "exchanged_at", "gcra", "id", "in_flight",
@@ -185,8 +185,12 @@ class SharedUsage:
         self.exchanged_at = -math.inf
         self._max_concurrent = math.inf
 
+    @property
+    def shared(self) -> "SharedUsage":
+        return self
+
     def is_full(self, max_concurrent: int) -> bool:
-        if self._rates.is_alone:
+        if self._rates.is_disconnected:
             return self.in_flight >= max(1, int(max_concurrent * self._rates.share))
         return self.in_flight + self.elsewhere >= max_concurrent
 
@@ -199,7 +203,7 @@ class SharedUsage:
 
     def must_exchange(self, limits: Limits, price: int) -> bool:
         rates, self._max_concurrent = self._rates, limits.max_concurrent
-        if rates.is_alone:
+        if rates.is_disconnected:
             return False
         if self.elsewhere and self.in_flight < self._max_concurrent <= (
             self.in_flight + self.elsewhere
@@ -229,9 +233,9 @@ class SharedKeyRates:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
-        self.is_alone = False
+        self.is_disconnected = False
         self.share = UNKNOWN_SHARE
-        """This process's part of the limits while it is alone."""
+        """This process's part of the limits while it is disconnected."""
         self._store = store
         self._membership = membership
         self._noted: dict[str, SharedUsage] = {}
@@ -248,7 +252,7 @@ class SharedKeyRates:
 
     def part(self, limit: RateLimit) -> RateLimit:
         """What this process may use of a limit now."""
-        if not self.is_alone or not limit.per_minute:
+        if not self.is_disconnected or not limit.per_minute:
             return limit
         burst = max(FRESH_PRICE, int(limit.burst * self.share))
         return rate_limit(limit.per_minute * self.share, burst=burst)
@@ -291,21 +295,21 @@ class SharedKeyRates:
             await self._soon
         await self.exchange()
 
-    def alone(self, _share: float, _since: float) -> None:
+    def disconnected(self, _share: float, _since: float) -> None:
         """Keep to 1/N at once: a request is not refused only because Redis is away."""
-        self.is_alone = True
+        self.is_disconnected = True
         if self._membership.count:
             self.share = 1 / self._membership.count
         now = self.clock()
         for usage in self._noted.values():
             usage.gcra.part(now)
 
-    def together(self) -> None:
-        if self.is_alone:
+    def connected(self) -> None:
+        if self.is_disconnected:
             now = self.clock()
             for usage in self._noted.values():
                 usage.gcra.rejoin(now)
-            self.is_alone = False
+            self.is_disconnected = False
 
     async def _exchange_urgent(self) -> None:
         await asyncio.sleep(self._exchanged_at + PAUSE_SECONDS - self.clock())
@@ -316,13 +320,13 @@ class SharedKeyRates:
 
     async def _exchange(self, usages: Sequence[SharedUsage]) -> None:
         for start in range(0, len(usages), MAX_KEYS):
-            if self.is_alone:
+            if self.is_disconnected:
                 break
             try:
                 await self._exchange_some(usages[start : start + MAX_KEYS])
             except StoreUnavailable:
                 break
-        if self.is_alone:
+        if self.is_disconnected:
             now = self.clock()
             for usage in usages:
                 if not (usage.in_flight or usage.gcra.full_seconds(now)):

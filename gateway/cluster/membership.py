@@ -63,13 +63,11 @@ class Tempo:
 class Follower(Protocol):
     """Shares something through Redis; both may be called repeatedly."""
 
-    def alone(self, share: float, since: float) -> None:
+    def disconnected(self, share: float, since: float) -> None:
         """Redis is gone: keep to a share of all rates, and use nothing before an instant."""
-        ...
 
-    def together(self) -> None:
+    def connected(self) -> None:
         """Redis is there, and may have forgotten what it was told."""
-        ...
 
 
 class Membership:
@@ -86,44 +84,32 @@ class Membership:
     ) -> None:
         self._store = store
         self._store.lost = self._lost
-        self._tempo = tempo
+        self.tempo = tempo
         self._clock = clock
         self._counted = counted
         self.id = secrets.token_hex(8)
         self._host, self._pid = host or socket.gethostname(), os.getpid()
         self._followers: list[Follower] = []
         self._share = 0.0
-        self._count = 0
+        self.count = 0
+        """The number of processes as last seen; 0 if it is unknown.
+
+        It shrinks after a while only: others may come back to a Redis that lost its data.
+        """
         self._fewer_since = math.inf
-        self._last = 0
+        self.last = 0
         """Redis's time at the last heartbeat that it answered."""
-        self._was_alone = False
+        self._was_disconnected = False
         self._ahead_seconds = 0.0
         """Redis's clock less this process's, or a little less."""
         self._counts_until = -math.inf
         """The instant until which others may use the share of this process."""
         self._rests_until = -math.inf
 
-    @property
-    def last(self) -> int:
-        return self._last
-
-    @property
-    def count(self) -> int:
-        """The number of processes as last seen; 0 if it is unknown.
-
-        It shrinks after a while only: others may come back to a Redis that lost its data.
-        """
-        return self._count
-
-    @property
-    def tempo(self) -> Tempo:
-        return self._tempo
-
     def follow(self, follower: Follower) -> None:
         self._followers.append(follower)
         if not self._store.is_available:
-            follower.alone(self._usable_share, self._counts_until)
+            follower.disconnected(self._usable_share, self._counts_until)
 
     async def beat(self) -> None:
         """Send a heartbeat; while Redis is unavailable, probe it first."""
@@ -134,27 +120,27 @@ class Membership:
                 await self._register()
                 return
             self._note_time(int(await self._store.probe(PROBE, [_PROBE])))
-            self._rests_until = self._clock() + self._tempo.rest_seconds
+            self._rests_until = self._clock() + self.tempo.rest_seconds
             await self._register()
             self._rests_until = -math.inf
         except StoreUnavailable:
-            self._was_alone = True
+            self._was_disconnected = True
 
     def sessions_counted(self, count: int) -> None:
         """Note the number of processes that PostgreSQL has, which counts while Redis is away."""
-        if self._store.is_available or (self._last and count <= self._count):
+        if self._store.is_available or (self.last and count <= self.count):
             return
-        known, share = self._count, self._usable_share
+        known, share = self.count, self._usable_share
         # Without a session a process may go on, as one that is silent in Redis may.
-        self._note_count(count, fewer_after_seconds=self._tempo.kept_seconds)
-        if self._count == known:
+        self._note_count(count, fewer_after_seconds=self.tempo.kept_seconds)
+        if self.count == known:
             return
-        self._counted(self._count)
-        self._share = min(self._share, 1 / self._count)
+        self._counted(self.count)
+        self._share = min(self._share, 1 / self.count)
         if self._usable_share != share:
-            wait_seconds = self._tempo.settle_seconds if self._usable_share > share else 0.0
+            wait_seconds = self.tempo.settle_seconds if self._usable_share > share else 0.0
             self._counts_until = max(self._counts_until, self._clock() + wait_seconds)
-        self._be_alone()
+        self._disconnect()
 
     async def leave(self) -> None:
         """Return the share; to be called when nothing more is sent to Google."""
@@ -162,36 +148,33 @@ class Membership:
             await self._store.run(LEAVE, [MEMBERS], self.id)
 
     async def _register(self) -> None:
-        tempo, now = self._tempo, self._clock()
+        tempo, now = self.tempo, self._clock()
         self._counts_until = now + tempo.late_seconds + tempo.silent_seconds
         if not self._store.is_available:
-            self._be_alone()
+            self._disconnect()
         deadline = round((now + self._ahead_seconds + tempo.late_seconds) * MICROSECONDS)
         is_on_time, seen, *rest = await self._store.probe(
             HEARTBEAT,
             [MEMBERS],
             self.id,
-            2**53 if self._was_alone else self._last,
+            2**53 if self._was_disconnected else self.last,
             f"{self._share:.6f}",
             f"{self._host} {self._pid}",
             deadline,
             *tempo.script_arguments(),
         )
         self._note_time(int(seen))
-        if is_on_time:
-            await self._registered(int(seen), *rest)
-
-    async def _registered(
-        self, seen: int, count: int, share: str, was_lost: int, *silent: str
-    ) -> None:
-        self._last, self._share = seen, int(share) / MICROSECONDS
-        self._was_alone = False
-        self._note_count(count, fewer_after_seconds=self._tempo.settle_seconds)
+        if not is_on_time:
+            return
+        count, share, was_lost, *silent = rest
+        self.last, self._share = int(seen), int(share) / MICROSECONDS
+        self._was_disconnected = False
+        self._note_count(count, fewer_after_seconds=self.tempo.settle_seconds)
         self._counted(count)
         if was_lost or not self._store.is_available:
             self._store.returned()
             for follower in self._followers:
-                follower.together()
+                follower.connected()
         names = dict(zip(silent[::2], silent[1::2], strict=True))
         dead = [id_ for id_, name in names.items() if self._is_dead(name)]
         if dead:
@@ -199,26 +182,26 @@ class Membership:
 
     def _note_count(self, count: int, *, fewer_after_seconds: float) -> None:
         now = self._clock()
-        self._fewer_since = min(self._fewer_since, now) if count < self._count else math.inf
-        if count >= self._count or now - self._fewer_since >= fewer_after_seconds:
-            self._count = count
+        self._fewer_since = min(self._fewer_since, now) if count < self.count else math.inf
+        if count >= self.count or now - self._fewer_since >= fewer_after_seconds:
+            self.count = count
 
     def _note_time(self, redis_time: int) -> None:
         self._ahead_seconds = redis_time / MICROSECONDS - self._clock()
 
     @property
     def _usable_share(self) -> float:
-        if self._last:
+        if self.last:
             return self._share
-        return 1 / self._count if self._count else UNKNOWN_SHARE
+        return 1 / self.count if self.count else UNKNOWN_SHARE
 
     def _lost(self) -> None:
-        self._was_alone = True
-        self._be_alone()
+        self._was_disconnected = True
+        self._disconnect()
 
-    def _be_alone(self) -> None:
+    def _disconnect(self) -> None:
         for follower in self._followers:
-            follower.alone(self._usable_share, self._counts_until)
+            follower.disconnected(self._usable_share, self._counts_until)
 
     def _is_dead(self, name: str) -> bool:
         """True if a silent process was one of this machine, and is gone."""

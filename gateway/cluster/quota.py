@@ -11,16 +11,14 @@ Rules
 - Limits and pauses learnt of 429s go to Redis at once, and again after it was gone.
 """
 
-import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextvars import Context
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.cluster.membership import MEMBERS, MICROSECONDS, Membership
 from gateway.cluster.scripts import LEARN, TAKE
 from gateway.cluster.store import Store, StoreUnavailable
-from gateway.google.quota import Learnt, Rate, Share, take_of_all
+from gateway.google.quota import Learnt, Rate, take_of_all
 
 LATE_SECONDS = 0.5
 GIVE_WAY_SECONDS = 0.05
@@ -42,41 +40,40 @@ class SharedQuota:
         self._clock = clock
         self._rates: dict[str, Rate] = {}
         self._changed: list[Callable[[], None]] = []
-        self._alone: tuple[float, float] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._disconnected: tuple[float, float] | None = None
         membership.follow(self)
 
-    def share(self, *names: str) -> Share:
-        """What shares rates with other processes, under these names."""
-        keys = ["{gateway}:quota:" + name for name in names]
+    def share(
+        self, names: Sequence[str], rates: Sequence[Rate], changed: Callable[[], None]
+    ) -> "SharedCalls":
+        """Share rates with other processes, under these names.
 
-        def share(rates: Sequence[Rate], changed: Callable[[], None]) -> SharedCalls:
-            named = dict(zip(keys, rates, strict=True))
-            for key in named.keys() - self._rates.keys():
-                if self._alone is not None:
-                    named[key].take_part(*self._alone)
-            self._rates |= named
-            self._changed.append(changed)
-            return SharedCalls(self, named)
+        `changed` is called when calls may be sent earlier than the rates told.
+        """
+        named = dict(zip(["{gateway}:quota:" + name for name in names], rates, strict=True))
+        for key in named.keys() - self._rates.keys():
+            if self._disconnected is not None:
+                named[key].take_part(*self._disconnected)
+        self._rates |= named
+        self._changed.append(changed)
+        return SharedCalls(self, named)
 
-        return share
-
-    def alone(self, share: float, since: float) -> None:
+    def disconnected(self, share: float, since: float) -> None:
         """Keep to a share of all rates, and use nothing before an instant."""
-        earlier = self._alone
+        earlier = self._disconnected
         if earlier == (share, since):
             return
-        self._alone = (share, since)
+        self._disconnected = (share, since)
         for rate in self._rates.values():
             rate.take_part(share, since)
         if earlier is not None and share > earlier[0]:
             for changed in self._changed:
                 changed()
 
-    def together(self) -> None:
+    def connected(self) -> None:
         """Ask Redis from now on, and tell it what it may have forgotten."""
-        if self._alone is not None:
-            self._alone = None
+        if self._disconnected is not None:
+            self._disconnected = None
             for rate in self._rates.values():
                 rate.take_whole()
         self.tell(self._rates)
@@ -84,21 +81,21 @@ class SharedQuota:
             changed()
 
     @property
-    def share_alone(self) -> float:
+    def usable_share(self) -> float:
         """The share of all rates that is used, 1 while Redis is available."""
-        return 1.0 if self._alone is None else self._alone[0]
+        return 1.0 if self._disconnected is None else self._disconnected[0]
 
     async def take(self, named: NamedRates) -> bool:
         """Count a call that is sent now; False if none may be: the rates have the time."""
         asked_at = self._clock()
-        if self._alone is not None:
+        if self._disconnected is not None:
             return take_of_all([*named.values()], asked_at)
         try:
             is_taken, wait, *known = await self._run_take(named, 1)
         except StoreUnavailable:
             return False
         now = self._clock()
-        if self._alone is None:
+        if self._disconnected is None:
             _mirror(named.values(), now, int(wait), [int(each) for each in known])
         return bool(is_taken) and now - asked_at <= LATE_SECONDS
 
@@ -106,32 +103,28 @@ class SharedQuota:
         """Undo a `take`: its call is not sent."""
         for rate in named.values():
             rate.give_back()
-        if self._alone is None:
-            self._start(self._run_take(named, -1))
+        if self._disconnected is None:
+            self._store.start(self._run_take(named, -1))
 
     def give_way(self, named: NamedRates, seconds: float) -> None:
         """Let other processes go first, if a call has to wait anyway."""
         now = self._clock()
         for rate in named.values():
-            if self._alone is None and rate.free_at(now) > now:
+            if self._disconnected is None and rate.free_at(now) > now:
                 rate.delay(seconds)
 
     def tell(self, named: NamedRates) -> None:
         """Pass on what rates learnt of 429s."""
         for key, rate in named.items():
             learnt = rate.learnt(self._clock())
-            if learnt is not None and self._alone is None:
+            if learnt is not None and self._disconnected is None:
                 limit = rate.limit(self._clock())
                 arguments = (
                     learnt.quota,
                     *(round(seconds * MICROSECONDS) for seconds in learnt[1:]),
                     round((limit.burst_seconds - limit.interval_seconds) * MICROSECONDS),
                 )
-                self._start(self._store.run(LEARN, [key], *arguments))
-
-    async def aclose(self) -> None:
-        """Wait for what was started: Redis answers soon, or is given up."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+                self._store.start(self._store.run(LEARN, [key], *arguments))
 
     async def _run_take(self, named: NamedRates, price: int) -> Sequence[Any]:
         membership = self._membership
@@ -146,19 +139,6 @@ class SharedQuota:
             *(number for limit in limits for number in (limit.per_minute, limit.burst)),
         )
         return answer
-
-    def _start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something that nobody waits for, and that may be lost."""
-
-        async def done() -> None:
-            try:
-                await work
-            except StoreUnavailable:
-                return
-
-        task = asyncio.get_running_loop().create_task(done(), context=Context())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 class SharedCalls:

@@ -12,15 +12,13 @@ import asyncio
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import Context
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from gateway.cluster.news import encode_news, news_between, take_in
 from gateway.cluster.row_scripts import (
     BEGIN,
     EPOCHS,
@@ -31,7 +29,7 @@ from gateway.cluster.row_scripts import (
     Publication,
 )
 from gateway.cluster.store import Store, StoreUnavailable
-from gateway.cluster.stored_values import MAX_SHARED_BYTES, decoded
+from gateway.cluster.stored_values import MAX_NEWS_BYTES, MAX_SHARED_BYTES, decoded
 from gateway.errors import GatewayError
 from gateway.google.rendering import MAX_COLUMNS
 from gateway.google.sheets import (
@@ -42,8 +40,12 @@ from gateway.google.sheets import (
     record_sent_at,
     recording_sent_at,
 )
+from gateway.storage.write_records import place_of
+from gateway.table.header import parse_header
+from gateway.table.table import RowPatch
 from gateway.worksheets.access import WorksheetId, own_area
-from gateway.worksheets.sharing import ReadRendering, SharedState
+from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, SharedState, Written
+from gateway.worksheets.snapshot import Effect
 
 FLIGHT_SECONDS = 25.0
 """After this time the reader of a rendering is taken for dead."""
@@ -70,25 +72,126 @@ FORMAT = 1
 _decoder = msgspec.msgpack.Decoder(_Body)
 
 
+NEWS_FORMAT = 2
+
+MAX_ROW = 10_000_000
+"""Google's maximum number of cells of a spreadsheet, and so of rows."""
+
+MAX_CELLS = 1_000_000
+"""Maximum product of rows and columns that news name: they may be widened to it."""
+
+Cell = str | int | float | bool | None
+Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]
+RowOrNone = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROW)]
+Place = Annotated[int, msgspec.Meta(ge=0, lt=MAX_COLUMNS)]
+"""A column, from 0."""
+Texts = Annotated[Sequence[str], msgspec.Meta(max_length=MAX_COLUMNS)]
+
+
+class _Patch(msgspec.Struct, frozen=True, array_like=True):
+    row: Row
+    texts: Mapping[Place, str]
+    values: Mapping[Place, Cell]
+
+
+class _Told(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """News of any kind; one of `missed`, `seen` and the rest is there."""
+
+    header: Texts = ()
+    missed: RowOrNone = 0
+    seen: Mapping[Row, Texts] | None = None
+    rows: Sequence[_Patch] = ()
+    before: Mapping[Row, Texts] = {}
+    last_row: RowOrNone = 0
+
+
+class _All(msgspec.Struct, frozen=True, array_like=True):
+    format: int
+    told: Sequence[_Told]
+
+
+_news_decoder = msgspec.msgpack.Decoder(_All)
+
+
+def encode_news(news: Sequence[News] | None) -> bytes:
+    """News as other processes read them; nothing if they are not known, or cannot be told."""
+    if news is None:
+        return b""
+    try:
+        encoded = msgspec.msgpack.encode(_All(NEWS_FORMAT, [_told(each) for each in news]))
+    except OverflowError:  # a number of more than 64 bits
+        return b""
+    return encoded if len(encoded) <= MAX_NEWS_BYTES else b""
+
+
+def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
+    """The news of the writes from one epoch to another, in their order; None if any is missing."""
+    following = dict(_links(stored))
+    chain: list[News] = []
+    while at != epoch:
+        at, told = following.pop(at, ("", b""))
+        found = decoded(_news_decoder, told)
+        if found is None or found.format != NEWS_FORMAT or not all(map(_is_small, found.told)):
+            return None
+        chain += map(_news, found.told)
+    return chain
+
+
+def _links(stored: Iterable[bytes]) -> Iterator[tuple[str, tuple[str, bytes]]]:
+    """Epoch before, epoch after and news of each write."""
+    for each in stored:
+        earlier, _, rest = each.partition(b"\n")
+        later, _, told = rest.partition(b"\n")
+        yield earlier.decode("ascii", "replace"), (later.decode("ascii", "replace"), told)
+
+
+def _is_small(told: _Told) -> bool:
+    """True if all rows that news name, as wide as the widest of them, are not too many cells."""
+    lines = [told.header, *(told.seen or {}).values(), *told.before.values()]
+    places = [place for patch in told.rows for place in (*patch.texts, *patch.values)]
+    width = max([*map(len, lines), *(place + 1 for place in places)])
+    return width * (len(lines) + len(told.rows)) <= MAX_CELLS
+
+
+def _news(told: _Told) -> News:
+    header = parse_header(told.header)
+    if told.missed:
+        return Missed(told.missed)
+    if told.seen is not None:
+        return Seen(header, told.seen)
+    return Written(
+        Effect(
+            header=header,
+            rows=[
+                RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
+                for patch in told.rows
+            ],
+            before=told.before,
+            last_row=told.last_row,
+        )
+    )
+
+
+def _told(news: News) -> _Told:
+    match news:
+        case Missed(row):
+            return _Told(missed=row)
+        case Seen(header, rows):
+            return _Told(header=header.cells, seen=rows)
+        case Written(effect):
+            return _Told(
+                header=effect.header.cells,
+                rows=[_Patch(each.row, each.texts, each.values) for each in effect.rows],  # type: ignore[arg-type]
+                before=effect.before,
+                last_row=effect.last_row,
+            )
+
+
 class _Began(NamedTuple):
     """An epoch that began; `is_next` if it follows the one that this process knew."""
 
     epoch: str
     is_next: bool
-
-
-class _Found(NamedTuple):
-    """What Redis has of a rendering; `word` as the script says it.
-
-    `sent_seconds` is when it was read. `ahead` is what Redis's clock shows more than ours, in
-    microseconds, or less.
-    """
-
-    word: bytes
-    sent_seconds: float
-    digest: bytes
-    rendering: Rendering | None
-    ahead: int
 
 
 @dataclass
@@ -98,18 +201,6 @@ class _Flight:
     readers: int = 0
     is_set: bool = False
     """Whether others may wait for them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Wanted:
-    """A rendering that this process wants, and the flight in which it is read."""
-
-    state: SharedState
-    render: Render
-    known: bytes | None
-    newer_than: float
-    from_google: ReadRendering
-    flight: _Flight
 
 
 class SharedRows:
@@ -122,12 +213,11 @@ class SharedRows:
         self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
         self._is_asking = False
         self._flights: dict[str, _Flight] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def is_current(self, state: SharedState) -> bool:
         while True:
             writes = state.writes
-            epoch = await self._epoch(state.worksheet.id)
+            epoch = await self._epoch(state.id)
             if epoch is None:
                 state.epoch = None  # what is kept from now on may be of any
                 return False
@@ -147,7 +237,7 @@ class SharedRows:
                 return True
             if at is not None:
                 try:
-                    keys = [_news_key(state.worksheet.id)]
+                    keys = [_key("news", state.id)]
                     news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
                 except StoreUnavailable:
                     news = None
@@ -156,7 +246,8 @@ class SharedRows:
             if news is None:
                 state.changed(epoch)
             else:
-                take_in(state.worksheet, news)
+                for each in news:
+                    state.take_in(each)
                 state.overtaken()
                 state.wrote(epoch)
         return True
@@ -164,7 +255,7 @@ class SharedRows:
     async def begin_epoch(self, state: SharedState) -> None:
         """Begin an epoch after a write, and publish what it did."""
         news = encode_news(state.take_news())
-        began = await self._begin(state.worksheet.id, state.epoch or "", news)
+        began = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = began is None
         if began is None or began.is_next:
             state.wrote(began and began.epoch)
@@ -172,7 +263,7 @@ class SharedRows:
             state.changed(began.epoch)
 
     async def _begin(self, worksheet: WorksheetId, earlier: str, news: bytes) -> "_Began | None":
-        keys, new = [_epoch_key(worksheet), _news_key(worksheet)], secrets.token_hex(8)
+        keys, new = [_key("epoch", worksheet), _key("news", worksheet)], secrets.token_hex(8)
         try:
             epoch, is_next = await self._store.run(BEGIN, keys, new, earlier, news)
         except StoreUnavailable:
@@ -180,10 +271,10 @@ class SharedRows:
         return _Began(_text(epoch), bool(is_next))
 
     async def announce(self, state: SharedState) -> None:
-        state.is_alone = await self._begin(state.worksheet.id, "", b"") is None
+        state.is_alone = await self._begin(state.id, "", b"") is None
 
     def change(self, worksheet: WorksheetId) -> None:
-        self._start(self._begin(worksheet, "", b""))
+        self._store.start(self._begin(worksheet, "", b""))
 
     async def read(
         self,
@@ -194,27 +285,54 @@ class SharedRows:
         newer_than: float,
         from_google: ReadRendering,
     ) -> Rendering | None:
-        with self._flying(_flight_key(state.worksheet.id)) as flight:
-            wanted = _Wanted(
-                state=state,
-                render=render,
-                known=known,
-                newer_than=newer_than,
-                from_google=from_google,
-                flight=flight,
-            )
+        worksheet, max_age_seconds = state.id, current_call_context().max_age_seconds
+        flight_key = _key("flight", worksheet)
+        keys = [_key("epoch", worksheet), _key(f"rows:{render}", worksheet), flight_key]
+        began = self._clock()
+        with self._flying(flight_key) as flight:
             while True:
-                began = self._clock()
+                now = self._clock()
+                age_seconds = min(max_age_seconds + now - began, now - newer_than)
                 try:
-                    found = await self._found(wanted)
-                    if found.word == b"found":
-                        state.digests[render] = found.digest
-                        record_sent_at(found.sent_seconds)
-                        return None if found.digest == known else found.rendering
+                    epoch, word, age, digest, body, redis_now = await self._store.run(
+                        LOOK,
+                        keys,
+                        secrets.token_hex(8),
+                        self._me,
+                        round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
+                        known or b"",
+                        round(FLIGHT_SECONDS * 1000),
+                        is_raw=True,
+                    )
+                    ahead = redis_now - round(self._clock() * MICROSECONDS)
+                    if _text(epoch) != state.epoch and not await self._caught_up(
+                        state, _text(epoch)
+                    ):
+                        continue
+                    found = _decoded(body, digest, worksheet) if body else None
+                    # Otherwise it is damaged, or of another version's format.
+                    if word == b"found" and (found is not None or digest == known):
+                        state.digests[render] = digest
+                        record_sent_at(now - age / MICROSECONDS)
+                        return None if digest == known else found
+                    # A write waits for no reader of another process, as others wait for its lock.
+                    if word == b"wait" and not state.is_written and now - began < WAIT_SECONDS:
+                        await asyncio.sleep(PAUSE_SECONDS)
+                        continue
                     flight.is_set = True
-                    rendering, is_served = await self._read_for_all(wanted, found, began)
+                    rendering, is_served = await self._read_for_all(
+                        state,
+                        render,
+                        known=known,
+                        from_google=from_google,
+                        stored_digest=digest,
+                        ahead=ahead,
+                        began=began,
+                        flight=flight,
+                    )
                     if is_served:
                         return rendering
+                    began = self._clock()
                 except StoreUnavailable:
                     state.epoch = None
                     return await from_google(known)
@@ -234,61 +352,37 @@ class SharedRows:
             if not flight.readers:
                 del self._flights[key]
                 if flight.is_set:
-                    self._start(self._store.run(RELEASE, [key], self._me))
-
-    async def aclose(self) -> None:
-        """Wait for what was started."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _found(self, wanted: _Wanted) -> _Found:
-        """What another process read, once it has; or the task to read."""
-        state, known, began = wanted.state, wanted.known, self._clock()
-        worksheet = state.worksheet.id
-        keys = [_epoch_key(worksheet), _rows_key(worksheet, wanted.render), _flight_key(worksheet)]
-        max_age_seconds = current_call_context().max_age_seconds
-        while True:
-            now = self._clock()
-            age_seconds = min(max_age_seconds + now - began, now - wanted.newer_than)
-            epoch, word, age, digest, body, redis_now = await self._store.run(
-                LOOK,
-                keys,
-                secrets.token_hex(8),
-                self._me,
-                round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
-                known or b"",
-                round(FLIGHT_SECONDS * 1000),
-                is_raw=True,
-            )
-            ahead = redis_now - round(self._clock() * MICROSECONDS)
-            if _text(epoch) != state.epoch and not await self._caught_up(state, _text(epoch)):
-                continue
-            rendering = _decoded(body, digest, worksheet) if body else None
-            if word == b"found" and rendering is None and digest != known:
-                word = b"read"  # damaged, or another version's format
-            # A write waits for no reader of another process, as others wait for its lock.
-            if word != b"wait" or state.is_written or now - began >= WAIT_SECONDS:
-                return _Found(word, now - age / MICROSECONDS, digest, rendering, ahead)
-            await asyncio.sleep(PAUSE_SECONDS)
+                    self._store.start(self._store.run(RELEASE, [key], self._me))
 
     async def _read_for_all(
-        self, wanted: _Wanted, found: _Found, began: float
+        self,
+        state: SharedState,
+        render: Render,
+        *,
+        known: bytes | None,
+        from_google: ReadRendering,
+        stored_digest: bytes,
+        ahead: int,
+        began: float,
+        flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
         """Read from Google, and publish it; False if an older state was read than published.
 
         Rows go with types that are as new, types with all rows: a search shows rows of that age.
+        `stored_digest` is that of the rendering in Redis; `ahead` is what Redis's clock shows more
+        than ours, in microseconds, or less.
         """
-        state, render, known, flight = wanted.state, wanted.render, wanted.known, wanted.flight
-        worksheet, other = state.worksheet.id, _OTHER[render]
+        worksheet, other = state.id, _OTHER[render]
         keys = [
-            _epoch_key(worksheet),
-            _rows_key(worksheet, render),
-            _rows_key(worksheet, other),
-            _flight_key(worksheet),
+            _key("epoch", worksheet),
+            _key(f"rows:{render}", worksheet),
+            _key(f"rows:{other}", worksheet),
+            _key("flight", worksheet),
         ]
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
             # Redis needs the body, unless it has it.
-            rendering = await wanted.from_google(known if known == found.digest else None)
+            rendering = await from_google(known if known == stored_digest else None)
         sent_seconds = sent_at.at_seconds or self._clock()
         body = await _encoded(rendering)
         digest = (known if rendering is None else rendering.digest) or b""
@@ -299,12 +393,12 @@ class SharedRows:
                 new=secrets.token_hex(8),
                 reader=self._me,
                 digest=digest,
-                read_at=round(sent_seconds * MICROSECONDS) + found.ahead,
+                read_at=round(sent_seconds * MICROSECONDS) + ahead,
                 body=body,
                 is_clean=int(writes == state.writes),
                 is_last=int(flight.readers == 1),
                 other_digest=state.digests.get(other, b""),
-                other_since=round(others_since * MICROSECONDS) + found.ahead,
+                other_since=round(others_since * MICROSECONDS) + ahead,
             )
             try:
                 is_served, answer = await self._store.run(PUBLISH, keys, *publication, is_raw=True)
@@ -329,7 +423,7 @@ class SharedRows:
         self._asked.setdefault(worksheet, []).append(answer)
         if not self._is_asking:
             self._is_asking = True
-            self._start(self._ask())
+            self._store.start(self._ask())
         return answer
 
     async def _ask(self) -> None:
@@ -349,45 +443,16 @@ class SharedRows:
             self._is_asking = False
 
     async def _epochs(self, worksheets: Iterable[WorksheetId]) -> Sequence[str | None]:
-        keys = [_epoch_key(each) for each in worksheets]
+        keys = [_key("epoch", each) for each in worksheets]
         try:
             return [*map(_text, await self._store.run(EPOCHS, keys, secrets.token_hex(8)))]
         except StoreUnavailable:
             return [None] * len(keys)
 
-    def _start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something that may be lost, in no request's context."""
 
-        async def done() -> None:
-            try:
-                await work
-            except StoreUnavailable:
-                return
-
-        task = asyncio.get_running_loop().create_task(done(), context=Context())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-def _epoch_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:epoch:{place_of(worksheet)}"
-
-
-def _news_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:news:{place_of(worksheet)}"
-
-
-def _rows_key(worksheet: WorksheetId, render: Render) -> str:
-    return f"{{gateway}}:rows:{render}:{place_of(worksheet)}"
-
-
-def _flight_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:flight:{place_of(worksheet)}"
-
-
-def place_of(worksheet: WorksheetId) -> str:
-    """The name of a worksheet, the same in all processes."""
-    return f"{worksheet.spreadsheet}/{worksheet.title}"
+def _key(kind: str, worksheet: WorksheetId) -> str:
+    """The key of a worksheet's `epoch`, `news` or `flight`, or of its `rows:` in a rendering."""
+    return f"{{gateway}}:{kind}:{place_of(worksheet)}"
 
 
 def _text(found: str | bytes) -> str:

@@ -4,18 +4,25 @@ Rules
 - An error of any kind, and an answer that takes too long, make the store unavailable. Then all but
   `probe` fails at once, until `returned` is called.
 - A command whose answer did not come may be carried out, even much later.
-- The URL may hold a password: log and errors have no more than the reason of a failure.
+- The URL may hold a password: log and errors have no more than the reason of a failure, never the
+  text of an error.
 - An outage is reported once for each reason, the first contact included.
 - Everything in Redis may be lost, and nothing read from it is trusted further than that.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import errno
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import Context
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -23,9 +30,8 @@ from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
-from gateway.cluster.store_fault import StoreFault, fault_of
 from gateway.settings.model import ConfigError
-from gateway.telemetry.cluster_events import store_changed
+from gateway.telemetry.events import store_changed
 
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 16
@@ -33,6 +39,63 @@ _FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
 """Options of the URL; the error of a missing file looks as if nothing listened."""
 
 Argument = str | int | float | bytes
+
+
+class StoreFault(StrEnum):
+    """A reason; its value is the `error` of the log."""
+
+    REFUSED = "connection refused"
+    UNKNOWN_HOST = "unknown host"
+    TIMEOUT = "no answer in time"
+    PASSWORD = "wrong or missing password"  # noqa: S105 - a reason, not a secret
+    NO_RIGHTS = "user lacks rights"
+    NOT_REDIS = "not a Redis server"
+    TLS = "TLS failed"
+    NO_DATABASE = "no database of this number"
+    READ_ONLY = "read-only replica"
+    FULL = "memory is full"
+    CANNOT_SAVE = "cannot save to its disk"
+    TOO_MANY_CLIENTS = "too many clients"
+    LOADING = "still loading"
+    CLOSED = "connection closed"
+    OTHER = "unexpected error"
+
+
+_CAUSES: Sequence[tuple[type[BaseException] | tuple[type[BaseException], ...], StoreFault]] = (
+    (ssl.SSLError, StoreFault.TLS),
+    (socket.gaierror, StoreFault.UNKNOWN_HOST),
+    ((ConnectionRefusedError, FileNotFoundError), StoreFault.REFUSED),
+)
+"""Errors of the system, which the library wraps."""
+
+_ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, StoreFault]] = (
+    (exceptions.AuthenticationError, "", StoreFault.PASSWORD),
+    (exceptions.NoPermissionError, "", StoreFault.NO_RIGHTS),
+    (exceptions.ResponseError, "can't run this command", StoreFault.NO_RIGHTS),  # within a script
+    (exceptions.InvalidResponse, "", StoreFault.NOT_REDIS),
+    (exceptions.ReadOnlyError, "", StoreFault.READ_ONLY),
+    (exceptions.OutOfMemoryError, "", StoreFault.FULL),
+    (exceptions.BusyLoadingError, "", StoreFault.LOADING),
+    (exceptions.ResponseError, "MISCONF", StoreFault.CANNOT_SAVE),
+    (exceptions.ResponseError, "DB index", StoreFault.NO_DATABASE),
+    (exceptions.ConnectionError, "max number of clients", StoreFault.TOO_MANY_CLIENTS),
+    ((TimeoutError, exceptions.TimeoutError), "", StoreFault.TIMEOUT),
+    # asyncio joins the errors of a name with several addresses, such as localhost, in a text.
+    ((exceptions.ConnectionError, OSError), f"[Errno {errno.ECONNREFUSED}]", StoreFault.REFUSED),
+    # uvloop raises RuntimeError for a connection that was cut.
+    ((exceptions.ConnectionError, OSError, RuntimeError), "", StoreFault.CLOSED),
+)
+"""Errors of the library, with a part of their text; the first that fits counts."""
+
+
+def fault_of(error: BaseException) -> StoreFault:
+    for kind, fault in _CAUSES:
+        if isinstance(error, kind) or isinstance(error.__context__, kind):
+            return fault
+    for kind, words, fault in _ERRORS:
+        if isinstance(error, kind) and words in str(error):
+            return fault
+    return StoreFault.OTHER
 
 
 class StoreUnavailable(Exception):
@@ -62,6 +125,7 @@ class Store:
         """Reasons of the present outage, as reported."""
         self.lost: Callable[[], None] = lambda: None
         """Called when it becomes unavailable."""
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
@@ -88,6 +152,21 @@ class Store:
             raise StoreUnavailable from error
         _raise_if_cancelled(task, cancelled)
         return answer
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something that no request waits for, and that may be lost, in no request's context."""
+
+        async def done() -> None:
+            with suppress(StoreUnavailable):
+                await work
+
+        task = asyncio.get_running_loop().create_task(done(), context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        """Wait for what was started: Redis answers soon, or is given up."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def returned(self) -> None:
         """Note that everything may be asked again."""
@@ -117,7 +196,7 @@ def check_url(url: str) -> None:
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():
-            raise ConfigError([f"cluster.redis: the file of {name} is not there"])
+            raise ConfigError(f"cluster.redis: the file of {name} is not there")
     try:
         pool: Any = _pool(url, TIMEOUT_SECONDS, has_texts=True)
         pool.make_connection()
@@ -127,10 +206,8 @@ def check_url(url: str) -> None:
         return
     # Outside the handler: the error's context may contain the password.
     raise ConfigError(
-        [
-            "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
-            "encode a ? that belongs to the password, as %3F"
-        ]
+        "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
+        "encode a ? that belongs to the password, as %3F"
     )
 
 

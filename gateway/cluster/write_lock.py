@@ -22,17 +22,18 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from gateway.cluster.shared_rows import SharedRows, place_of
+from gateway.cluster.shared_rows import SharedRows
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.database import PostgresUrl
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
+from gateway.storage.write_records import place_of
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.loader import digest_of
 from gateway.worksheets.sharing import OpenFence, SharedState
+from gateway.worksheets.snapshot import digest_of
 from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8
@@ -77,41 +78,35 @@ class PostgresWriteLock:
 
     @asynccontextmanager
     async def held(self, state: SharedState) -> AsyncIterator[None]:
-        worksheet = state.worksheet.id
+        worksheet = state.id
         try:
             connection = await self._locked(worksheet)
         except STORE_ERRORS as error:
             raise _no_lock(error) from error
         try:
-            async with self._taken(state):
-                yield
+            try:
+                hold = await self._take(state)
+            except STORE_ERRORS as error:
+                raise _no_lock(error) from error
+            except DamagedRow as error:
+                damaged_row(error.table, error.row, error.problem)
+                raise RecordsUnavailable(
+                    "The gateway cannot read what an earlier write left open in this worksheet, "
+                    "and without it nothing may be written. Tell the gateway's operator.",
+                    outcome="not_applied",
+                    retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+                ) from error
+            seen_seconds = state.newest_seconds
+            state.take_news()
+            with state.written():
+                try:
+                    yield
+                finally:
+                    del self._holds[worksheet]
+                    if hold.is_used or state.newest_seconds != seen_seconds:
+                        await self._leave(state, hold)
         finally:
             await self._unlock(connection, worksheet)
-
-    @asynccontextmanager
-    async def _taken(self, state: SharedState) -> AsyncIterator[None]:
-        """Be the holder during the block."""
-        try:
-            hold = await self._take(state)
-        except STORE_ERRORS as error:
-            raise _no_lock(error) from error
-        except DamagedRow as error:
-            damaged_row(error.table, error.row, error.problem)
-            raise RecordsUnavailable(
-                "The gateway cannot read what an earlier write left open in this worksheet, and "
-                "without it nothing may be written. Tell the gateway's operator.",
-                outcome="not_applied",
-                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
-            ) from error
-        seen_seconds = state.newest_seconds
-        state.take_news()
-        with state.written():
-            try:
-                yield
-            finally:
-                del self._holds[state.worksheet.id]
-                if hold.is_used or state.newest_seconds != seen_seconds:
-                    await self._leave(state, hold)
 
     def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
         return self._holds[worksheet].earlier
@@ -148,16 +143,16 @@ class PostgresWriteLock:
 
     async def _take(self, state: SharedState) -> _Hold:
         """Become the holder, and take over what other processes wrote meanwhile."""
-        worksheet, holder = state.worksheet, secrets.token_urlsafe(12)
+        worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
-            row = await take_row(connection, worksheet.id, holder)
+            row = await take_row(connection, worksheet, holder)
         hold = _Hold(holder=holder, earlier=row.open_fence)
-        self._holds[worksheet.id] = hold
-        if row.epoch is None or row.epoch != state.turn or row.open_fence is not None:
+        self._holds[worksheet] = hold
+        if row.epoch is None or row.epoch != state.own_epoch or row.open_fence is not None:
             if not await self._rows.is_current(state) or row.open_fence is not None:
-                worksheet.forget()
+                state.forget()
                 state.overtaken()
-            worksheet.header.adopt(
+            state.header.adopt(
                 row.sheet_id,
                 row.header_digest,
                 row.last_row,
@@ -167,27 +162,27 @@ class PostgresWriteLock:
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
         """Inform the others, by the epoch first: the answers of reads depend on it."""
-        worksheet, extent = state.worksheet, state.worksheet.header.last()
+        extent = state.header.last()
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
             epoch=secrets.token_urlsafe(12),
             open_fence=hold.left or hold.earlier,
-            sheet_id=worksheet.header.last_sheet(),
+            sheet_id=state.header.last_sheet(),
             last_row=None if extent is None else extent.last_row,
             header_digest=None if extent is None else digest_of(extent.header),
         )
         is_left = False
         try:
             async with self._engine.begin() as connection:
-                is_left = await leave_row(connection, worksheet.id, hold.holder, row)
+                is_left = await leave_row(connection, state.id, hold.holder, row)
         except STORE_ERRORS as error:
             request_failed(current_event(), error)
         if is_left:
-            state.turn = row.epoch
+            state.own_epoch = row.epoch
         else:  # others may have written since
-            state.turn = None
+            state.own_epoch = None
             state.changed(None)
-            worksheet.header.forget()
+            state.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
         """Free the lock, with its session if need be."""

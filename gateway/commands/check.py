@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.access.pepper import pepper_of
 from gateway.commands.doctor.account import Now, check_accounts
-from gateway.commands.doctor.finding import Finding, listed, ok, problem, warning
+from gateway.commands.doctor.reasons import Finding, listed, ok, problem, warning
 from gateway.commands.options import unusable_store
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import (

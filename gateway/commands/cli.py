@@ -104,7 +104,7 @@ def demo(
     Your own is an .xlsx or .csv file, or a folder of .csv files. They stay unchanged.
     """
     _check_server_version()
-    from gateway.commands.demo_lines import SPREADSHEET, NoExample
+    from gateway.commands.demo import SPREADSHEET, NoExample
     from sheets_emulator.state.seed import SeedError, read_spreadsheet
 
     seed = None
@@ -115,14 +115,14 @@ def demo(
         except SeedError as error:
             fail([str(error)], status=1)
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
-    from gateway.commands.listening import listening_at
+    from gateway.server.sockets import bind
 
     signals = stop_at_signal()
     try:
         with (
             reported(),
             log_in_file() as log,
-            running_demo(listening_at(host, port), os.environ, seed) as running,
+            running_demo(bind(host, port), os.environ, seed) as running,
         ):
             _greet(running, log)
             signals.get()
@@ -131,7 +131,7 @@ def demo(
 
 
 def _greet(running: "Demo", log: Path) -> None:
-    from gateway.commands.demo_lines import SPREADSHEET
+    from gateway.commands.demo import SPREADSHEET
 
     say(
         f"Sheets gateway on {running.url}, emulator on {running.emulator_url}",
@@ -232,9 +232,8 @@ def emulator(
         data = None if seed is None else read_seed(seed)
     except (OSError, SeedError) as error:
         fail([f"--seed: {error}"], status=1)
-    from gateway.commands.listening import listening_at
     from gateway.server.running import make_server, run
-    from gateway.server.sockets import base_url
+    from gateway.server.sockets import base_url, bind
     from sheets_emulator.app import EmulatorOptions, create_emulator
     from sheets_emulator.http.credentials import PROJECT
     from sheets_emulator.state.disk import DiskError
@@ -251,7 +250,7 @@ def emulator(
     except DiskError as error:
         fail([f"--db: {error}"])
     with reported():
-        listening = listening_at(host, port)
+        listening = bind(host, port)
     running.serve_at(base_url(listening))
     for account, (_, path) in enumerate(key_files, start=1):
         try:

@@ -22,8 +22,7 @@ import typer
 
 from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
-from gateway.commands.doctor.finding import Finding
-from gateway.commands.doctor.reasons import CheckContext, refusal_words
+from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import (
     FIRST_ROWS,
     check_header,
@@ -193,7 +192,7 @@ async def _sign_in(account: GoogleSettings) -> CheckContext:
         context = context_of(account, opened[""])
     problems = [redacted(each.text) for each in findings if each.level == "problem"]
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     _show(findings)
     return context
 
@@ -227,13 +226,13 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
-            raise ConfigError([words]) from error
+            raise ConfigError(words) from error
         for each in looked_at:
             _show(check_header(each.title, each.header, each.below))
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
     served = [each.title for each in looked_at if each.header.columns]
     if not served:
-        raise ConfigError(["no worksheet has field names: write them into row 1, run init again"])
+        raise ConfigError("no worksheet has field names: write them into row 1, run init again")
     return served[0]
 
 

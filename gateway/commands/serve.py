@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,16 +22,14 @@ from gateway import __version__
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.doctor.account import context_of, opened_accounts
-from gateway.commands.listening import inherited_at, listening_at
 from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
 from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
+from gateway.server.lock import store_lock
 from gateway.server.running import ByPort, make_gateway_server, run
-from gateway.server.server import GatewayServer
-from gateway.server.session_lock import store_lock
-from gateway.server.sockets import base_url
-from gateway.settings.address import Address, is_allowed_endpoint, is_loopback
+from gateway.server.sockets import base_url, bind, inherited
+from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyStore
@@ -69,20 +67,20 @@ def serve_gateway(
     app: ASGIApp = create_app(settings)
     server, database = settings.server, settings.access.database
     max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
-    taken = None if fd is None else inherited_at(fd)
+    taken = None if fd is None else inherited(fd)
     with (
         nullcontext()
         if settings.is_cluster
         else store_lock(database, max_wait_seconds=max_wait_seconds, lost=_stop)
     ):
-        listening = taken or listening_at(server.host, server.port)
-        sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
-        if settings.metrics.listen is not None:
-            app, metrics = _add_metrics(app, settings, settings.metrics.listen, beside=listening)
-            sockets.append(metrics)
-            greeting += f", metrics on {base_url(metrics)}/metrics"
+        listening = taken or bind(server.host, server.port)
+        app, sockets, metrics_url = _with_metrics(app, settings, listening)
         asyncio.run(_announce(settings, config, key_count))
-        run(_server(app, settings, is_inherited=fd is not None), sockets, greeting)
+        _allow_files(settings.server)
+        proxies = settings.access.trusted_proxies
+        made = make_gateway_server(app, server, proxies=proxies, is_inherited=fd is not None)
+        metrics = f", metrics on {metrics_url}" if metrics_url else ""
+        run(made, sockets, f"Sheets gateway on {base_url(listening)}{metrics}")
 
 
 def serve_worker() -> NoReturn:
@@ -99,50 +97,38 @@ def serve_worker() -> NoReturn:
         key_count = asyncio.run(_open_once(settings))
         app: ASGIApp = create_app(settings)
         fd, is_inherited = job["fd"], job["is_inherited"]
-        sockets, said = [inherited_at(fd) if is_inherited else socket.socket(fileno=fd)], ""
-        sockets[0].set_inheritable(False)
-        if settings.metrics.listen is not None:
-            host, port = settings.metrics.listen
-            address = Address(host, port and port + number)
-            app, metrics = _add_metrics(app, settings, address, beside=sockets[0])
-            sockets.append(metrics)
-            said = f"{base_url(metrics)}/metrics"
+        listening = inherited(fd) if is_inherited else socket.socket(fileno=fd)
+        listening.set_inheritable(False)
+        app, sockets, metrics_url = _with_metrics(app, settings, listening, number)
         asyncio.run(_announce(settings, config, key_count))
     except ConfigError as error:
         say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
         sys.exit(2)
-    server = _server(
-        app,
-        settings,
-        is_inherited=is_inherited,
-        started=lambda: say(said),
-    )
-    run(server, sockets)
-
-
-def _server(
-    app: ASGIApp,
-    settings: Settings,
-    *,
-    is_inherited: bool,
-    started: Callable[[], object] = lambda: None,
-) -> GatewayServer:
     _allow_files(settings.server)
-    return make_gateway_server(
+    server = make_gateway_server(
         app,
         settings.server,
         proxies=settings.access.trusted_proxies,
         is_inherited=is_inherited,
-        started=started,
+        started=lambda: say(metrics_url),
     )
+    run(server, sockets)
 
 
-def _add_metrics(
-    app: ASGIApp, settings: Settings, address: Address, *, beside: socket.socket
-) -> tuple[ASGIApp, socket.socket]:
-    listening = listening_at(*address, port_by="metrics.listen")
-    hosts = {address.host.lower(), *settings.metrics.hosts}
-    return with_metrics(app, listening, beside=beside, hosts=hosts), listening
+def _with_metrics(
+    app: ASGIApp, settings: Settings, listening: socket.socket, worker: int = 0
+) -> tuple[ASGIApp, list[socket.socket], str]:
+    """The application, its sockets, and the URL of its metrics, "" without any.
+
+    Each worker has a port of its own for them.
+    """
+    if settings.metrics.listen is None:
+        return app, [listening], ""
+    host, port = settings.metrics.listen
+    metrics = bind(host, port and port + worker, port_by="metrics.listen")
+    hosts = {host.lower(), *settings.metrics.hosts}
+    app = with_metrics(app, metrics, beside=listening, hosts=hosts)
+    return app, [listening, metrics], f"{base_url(metrics)}/metrics"
 
 
 def with_metrics(
@@ -156,7 +142,7 @@ def with_metrics(
     port = listening.getsockname()[1]
     if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
         problem = f"must have another port than {port}, the port of the gateway itself"
-        raise ConfigError([f"metrics.listen: {problem}"])
+        raise ConfigError(f"metrics.listen: {problem}")
     return ByPort(app, {port: create_metrics(hosts=hosts)})
 
 
@@ -186,7 +172,7 @@ async def _announce(settings: Settings, config: Path | None, key_count: int) -> 
             if accounts[name].credentials is None and not await _has_credentials(client):
                 if _is_google(google.endpoint):
                     words = f"configuration: {configuration_words(config)}"
-                    raise ConfigError([_NO_CREDENTIALS, words])
+                    raise ConfigError(_NO_CREDENTIALS, words)
                 credentials_missing(name, google.endpoint)
             found.append(f"{name}: {context_of(accounts[name], client).who}")
     serving(
@@ -223,7 +209,7 @@ async def _open_once(settings: Settings) -> int:
             await store.check()
             return await store.count(datetime.now(UTC))
     except SQLAlchemyError as error:
-        raise ConfigError([unusable_store(reason_of(error))]) from error
+        raise ConfigError(unusable_store(reason_of(error))) from error
 
 
 def _allow_files(settings: ServerSettings) -> None:

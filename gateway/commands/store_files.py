@@ -47,7 +47,7 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     """Copy the store to a new file, and the pepper beside it. Raises `ConfigError` and OSError."""
     database, path = _file_of(access), pepper_path(access)
     if not database.exists():
-        raise ConfigError([f"access.database: {database} does not exist"])
+        raise ConfigError(f"access.database: {database} does not exist")
     with checked_copy(database, file) as (copy, content):
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:
@@ -79,9 +79,9 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
     database, path = own_target(_file_of(access)), pepper_path(access)
     path = path and own_target(path)
     if not file.is_file():
-        raise ConfigError([f"{file} does not exist"])
+        raise ConfigError(f"{file} does not exist")
     if database.exists() and database.samefile(file):
-        raise ConfigError([f"{file} is the key store itself"])
+        raise ConfigError(f"{file} is the key store itself")
     aside = Path(f"{database}.replaced-{now:%Y%m%dT%H%M%SZ}")
     with exclusive_lock(database), checked_copy(file, database) as (copy, content):
         give_owner(Path(f"{database}.lock"), database if database.exists() else database.parent)
@@ -127,17 +127,15 @@ def _write(path: Path, pepper: bytes) -> None:
     try:
         write_pepper(path, pepper)
     except OSError as error:
-        raise ConfigError([f"{path} cannot be created: {error.strerror}"]) from error
+        raise ConfigError(f"{path} cannot be created: {error.strerror}") from error
 
 
 def _file_of(access: AccessSettings) -> Path:
     if isinstance(access.database, PostgresUrl):
         raise ConfigError(
-            [
-                f"access.database: {access.database} is a PostgreSQL database: pg_dump backs it up "
-                "while gateways serve, and pg_restore restores it while none does. Keep the pepper "
-                f"too: {_place(access)}"
-            ]
+            f"access.database: {access.database} is a PostgreSQL database: pg_dump backs it up "
+            "while gateways serve, and pg_restore restores it while none does. Keep the pepper "
+            f"too: {_place(access)}"
         )
     return access.database
 
@@ -157,24 +155,20 @@ def _check_pepper(content: StoreContent, access: AccessSettings, pepper: bytes |
         pepper = access.pepper.get_secret_value().encode()
     if pepper is None and content.keys:
         raise ConfigError(
-            [
-                f"access.pepper: {_place(access)} does not exist, and without it none of the keys "
-                "works. Put it there"
-            ]
+            f"access.pepper: {_place(access)} does not exist, and without it none of the keys "
+            "works. Put it there"
         )
     if pepper and content.pepper_mark not in (None, pepper_mark(pepper)):
         raise ConfigError(
-            [
-                f"access.pepper: {_place(access)} is not the pepper of these keys, so none of them "
-                "would work. Put the right one there"
-            ]
+            f"access.pepper: {_place(access)} is not the pepper of these keys, so none of them "
+            "would work. Put the right one there"
         )
 
 
 def _refuse_existing(paths: Sequence[Path], mend: str) -> None:
     found = [f"{each} exists already: {mend}" for each in paths if each.exists()]
     if found:
-        raise ConfigError(found)
+        raise ConfigError(*found)
 
 
 def _counted(content: StoreContent) -> str:

@@ -24,14 +24,12 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from gateway.commands.listening import free_port_at, inherited_at, listening_at
 from gateway.commands.options import say
-from gateway.server.sockets import base_url
+from gateway.server.sockets import base_url, bind, free_port, inherited
 from gateway.settings.model import ConfigError, Settings
-from gateway.telemetry.cluster_events import worker_ended
-from gateway.telemetry.events import configure_logging
+from gateway.telemetry.events import configure_logging, worker_ended
 
 STEADY_SECONDS = 10.0
 """A worker that served for so long is replaced without a pause."""
@@ -77,10 +75,8 @@ def next_pause(pause_seconds: float, lived_seconds: float) -> float:
 def _check(settings: Settings, count: int) -> None:
     if not settings.is_cluster:
         raise ConfigError(
-            [
-                "--workers: several processes need cluster.redis and a PostgreSQL database as "
-                "access.database. Set both, or omit --workers"
-            ]
+            "--workers: several processes need cluster.redis and a PostgreSQL database as "
+            "access.database. Set both, or omit --workers"
         )
     listen = settings.metrics.listen
     if listen is None or listen.port == 0:
@@ -88,10 +84,8 @@ def _check(settings: Settings, count: int) -> None:
     last = listen.port + count - 1
     if last > _MAX_PORT or listen.port <= settings.server.port <= last:
         raise ConfigError(
-            [
-                f"metrics.listen: {count} workers use the ports {listen.port} to {last}, which "
-                f"must be free, different from server.port and at most {_MAX_PORT}"
-            ]
+            f"metrics.listen: {count} workers use the ports {listen.port} to {last}, which "
+            f"must be free, different from server.port and at most {_MAX_PORT}"
         )
 
 
@@ -104,9 +98,9 @@ class _Sockets:
     def __init__(self, settings: Settings, count: int, fd: int | None) -> None:
         self._host, self._is_inherited = settings.server.host, fd is not None
         if fd is not None:
-            self._sockets = dict.fromkeys(range(count), inherited_at(fd))
+            self._sockets = dict.fromkeys(range(count), inherited(fd))
         else:
-            self._port = free_port_at(self._host, settings.server.port)
+            self._port = free_port(self._host, settings.server.port)
             self._sockets = {number: self._open() for number in range(count)}
         self.url = base_url(self._sockets[0])
 
@@ -125,7 +119,7 @@ class _Sockets:
             each.close()
 
     def _open(self) -> socket.socket:
-        return listening_at(self._host, self._port, is_shared=True)
+        return bind(self._host, self._port, is_shared=True)
 
 
 class _StartError(Exception):
@@ -182,7 +176,7 @@ class _Parent:
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
         """Until all events have happened, or the stop. Raises the error of a task that ends."""
-        happening = asyncio.create_task(_all(events))
+        happening: asyncio.Future[Any] = asyncio.gather(*(event.wait() for event in events))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait(
@@ -204,7 +198,12 @@ class _Parent:
             if self._stopping.is_set():
                 return
             if not has_served:
-                self._failed_start(number, status)
+                self._failed_starts += 1
+                is_any_serving = any(each.is_set() for each in self._serving.values())
+                is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not is_any_serving
+                if is_hopeless or not self._is_greeted:
+                    raise _StartError(status)
+                self._sockets.drop(number)
             pause_seconds = next_pause(pause_seconds, time.monotonic() - begun)
             worker_ended(number, status, pause_seconds)
             with suppress(TimeoutError):
@@ -242,16 +241,6 @@ class _Parent:
         del self._processes[number]
         return status, bool(said)
 
-    def _failed_start(self, number: int, status: int) -> None:
-        self._failed_starts += 1
-        is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not self._is_any_serving()
-        if is_hopeless or not self._is_greeted:
-            raise _StartError(status)
-        self._sockets.drop(number)
-
-    def _is_any_serving(self) -> bool:
-        return any(each.is_set() for each in self._serving.values())
-
     def _greet(self) -> None:
         metrics = ", ".join(self._metrics[n] for n in self._serving if self._metrics[n])
         and_metrics = f", metrics on {metrics}" if metrics else ""
@@ -274,8 +263,3 @@ class _Parent:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _all(events: list[asyncio.Event]) -> None:
-    for event in events:
-        await event.wait()

@@ -13,6 +13,7 @@ Rules
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -21,7 +22,7 @@ from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.rendering import read_rendering
+from gateway.google.rendering import KnownColumns, read_rendering
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -66,10 +67,11 @@ MAX_URL_BYTES = 4_000
 
 
 class Limits(NamedTuple):
-    """Maximum size of an answer, and maximum memory of one rendering, in bytes."""
+    """Maximum size of an answer, maximum memory of one rendering, in bytes, and shared columns."""
 
     answer_bytes: int
     rendering_bytes: int
+    columns: KnownColumns
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class ReadColumns(Call[Rendering | None]):
         return gspread.values_get(self.spreadsheet, self.range, _options(self.render, "COLUMNS"))
 
     def decode(self, answer: Answer, limits: Limits) -> Work[Rendering | None]:
-        return read_rendering(answer, known=self.known, max_bytes=limits.rendering_bytes)
+        return _rendering(answer, self.known, limits)
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class ReadArea(Call[Rendering | None]):
         if found is None:
             raise UpstreamRefusal(f"No values of the worksheet with id {self.area.sheet_id}")
         part = yield from answer_of(found[0].value_range)
-        return (yield from read_rendering(part, known=self.known, max_bytes=limits.rendering_bytes))
+        return (yield from _rendering(part, self.known, limits))
 
 
 @dataclass(frozen=True)
@@ -166,13 +168,7 @@ class ReadSeveral(Call[list[Rendering | None]]):
         parts = checked_parts(found.value_ranges, len(self.ranges))
         for each, raw in zip(self.ranges, parts, strict=True):
             part = yield from answer_of(raw)
-            renderings.append(
-                (
-                    yield from read_rendering(
-                        part, known=each.known, max_bytes=limits.rendering_bytes
-                    )
-                )
-            )
+            renderings.append((yield from _rendering(part, each.known, limits)))
         return renderings
 
 
@@ -383,7 +379,7 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
             rows = change.rows
         elif isinstance(change, WrittenCells):
             rows = [change.values]
-        lines: list[msgspec.Raw] = []
+        encoded: list[msgspec.Raw] = []
         for row in rows:
             characters = sum([len(value) for value in row if isinstance(value, str)])
             yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
@@ -397,8 +393,8 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
                     cells.append(EnteredCell(EnteredValue(bool_value=value)))
                 else:
                     cells.append(EnteredCell(EnteredValue(number_value=value)))
-            lines.append(msgspec.Raw(msgspec.json.encode({"values": cells})))
-        request = _change(sheet_id, change, lines)
+            encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells})))
+        request = _change(sheet_id, change, encoded)
         requests.append(msgspec.Raw(msgspec.json.encode(request)))
     return requests
 
@@ -419,9 +415,9 @@ def deletion(fence_id: int, key: str) -> dict[str, object]:
     return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
 
 
-def _change(sheet_id: int, change: Change, lines: Sequence[msgspec.Raw]) -> dict[str, object]:
+def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[str, object]:
     """The request of a change with these rows of cells."""
-    cells: dict[str, object] = {"rows": lines, "fields": "userEnteredValue"}
+    cells: dict[str, object] = {"rows": rows, "fields": "userEnteredValue"}
     match change:
         case AppendedRows():
             return {"appendCells": {"sheetId": sheet_id, **cells}}
@@ -432,9 +428,9 @@ def _change(sheet_id: int, change: Change, lines: Sequence[msgspec.Raw]) -> dict
             row = {"startRowIndex": change.row - 1, "endRowIndex": change.row}
             return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **cells}}
         case RemovedRows():
-            rows = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
+            removed = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
             return {
-                "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **rows}}
+                "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **removed}}
             }
 
 
@@ -538,6 +534,12 @@ _found_metadata = msgspec.json.Decoder(FoundMetadata)
 _done = msgspec.json.Decoder(Done)
 _line = msgspec.json.Decoder(tuple[Value, ...])
 _row = msgspec.json.Decoder(RowData)
+_data_of = attrgetter("data")
+
+
+def _rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
+    _, max_bytes, columns = limits
+    return read_rendering(answer, known=known, max_bytes=max_bytes, columns=columns)
 
 
 def _decoded(decoder: msgspec.json.Decoder[S], answer: Answer, limits: Limits) -> Work[S]:
@@ -588,7 +590,7 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
 
 def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[SheetView]:
     """The one worksheet of an answer, with its blocks: one for each requested range."""
-    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
+    sheets = [*filter(_data_of, spreadsheet.sheets)] if spreadsheet is not None else []
     if len(sheets) != 1:
         raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
     properties, data = sheets[0].properties, checked_parts(sheets[0].data, block_count)
@@ -617,7 +619,7 @@ def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[Sheet
     )
 
 
-def _cells(line: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
+def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
     """The displayed texts and typed values of a row, and the columns of computed cells.
 
     An equal text and value are one object. The value of an error is its text, as in reads of
@@ -626,7 +628,7 @@ def _cells(line: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
     texts: list[str] = []
     values: list[Value] = []
     computed: list[int] = []
-    for at, cell in enumerate(_row.decode(line).values):
+    for at, cell in enumerate(_row.decode(row).values):
         text, effective, entered = (
             cell.formatted_value,
             cell.effective_value,

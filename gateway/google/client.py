@@ -26,12 +26,12 @@ from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 from gateway.errors import InvalidSpreadsheetId, LookOutdated
 from gateway.google.calls import PIECE_BYTES, Apply, Call, JoinedRead, Limits
 from gateway.google.credentials import load_service_account
+from gateway.google.rendering import known_columns
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Message, Wire, open_wire
 from gateway.settings.model import GoogleSettings
 from gateway.table.a1 import is_spreadsheet_id
-from gateway.table.steps import Work
 
 T = TypeVar("T")
 
@@ -105,7 +105,8 @@ class Client:
         self._settings = settings
         self._wire = wire
         self.tokens = tokens
-        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes)
+        self._gspread = Gspread(endpoint=settings.endpoint)
+        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes, known_columns())
 
     @property
     def project(self) -> str | None:
@@ -139,14 +140,17 @@ class Client:
         seconds = settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
         deadline = asyncio.get_running_loop().time() + seconds
         try:
-            message = call.message(Gspread(endpoint=settings.endpoint, fields=call.fields))
+            message = call.message(self._gspread)
+            parameters = {**message.parameters, "fields": call.fields, "prettyPrint": "false"}
             refused = None
             while True:
                 # A new token takes a call, in which a look grows older.
                 authorization = await self.tokens.authorization(deadline, refused=refused)
                 if isinstance(call, Apply) and self._clock() > call.batch.send_until:
                     raise LookOutdated
-                signed = replace(message, headers={**message.headers, **authorization})
+                signed = replace(
+                    message, parameters=parameters, headers={**message.headers, **authorization}
+                )
                 answer = await self._wire.exchange(
                     signed, deadline, max_bytes=settings.max_answer_bytes
                 )
@@ -155,7 +159,16 @@ class Client:
                 refused = authorization  # Google did not execute it: a second attempt is safe
             if answer.status != 200:
                 raise GoogleRefusal(answer)
-            return await in_turns(call.decode(answer, self._limits))
+            work, step_bytes = call.decode(answer, self._limits), 0
+            while True:
+                try:
+                    step_bytes += next(work)
+                except StopIteration as done:
+                    result: T = done.value
+                    return result
+                if step_bytes >= PIECE_BYTES:  # other requests run
+                    step_bytes = 0
+                    await asyncio.sleep(0)
         except FAILURES as error:
             raise translated(error, Attempt(is_write=is_write, account=self.account)) from error
 
@@ -163,10 +176,9 @@ class Client:
 class Gspread(HTTPClient):
     """`HTTPClient` whose verbs return a `Message` instead of sending it."""
 
-    def __init__(self, *, endpoint: str, fields: str) -> None:
+    def __init__(self, *, endpoint: str) -> None:
         # super().__init__ would open a session of requests.
         self._endpoint = endpoint
-        self._fields = fields
 
     def request(  # type: ignore[override]  # gspread takes any response that has json()
         self,
@@ -183,7 +195,7 @@ class Gspread(HTTPClient):
         message = Message(
             method=method.upper(),
             url=self._endpoint + endpoint.removeprefix(GOOGLE),
-            parameters={**(params or {}), "fields": self._fields, "prettyPrint": "false"},
+            parameters=params or {},
             content=data if json is None else msgspec.json.encode(json),
             headers={**(headers or {}), **({} if json is None else _JSON)},
         )
@@ -198,17 +210,3 @@ class _Built:
 
     def json(self) -> Message:
         return self.message
-
-
-async def in_turns(work: Work[T]) -> T:
-    """Run the work; let the event loop run after each `PIECE_BYTES` steps."""
-    steps = 0
-    while True:
-        try:
-            steps += next(work)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        if steps >= PIECE_BYTES:
-            steps = 0
-            await asyncio.sleep(0)

@@ -102,11 +102,10 @@ class _CredentialsFile:
     @property
     def info(self) -> Mapping[str, Any]:
         """Its members. Raises `ConfigError`."""
-        try:
-            info = msgspec.json.decode(self.content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self.unusable("is not JSON") from None
-        return info if isinstance(info, dict) else {}
+        info = _decoded(self.content)
+        if info is None:
+            raise self.unusable("is not JSON")
+        return info
 
     def unusable(self, *problems: str) -> ConfigError:
         """An error with all problems of the file and how to solve them."""
@@ -227,17 +226,13 @@ def _read_file(name: str, path: Path) -> _CredentialsFile:
 
 
 def _refused(name: str, path: Path, *problems: str) -> ConfigError:
-    return ConfigError([f"{name}: {path} {problem}" for problem in problems])
+    return ConfigError(*[f"{name}: {path} {problem}" for problem in problems])
 
 
 def key_file_advice(content: bytes) -> str:
     """Identify a refused file and say what to do, without quoting it."""
-    return _file_kind(content) or f"It is damaged or of another kind; {DOWNLOAD}."
-
-
-def _file_kind(content: bytes) -> str | None:
-    info = _decoded(content)
-    if info.get("type") == "service_account":
+    info = _decoded(content) or {}
+    if info.get("type") == SERVICE_ACCOUNT:
         return f"It is truncated or modified; {DOWNLOAD}."
     for member, words in _MEMBERS.items():
         if isinstance(info.get(member), dict):
@@ -246,12 +241,13 @@ def _file_kind(content: bytes) -> str | None:
     if by_type is not None:
         return by_type
     seen = next((words for pattern, words in _PATTERNS if pattern.search(content)), None)
-    return seen and f"{seen} {NOT_A_KEY}"
+    return f"{seen} {NOT_A_KEY}" if seen else f"It is damaged or of another kind; {DOWNLOAD}."
 
 
-def _decoded(content: bytes) -> Mapping[str, Any]:
+def _decoded(content: bytes) -> Mapping[str, Any] | None:
+    """The members of a file, none if it has no object; None if it is not JSON."""
     try:
         info = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
+        return None
     return info if isinstance(info, dict) else {}

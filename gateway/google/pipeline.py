@@ -1,22 +1,40 @@
 """Pipeline of the calls to Google: retries, circuit breaker, account, quota, count.
 
-Rules
+Rules of calls
 - An attempt passes the breaker, gets an account, and then waits for that account's quota. It is
   checked once more after the wait, since the breaker may have opened meanwhile.
 - A call that one account refuses is made by the next one that may reach the spreadsheet. A write
   waits for no other account: nothing may come between a look and its write.
 - A write that must follow a read reserves its quota before the read (`write_turn`).
 - The time of sending is recorded at the end of all waits: a look's age runs from there.
+
+Rules of accounts
+- Reads go to the account with most quota left, of those known to reach the spreadsheet. Writes stay
+  with the account that wrote last, as long as it has quota: so one account keeps their order.
+- Of accounts of which nothing is known, the first is tried first; for writes, one that may read.
+- An account of which it is not known is tried while no known one has quota left, one at a time: a
+  refusal costs a call of an account that had nothing else to do.
+- Where Google says that a spreadsheet is not there or not shared, or that the quota is spent, the
+  next account is tried. If none reaches it, each request asks the first account, whose address the
+  answer names, and the one that was asked least recently.
+- An account that Google refuses itself rests, and a read probes it once a minute. If all rest, the
+  first is asked.
+- A write that another account refused is sent by one that has quota at once: nothing waits between
+  a look and its write.
+- A 429 with another limit than the account's and the project's is taken for one of the spreadsheet:
+  no other account is tried, and none pauses.
+- One account makes all calls, whatever is known of it.
 """
 
 import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
 from gateway.errors import (
     CircuitOpen,
@@ -24,15 +42,17 @@ from gateway.errors import (
     InvalidSpreadsheetId,
     LookOutdated,
     QuotaSpent,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UpstreamAuth,
     UpstreamError,
     UpstreamRefusal,
     UpstreamTimeout,
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.accounts import OTHER_ACCOUNT, Account, Accounts
 from gateway.google.calls import Call
-from gateway.google.quota import Bucket
+from gateway.google.quota import Bucket, Budget
 from gateway.google.sheets import (
     CallContext,
     WriteTurn,
@@ -40,7 +60,9 @@ from gateway.google.sheets import (
     in_call_context,
 )
 from gateway.google.translation import UNREADABLE, GoogleRefusal
-from gateway.telemetry.events import budget_waited, upstream_called
+from gateway.telemetry.events import upstream_called
+
+T = TypeVar("T")
 
 FAILURES_TO_OPEN = 5
 PROBE_SECONDS = 5.0
@@ -136,20 +158,16 @@ class Breaker:
     ) -> None:
         self._clock = clock
         self._changed = changed
-        self._is_open = False
+        self.is_open = False
         self._changes = 0
         self._failures = 0
         self._next_probe_at = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        return self._is_open
 
     def enter(self, *, is_write: bool, is_verification: bool) -> Entry:
         """Let a call in. Raises CircuitOpen."""
         if is_verification:
             return Entry(self._changes, is_exempt=True)
-        if not self._is_open:
+        if not self.is_open:
             return Entry(self._changes, is_exempt=False)
         now = self._clock()
         if now < self._next_probe_at:
@@ -159,13 +177,13 @@ class Breaker:
 
     def check(self, entry: Entry, *, is_write: bool) -> None:
         """Raise CircuitOpen for a call that waited while the breaker opened."""
-        if self._is_open and not entry.is_exempt:
+        if self.is_open and not entry.is_exempt:
             raise self._refusal(is_write=is_write)
 
     def answered(self) -> None:
         """Count an answer of Google."""
         self._failures = 0
-        if self._is_open:
+        if self.is_open:
             self._change(is_open=False)
 
     def failed(self, entry: Entry, error: GatewayError) -> None:
@@ -174,7 +192,7 @@ class Breaker:
             if _was_sent(error):
                 self.answered()
             return
-        if self._is_open or entry.changes != self._changes:
+        if self.is_open or entry.changes != self._changes:
             return
         self._failures += 1
         if self._failures == FAILURES_TO_OPEN:
@@ -191,7 +209,7 @@ class Breaker:
         )
 
     def _change(self, *, is_open: bool) -> None:
-        self._is_open = is_open
+        self.is_open = is_open
         self._changes += 1
         self._changed(is_open)
 
@@ -230,15 +248,246 @@ def _is_4xx(error: GatewayError) -> bool:
     return isinstance(cause, GoogleRefusal) and 400 <= cause.status < 500
 
 
-T = TypeVar("T")
+REST_SECONDS = 60.0
+LACKING_SECONDS = 3600.0
+MAX_SPREADSHEETS = 10_000
+
+OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaSpent)
+"""Refusals that another account may not meet. Google did not carry out the call."""
+
+
+Make = Callable[[Call[Any]], Awaitable[Any]]
+"""Sends a call as an account, and reads the answer."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Account:
+    name: str
+    make: Make
+    budget: Budget
+    rests_until: float = -math.inf
+    is_refused: bool = False
+
+    def bucket(self, *, is_write: bool) -> Bucket:
+        return self.budget.writes if is_write else self.budget.reads
+
+
+class Accounts:
+    """Chooses the account of each call, and learns from Google's answers.
+
+    `rested` is called for each account that begins to rest, or ends it.
+    """
+
+    def __init__(
+        self,
+        accounts: Sequence[Account],
+        *,
+        clock: Callable[[], float],
+        rested: Callable[[str, bool], None] = lambda _name, _rests: None,
+    ) -> None:
+        self._accounts = accounts
+        self.by_name = {each.name: each for each in accounts}
+        self._clock = clock
+        self._rested = rested
+        self._reach = Reach(clock=clock)
+        self._explored: set[tuple[str, bool]] = set()
+        """Spreadsheets for which an account is being tried."""
+        self.was_accepted = False
+        """True if Google accepted an account since the start."""
+
+    @property
+    def refused_count(self) -> int:
+        """The number of accounts that Google refuses."""
+        return sum(each.is_refused for each in self._accounts)
+
+    def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
+        """The read budget of each account that reaches a spreadsheet, or may."""
+        paying = self._accounts
+        if len(paying) > 1:
+            paying = [
+                each
+                for each in self._accounts
+                if not each.is_refused
+                and self._reach.reaches(spreadsheet, each.name, is_write=False)
+            ] or self._accounts[:1]
+        return {each.name: each.budget.reads.rate_per_second() for each in paying}
+
+    @contextmanager
+    def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
+        """Learn from Google's answer to the call that the block makes."""
+        kind, is_only = (spreadsheet, is_write), len(self._accounts) == 1
+        is_known = is_only or self._reach.reaches(spreadsheet, account.name, is_write=is_write)
+        if not is_known:
+            self._explored.add(kind)
+        try:
+            yield
+        except UpstreamAuth:
+            account.rests_until = self._clock() + REST_SECONDS
+            if not account.is_refused:
+                account.is_refused = True
+                self._rested(account.name, True)
+            raise
+        except (SpreadsheetNotFound, SpreadsheetNotShared):
+            if not is_only:
+                self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=False)
+            raise
+        finally:
+            if not is_known:
+                self._explored.discard(kind)
+        self.was_accepted = True
+        if account.is_refused:
+            account.is_refused = False
+            self._rested(account.name, False)
+        if not is_only:
+            self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=True)
+
+    def pick(
+        self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
+    ) -> Account:
+        """The account for a call that those in `tried` refused.
+
+        If no other is left, raises the refusal of the first one, whose address it names; one that
+        may be repeated comes last.
+        """
+        if len(self._accounts) > 1:
+            found = self._choice(spreadsheet, tried, is_write=is_write)
+        else:
+            found = None if tried else self._accounts[0]
+        if found is None:
+            errors = [tried[each.name] for each in self._accounts if each.name in tried]
+            raise min(errors, key=lambda error: not error.retryable)
+        if found.is_refused:
+            found.rests_until = self._clock() + REST_SECONDS
+        return found
+
+    def _choice(
+        self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
+    ) -> Account | None:
+        """The choice among several accounts."""
+        reach, now = self._reach, self._clock()
+        reaches = {
+            each: reach.reaches(spreadsheet, each.name, is_write=is_write)
+            for each in self._accounts
+        }
+        is_reached = any(reaches.values())
+        left = [each for each in self._accounts if each.name not in tried]
+        # A refused one is asked by a read, once a minute.
+        awake = [
+            each
+            for each in left
+            if not each.is_refused or (not is_write and now >= each.rests_until)
+        ]
+        known = [each for each in awake if reaches[each]]
+        unknown = [each for each in awake if reaches[each] is None]
+        if is_reached and (spreadsheet, is_write) in self._explored:
+            unknown = []
+        if is_reached and not known and not unknown:
+            # Rather one that rests than one that is not let in.
+            known = [each for each in left if reaches[each]]
+        waits = {each: each.bucket(is_write=is_write).waiting_seconds() for each in known + unknown}
+        free = [each for each in known if not waits[each]]
+        if free and not is_write:
+            return min(free, key=lambda each: each.budget.reads.owed_seconds())
+        free = free or [each for each in unknown if not waits[each]]
+        if free:
+            writer = reach.writer(spreadsheet)
+
+            def rank(account: Account) -> tuple[bool, bool]:
+                """The account that wrote last, or may read, or comes first."""
+                may_read = reach.reaches(spreadsheet, account.name, is_write=False)
+                return account.name != writer, not may_read
+
+            return min(free, key=rank)
+        if known or unknown:
+            return min(known or unknown, key=waits.__getitem__)
+        if not tried:
+            return next((each for each in awake if not is_reached), self._accounts[0])
+        if len(tried) > 1 or is_reached:
+            return None
+        # None reaches the spreadsheet: the first was asked, then one other.
+        return min(
+            awake,
+            key=lambda each: reach.lacked_at(spreadsheet, each.name, is_write=is_write),
+            default=None,
+        )
+
+
+@dataclass(kw_only=True)
+class _Known:
+    """Access to a spreadsheet by account: True if it is reached, and since when."""
+
+    reads: dict[str, tuple[bool, float]] = field(default_factory=dict)
+    writes: dict[str, tuple[bool, float]] = field(default_factory=dict)
+    writer: str | None = None
+
+
+class Reach:
+    """Access of accounts to spreadsheets, as Google's answers showed.
+
+    Rules
+    - That an account reaches a spreadsheet holds until Google refuses it. That it does not holds
+      for `LACKING_SECONDS`.
+    - Whoever may write may read; whoever may not read may not write.
+    - The spreadsheets asked for last are known, `MAX_SPREADSHEETS` of them.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float], max_spreadsheets: int = MAX_SPREADSHEETS
+    ) -> None:
+        self._clock = clock
+        self._max_spreadsheets = max_spreadsheets
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
+        """True if an account reaches a spreadsheet; None if that is not known."""
+        known = self._known.get(spreadsheet)
+        if known is None:
+            return None
+        reads = self._present(known.reads.get(account))
+        if not is_write or reads is False:
+            return reads
+        return self._present(known.writes.get(account))
+
+    def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
+        """When Google refused an account last."""
+        known = self._known[spreadsheet]
+        found = known.writes.get(account) if is_write else None
+        return (found or known.reads[account])[1]
+
+    def writer(self, spreadsheet: str) -> str | None:
+        """The account that wrote last."""
+        known = self._known.get(spreadsheet)
+        return None if known is None else known.writer
+
+    def note(self, spreadsheet: str, account: str, *, is_write: bool, reaches: bool) -> None:
+        """Learn from Google's answer to a call."""
+        known = self._known.get(spreadsheet)
+        if known is None:
+            known = self._known[spreadsheet] = _Known()
+            if len(self._known) > self._max_spreadsheets:
+                self._known.popitem(last=False)
+        self._known.move_to_end(spreadsheet)
+        answer = (reaches, self._clock())
+        if is_write:
+            known.writes[account] = answer
+            if reaches:
+                known.writer = account
+        if not is_write or reaches:
+            known.reads[account] = answer
+
+    def _present(self, answer: tuple[bool, float] | None) -> bool | None:
+        if answer is None:
+            return None
+        reaches, at_seconds = answer
+        is_past = not reaches and self._clock() - at_seconds >= LACKING_SECONDS
+        return None if is_past else reaches
 
 
 class Pipeline:
     """Sends calls as one of the accounts, within its quota.
 
     `turn_seconds` is the longest wait for a write's turn: longer than that of other calls, or a key
-    that writes to ten worksheets would have its tenth one always refused. `waited` receives the
-    waiting time of each call in seconds, whether it was sent or not.
+    that writes to ten worksheets would have its tenth one always refused.
     """
 
     def __init__(
@@ -249,14 +498,12 @@ class Pipeline:
         retries: Retries,
         turn_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
-        waited: Callable[[float], None] = budget_waited,
     ) -> None:
         self.accounts = accounts
         self._breaker = breaker
         self._retries = retries
         self._turn_seconds = turn_seconds
         self._clock = clock
-        self._waited = waited
 
     async def send(self, call: Call[T]) -> T:
         """Make a call, and repeat a read after a brief outage. Raises the errors of `Sheets`."""
@@ -280,15 +527,15 @@ class Pipeline:
         """Make a call as the first account that Google accepts for it, when its quota allows."""
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
-        account = (
-            accounts.by_name[turn.account]
-            if turn is not None
-            else accounts.pick(spreadsheet, {}, is_write=is_write)
-        )
         errors: dict[str, GatewayError] = {}
         sent_at = self._clock()
-        while account is not None:
+        while True:
+            if turn is not None and not errors:
+                account = accounts.by_name[turn.account]
+            else:
+                account = accounts.pick(spreadsheet, errors, is_write=is_write)
             bucket = account.budget.writes if is_write else account.budget.reads
+            failure: BaseException | None = None
             try:
                 if errors and (is_write or any(map(_is_spent, errors.values()))):
                     bucket.check_free()
@@ -296,15 +543,25 @@ class Pipeline:
                     if turn is not None and turn.is_left:
                         turn.is_left = False
                     else:
-                        await self._take(bucket, context, None)
+                        await bucket.take(context)
                     try:
                         self._breaker.check(entry, is_write=is_write)
                     except CircuitOpen:
                         bucket.give_back()
                         raise
                     sent_at = self._clock()
-                    with counted(account.name, is_write=is_write, clock=self._clock):
+                    if context.sent_at is not None:
+                        context.sent_at.record(sent_at)
+                    try:
                         answer: T = await account.make(call)
+                    except BaseException as raised:
+                        failure = raised
+                        raise
+                    finally:
+                        seconds = self._clock() - sent_at
+                        upstream_called(
+                            account.name, is_write=is_write, seconds=seconds, error=failure
+                        )
                 return answer
             except OTHER_ACCOUNT as error:
                 if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
@@ -314,23 +571,14 @@ class Pipeline:
                         sent_at=sent_at, limit=error.limit, is_project=error.is_of_project
                     )
                 errors[account.name] = error
-                account = accounts.pick(spreadsheet, errors, is_write=is_write)
-        raise accounts.refusal(errors)
 
     async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
         """Wait for the quota of one write, and reserve it for the block. Raises `QuotaSpent`."""
-        account = self.accounts.first(spreadsheet, is_write=True)
-        await self._take(account.budget.writes, current_call_context(), self._turn_seconds)
+        account = self.accounts.pick(spreadsheet, {}, is_write=True)
+        await account.budget.writes.take(
+            current_call_context(), max_waiting_seconds=self._turn_seconds
+        )
         return _reserved(account)
-
-    async def _take(
-        self, bucket: Bucket, context: CallContext, max_waiting_seconds: float | None
-    ) -> None:
-        asked_at = self._clock()
-        try:
-            await bucket.take(context, max_waiting_seconds=max_waiting_seconds)
-        finally:
-            self._waited(self._clock() - asked_at)
 
 
 @contextmanager
@@ -348,20 +596,3 @@ def _reserved(account: Account) -> Iterator[None]:
 
 def _is_spent(error: GatewayError) -> bool:
     return isinstance(error, QuotaSpent)
-
-
-@contextmanager
-def counted(account: str, *, is_write: bool, clock: Callable[[], float]) -> Iterator[None]:
-    """Count and time the call of the block, and record when it is sent."""
-    started = clock()
-    sent_at = current_call_context().sent_at
-    if sent_at is not None:
-        sent_at.record(started)
-    error: BaseException | None = None
-    try:
-        yield
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        upstream_called(account, is_write=is_write, seconds=clock() - started, error=error)

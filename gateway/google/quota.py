@@ -40,7 +40,7 @@ import math
 import os
 import struct
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ from gateway.gcra import Gcra, RateLimit, rate_limit
 from gateway.google.sheets import CallContext
 from gateway.settings.model import GoogleSettings
 from gateway.settings.private_file import open_private
-from gateway.telemetry.events import spent_quota_failed
+from gateway.telemetry.events import budget_waited, spent_quota_failed
 
 MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
@@ -244,25 +244,19 @@ class SharedRates(Protocol):
 
     async def take(self) -> bool:
         """Count a call that is sent now; False if none may be: the rates have the time."""
-        ...
 
     def give_back(self) -> None:
         """Undo a `take`: its call is not sent."""
-        ...
 
     def learnt(self) -> None:
         """Pass on what the rates learnt of a 429."""
-        ...
 
 
-Share = Callable[[Sequence[Rate], Callable[[], None]], SharedRates]
-"""Shares rates; the callback is called when calls may be sent earlier than they told."""
+Share = Callable[[Sequence[str], Sequence[Rate], Callable[[], None]], SharedRates]
+"""Shares rates, under names that are the same in all processes.
 
-
-class ShareByName(Protocol):
-    """Sharing of rates that have the same names in all processes."""
-
-    def __call__(self, *names: str) -> Share: ...
+The callback is called when calls may be sent earlier than the rates told.
+"""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -283,8 +277,8 @@ class FairQueue:
     Rules
     - Verifications of writes go first. Then keys rotate, each with its oldest call: a key with
       fifty waiting calls delays another key by one call, not by fifty.
-    - A call that several keys wait for is in the line of each key, and goes once, at the earliest
-      turn. Keys may join it at any time: the lines are made of the waiters whenever they are asked
+    - A call that several keys wait for is in the queue of each key, and goes once, at the earliest
+      turn. Keys may join it at any time: the queues are made of the waiters whenever they are asked
       for. A key that joins has the turn of the call's age, and the limit of its wait starts again
       at the next turn.
     """
@@ -300,33 +294,33 @@ class FairQueue:
 
     def __iter__(self) -> Iterator[Waiter]:
         """The waiters in the order of their turns."""
-        verifying, lines = self._lines()
+        verifying, queues = self._by_key()
         yield from verifying
         seen: set[Waiter] = set()
-        rotation = [iter(line) for line in lines.values()]
+        rotation = [iter(queue) for queue in queues.values()]
         while rotation:
             left = []
-            for line in rotation:
-                waiter = next((each for each in line if each not in seen), None)
+            for queue in rotation:
+                waiter = next((each for each in queue if each not in seen), None)
                 if waiter is not None:
-                    left.append(line)
+                    left.append(queue)
                     seen.add(waiter)
                     yield waiter
             rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
-        """Length of the waiter's shortest line, including itself."""
-        verifying, lines = self._lines()
+        """Length of the waiter's shortest queue, including itself."""
+        verifying, queues = self._by_key()
         if waiter.call_context.is_verification:
             return len(verifying)
-        return min(len(lines[key_id]) for key_id in waiter.call_context.key_ids)
+        return min(len(queues[key_id]) for key_id in waiter.call_context.key_ids)
 
     def before(self, waiter: Waiter) -> int:
         """Number of waiters that go before this one."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
-        self._lines()  # keys that have left come behind those that wait
+        self._by_key()  # keys that have left come behind those that wait
         self.waiters[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
@@ -335,31 +329,31 @@ class FairQueue:
 
     def take_next(self) -> Waiter:
         """Remove and return the next waiter. Raises StopIteration if there is none."""
-        verifying, lines = self._lines()
+        verifying, queues = self._by_key()
         if verifying:
             waiter = verifying[0]
         else:
-            key_id, line = next(iter(lines.items()))
-            waiter = line[0]
+            key_id, queue = next(iter(queues.items()))
+            waiter = queue[0]
             del self._keys[key_id]
-            if len(line) > 1:
+            if len(queue) > 1:
                 self._keys[key_id] = None  # to the end of the rotation
         del self.waiters[waiter]
         return waiter
 
-    def _lines(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
-        """The verifications, and the line of each key, in the order of their turns."""
+    def _by_key(self) -> tuple[list[Waiter], dict[str, list[Waiter]]]:
+        """The verifications, and the queue of each key, in the order of their turns."""
         verifying: list[Waiter] = []
-        lines: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
+        queues: dict[str, list[Waiter]] = {key_id: [] for key_id in self._keys}
         for waiter in self.waiters:
             if waiter.call_context.is_verification:
                 verifying.append(waiter)
                 continue
             for key_id in waiter.call_context.key_ids:
-                lines.setdefault(key_id, []).append(waiter)
-        lines = {key_id: line for key_id, line in lines.items() if line}
-        self._keys = dict.fromkeys(lines)
-        return verifying, lines
+                queues.setdefault(key_id, []).append(waiter)
+        queues = {key_id: queue for key_id, queue in queues.items() if queue}
+        self._keys = dict.fromkeys(queues)
+        return verifying, queues
 
 
 class Bucket:
@@ -372,15 +366,22 @@ class Bucket:
         max_waiting_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         set_timer: SetTimer = call_later,
+        waited: Callable[[float], None] = budget_waited,
         share: Share | None = None,
+        names: Sequence[str] = (),
     ) -> None:
+        """`waited` receives the seconds that each call waited, whether it was sent or not.
+
+        `share` shares the rates with other processes, under `names`.
+        """
         self._rates = rates
-        self._shared = None if share is None else share(rates, self._go_on)
+        self._shared = None if share is None else share(names, rates, self._go_on)
         self._asking: asyncio.Task[None] | None = None
         self._is_write = is_write
         self._max_waiting_seconds = max_waiting_seconds
         self._clock = clock
         self._set_timer = set_timer
+        self._waited = waited
         self._queue = FairQueue()
         self._timer: Timer | None = None
 
@@ -411,6 +412,7 @@ class Bucket:
         """Wait until a call may be sent; the caller must send it then. Raises QuotaSpent."""
         now = self._clock()
         if self._shared is None and not self._queue.waiters and take_of_all(self._rates, now):
+            self._waited(0.0)
             return
         if max_waiting_seconds is None:
             max_waiting_seconds = self._max_waiting_seconds
@@ -423,13 +425,13 @@ class Bucket:
         )
         queue = self._queue
         queue.join(waiter)
-        seconds = self._seconds_behind(queue.before(waiter), now)
-        is_over_full = queue.shortest(waiter) > MAX_WAITING_PER_KEY or len(queue) > MAX_WAITING
-        if now + seconds > waiter.until_seconds or is_over_full:
-            queue.leave(waiter)
-            raise self._spent(seconds)
-        self._go_on()
         try:
+            seconds = self._seconds_behind(queue.before(waiter), now)
+            is_over_full = queue.shortest(waiter) > MAX_WAITING_PER_KEY or len(queue) > MAX_WAITING
+            if now + seconds > waiter.until_seconds or is_over_full:
+                queue.leave(waiter)
+                raise self._spent(seconds)
+            self._go_on()
             await waiter.turn
         except asyncio.CancelledError:
             queue.leave(waiter)
@@ -438,6 +440,8 @@ class Bucket:
                 self._untake()
             self._go_on()
             raise
+        finally:
+            self._waited(self._clock() - now)
 
     def give_back(self) -> None:
         """Undo the last `take`: its call is not sent."""
@@ -533,40 +537,53 @@ LONGEST_SECONDS = 70.0
 """The longest pause after a 429, and the burst."""
 
 
-Instants = tuple[float, float]
-"""Two instants: for reads and for writes."""
-
-Keep = Callable[[Instants], None]
-"""Stores the instants, without waiting for it."""
-
-
-class SpentQuota:
-    """The quota that is spent, in seconds until it is there again; `keep` stores it, if given."""
-
-    def __init__(
-        self,
-        full_at: Instants = (0.0, 0.0),
-        keep: Keep | None = None,
-        *,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        latest = now() + LONGEST_SECONDS
-        reads, writes = (min(latest, each) if each > 0 else 0.0 for each in full_at)  # 0 for NaN
-        self._full_at = reads, writes
-        self._keep = keep
-        self._now = now
+class SpentQuota(Protocol):
+    """The quota that is spent, in seconds until the whole burst is there again."""
 
     def seconds(self, *, is_write: bool) -> float:
         """The seconds until the whole burst of an earlier process is there again."""
-        return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
-        """Store the seconds until the whole burst is there again."""
-        reads, writes = self._full_at
-        full_at = self._now() + seconds
-        self._full_at = (reads, full_at) if is_write else (full_at, writes)
-        if self._keep is not None:
-            self._keep(self._full_at)
+        """Store the seconds until the whole burst is there again, without waiting for it."""
+
+
+def credible(full_at: Iterable[float], now: float) -> list[float]:
+    """Stored instants, for reads and for writes, as far as they can be true."""
+    latest = now + LONGEST_SECONDS
+    return [min(latest, each) if each > 0 else 0.0 for each in full_at]  # 0 for NaN
+
+
+def seconds_until(full_at: float, now: float) -> float:
+    """The seconds until an instant, at most `LONGEST_SECONDS`: a wall clock may have been set."""
+    return min(max(0.0, full_at - now), LONGEST_SECONDS)
+
+
+class SpentQuotaFile:
+    """A `SpentQuota` in a file; without one, or where it fails, in memory only."""
+
+    def __init__(self, descriptor: int | None, now: Callable[[], float]) -> None:
+        stored: tuple[float, ...] = (0.0, 0.0)
+        try:
+            content = b"" if descriptor is None else os.pread(descriptor, _PAIR.size, 0)
+            if len(content) == _PAIR.size:
+                stored = _PAIR.unpack(content)
+        except OSError as error:  # a pipe
+            spent_quota_failed(error)
+        self._descriptor = descriptor
+        self._now = now
+        self._full_at = credible(stored, now())
+
+    def seconds(self, *, is_write: bool) -> float:
+        return seconds_until(self._full_at[is_write], self._now())
+
+    def note(self, seconds: float, *, is_write: bool) -> None:
+        self._full_at[is_write] = self._now() + seconds
+        if self._descriptor is not None:
+            try:
+                os.pwrite(self._descriptor, _PAIR.pack(*self._full_at), 0)
+            except OSError as error:  # a full disk
+                self._descriptor = None
+                spent_quota_failed(error)
 
 
 @asynccontextmanager
@@ -578,40 +595,12 @@ async def open_spent_quota(
         descriptor = open_private(path)
     except OSError as error:
         spent_quota_failed(error)
-        yield SpentQuota(now=now)
+        yield SpentQuotaFile(None, now)
         return
     try:
-        yield SpentQuota(_read(descriptor), _writer(descriptor), now=now)
+        yield SpentQuotaFile(descriptor, now)
     finally:
         os.close(descriptor)
-
-
-def _read(descriptor: int) -> Instants:
-    try:
-        content = os.pread(descriptor, _PAIR.size, 0)
-    except OSError as error:  # a pipe
-        spent_quota_failed(error)
-        return 0.0, 0.0
-    if len(content) != _PAIR.size:
-        return 0.0, 0.0
-    reads, writes = _PAIR.unpack(content)
-    return reads, writes
-
-
-def _writer(descriptor: int) -> Keep:
-    has_failed = False
-
-    def write(full_at: Instants) -> None:
-        nonlocal has_failed
-        if has_failed:
-            return
-        try:
-            os.pwrite(descriptor, _PAIR.pack(*full_at), 0)
-        except OSError as error:  # a full disk
-            has_failed = True
-            spent_quota_failed(error)
-
-    return write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -658,13 +647,15 @@ def open_budget(
     *,
     clock: Callable[[], float] = time.monotonic,
     set_timer: SetTimer = call_later,
+    waited: Callable[[float], None] = budget_waited,
     spent: SpentQuota | None = None,
     project: Quota | None = None,
-    share: Callable[[bool], Share] | None = None,
+    share: Share | None = None,
+    names: Sequence[str] = (),
 ) -> Budget:
     """The budget of an account, and of its project, which other accounts share.
 
-    `share` makes what shares the rates of writes, or of reads, with other processes.
+    `share` shares their rates with other processes; `names` are those of account and project.
     """
     own = open_quota(
         settings.reads_per_minute, settings.writes_per_minute, clock=clock, spent=spent
@@ -678,7 +669,9 @@ def open_budget(
             max_waiting_seconds=settings.max_waiting_seconds,
             clock=clock,
             set_timer=set_timer,
-            share=share and share(is_write),
+            waited=waited,
+            share=share,
+            names=[f"{'writes' if is_write else 'reads'}:{each}" for each in names],
         )
 
     return Budget(reads=bucket(is_write=False), writes=bucket(is_write=True))

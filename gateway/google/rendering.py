@@ -3,6 +3,8 @@
 Rules:
 - Decoding blocks the event loop for about 5 ns a byte. So columns are decoded one by one, and long
   columns in parts; the loop runs in between.
+- A column of texts has the same bytes in both renderings, and often in the next read. It is decoded
+  once: a column that is in memory, or being decoded, is found by the digest of its bytes.
 - A column is split only at commas between cells. A comma is between cells if everything before it
   can be decoded: a split text would have no end.
 - Memory is counted as it is allocated, so that a small answer with many cells is refused early.
@@ -11,8 +13,10 @@ Rules:
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from hashlib import sha256
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import astuple
@@ -21,16 +25,19 @@ from gateway.errors import SheetTooLarge
 from gateway.google.sheets import Column, Rendering, Value
 from gateway.google.translation import UNREADABLE
 from gateway.google.wire import Answer
-from gateway.table.steps import Work
+from gateway.table.steps import Work, shared
 
 MAX_COLUMNS = 18_278
 """The last possible column is ZZZ (support.google.com/drive/answer/37603)."""
 
-WHOLE_BYTES = 1024 * 1024
+WHOLE_BYTES = 2 * 1024 * 1024
 """Columns up to this size are decoded at once; most worksheets are smaller."""
 
 PART_BYTES = 256 * 1024
 """Approximate size of the parts of a longer column."""
+
+SHARED_BYTES = 4096
+"""Shorter columns are decoded each time: a look-up would take as long."""
 
 MEASURED_STRIDE = 251
 """Every 251st cell is measured; a prime, because patterns in sheets have other periods."""
@@ -42,6 +49,9 @@ POINTER_BYTES = 8
 
 ROUNDING_BYTES = 8
 """Average rounding of an object by the allocator, which returns multiples of 16."""
+
+_DIGESTED_IN_STEP = 8
+"""Bytes digested in the time that one is decoded."""
 
 _BLANK = ("", None, ())
 
@@ -68,6 +78,39 @@ class Part(NamedTuple):
     end: int
 
 
+class EncodedColumn:
+    """A column of an answer, decoded once for all answers that have it."""
+
+    def __init__(self, raw: msgspec.Raw, max_bytes: int) -> None:
+        self._raw = raw
+        self._max_bytes = max_bytes
+
+    @shared
+    def cells(self) -> Work[tuple[Column, int]]:
+        """The cells without blank ones at the end, and their approximate bytes.
+
+        Raises SheetTooLarge.
+        """
+        raw = self._raw
+        yield min(len(raw), WHOLE_BYTES)
+        if len(raw) <= WHOLE_BYTES:
+            column: Column = _column.decode(raw)
+            byte_count = _bounded(size_of(column), self._max_bytes)
+        else:
+            decoding = decode_in_parts(bytes(raw), PART_BYTES, self._max_bytes)
+            column, byte_count = yield from decoding
+        self._raw = msgspec.Raw()  # it would keep the whole answer in memory
+        return _without_blank_end(column), byte_count
+
+
+KnownColumns = MutableMapping[bytes, EncodedColumn]
+"""Columns by the digest of their bytes; those that nothing else refers to are dropped."""
+
+
+def known_columns() -> KnownColumns:
+    return WeakValueDictionary()
+
+
 _answer = msgspec.json.Decoder(RawColumns)
 _any_answer = msgspec.json.Decoder(RawAnswer)
 # A struct limits its length while decoding; an array can be checked only afterwards.
@@ -85,50 +128,64 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def read_rendering(
-    answer: Answer, *, known: bytes | None, max_bytes: int
+    answer: Answer, *, known: bytes | None, max_bytes: int, columns: KnownColumns
 ) -> Work[Rendering | None]:
     """The rendering of an answer; None if the answer has the digest `known`.
 
-    Steps are counted in bytes. Raises `SheetTooLarge` if the rendering would exceed `max_bytes` of
-    memory, and msgspec's errors for a malformed answer.
+    It shares `columns`. Steps are counted in bytes. Raises `SheetTooLarge` if the rendering would
+    exceed `max_bytes` of memory, and msgspec's errors for a malformed answer.
     """
     if answer.digest == known:
         return None
     try:
-        return (yield from _read(answer, max_bytes))
+        return (yield from _read(answer, max_bytes, columns))
     except (SheetTooLarge, *UNREADABLE) as error:
         # The traceback's frames would keep the decoded data in memory.
         del answer
         raise error.with_traceback(None) from None
 
 
-def _read(answer: Answer, max_bytes: int) -> Work[Rendering]:
+def _read(answer: Answer, max_bytes: int, known: KnownColumns) -> Work[Rendering]:
     is_short = answer.body.count(b"[") <= MAX_COLUMNS  # nearly always true
     yield len(answer.body)
     found = _raw_columns(answer.body, is_short=is_short)
     columns: list[Column] = []
+    encoded: list[EncodedColumn] = []
     byte_count = decoded_bytes = 0
     for raw in found.values:
-        if len(raw) <= WHOLE_BYTES:
+        if len(raw) < SHARED_BYTES:
             column: Column = _column.decode(raw)
             byte_count = _bounded(byte_count + size_of(column), max_bytes)
+            columns.append(_without_blank_end(column))
+            decoded_bytes += len(raw)
+            if decoded_bytes >= PART_BYTES:
+                yield decoded_bytes
+                decoded_bytes = 0
         else:
-            decoding = decode_in_parts(bytes(raw), PART_BYTES, max_bytes - byte_count)
-            column, column_bytes = yield from decoding
-            byte_count += column_bytes
-        if column and column[-1] in _BLANK:
-            column = column[: _filled(column)]
-        columns.append(column)
-        decoded_bytes += len(raw)
-        if decoded_bytes >= PART_BYTES:
-            yield decoded_bytes
-            decoded_bytes = 0
+            digest = yield from _digest(raw)
+            one = known.get(digest)
+            if one is None:
+                one = known[digest] = EncodedColumn(raw, max_bytes - byte_count)
+            column, column_bytes = yield from one.cells()
+            byte_count = _bounded(byte_count + column_bytes, max_bytes)
+            columns.append(column)
+            encoded.append(one)
     return Rendering(
         range=found.range,
         columns=tuple(columns[: _filled(columns)]),
         digest=answer.digest,
         byte_count=byte_count,
+        encoded=tuple(encoded),
     )
+
+
+def _digest(raw: msgspec.Raw) -> Work[bytes]:
+    digest, view = sha256(usedforsecurity=False), memoryview(raw)
+    for start in range(0, len(view), WHOLE_BYTES):
+        part = view[start : start + WHOLE_BYTES]
+        yield len(part) // _DIGESTED_IN_STEP
+        digest.update(part)
+    return digest.digest()
 
 
 def _raw_columns(body: bytes, *, is_short: bool) -> RawColumns:
@@ -184,6 +241,10 @@ def _bounded(byte_count: int, max_bytes: int) -> int:
     if byte_count > max_bytes:
         raise SheetTooLarge(_TOO_LARGE)
     return byte_count
+
+
+def _without_blank_end(column: Column) -> Column:
+    return column[: _filled(column)] if column and column[-1] in _BLANK else column
 
 
 def _filled(items: Sequence[Value | Column]) -> int:

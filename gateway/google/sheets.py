@@ -64,6 +64,8 @@ class Rendering:
     columns: tuple[Column, ...]
     digest: bytes
     byte_count: int
+    encoded: tuple[object, ...] = field(default=(), repr=False, compare=False)
+    """While these are referenced, later renderings with the same columns share them."""
 
 
 class SheetArea(NamedTuple):
@@ -216,7 +218,6 @@ class SheetView:
 class Sheets(Protocol):
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         """Read the cells of one range by row. Cost: 1 read."""
-        ...
 
     async def read_columns(
         self,
@@ -231,7 +232,6 @@ class Sheets(Protocol):
         Both kinds of ranges have the same digest of the same cells and title. Cost: 1 read. Also
         raises `SheetTooLarge` if the cells exceed the memory limit.
         """
-        ...
 
     async def read_several(
         self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
@@ -240,15 +240,12 @@ class Sheets(Protocol):
 
         Raises `SheetTooLarge` if one of them, or the answer, is too large.
         """
-        ...
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         """Read the displayed cells of several ranges in one snapshot, in order. Cost: 1 read."""
-        ...
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         """List all grid worksheets in tab order. Cost: 1 read."""
-        ...
 
     async def read_sheet(
         self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
@@ -257,7 +254,6 @@ class Sheets(Protocol):
 
         Without `has_values` the blocks have displayed texts only.
         """
-        ...
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         """Apply a batch; values are stored as they are. Cost: 1 write.
@@ -266,21 +262,17 @@ class Sheets(Protocol):
         names none, Google may have applied the batch: it may have refused the answer's ranges.
         Raises `LookOutdated` after `send_until`.
         """
-        ...
 
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
     ) -> None:
         """Create fences of one key, after those `forgotten` are deleted. Cost: 1 write."""
-        ...
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         """Delete fences and nothing else. Cost: 1 write."""
-        ...
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         """The tokens of the fences with this id: one, or none. Cost: 1 read."""
-        ...
 
     async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
         """All fences with this key; None: all metadata of the spreadsheet. Cost: 1 read.
@@ -288,7 +280,6 @@ class Sheets(Protocol):
         Metadata of worksheets, rows and columns is left out, and metadata that is visible to
         another project only.
         """
-        ...
 
 
 FENCE_REQUEST = 0

@@ -279,11 +279,22 @@ class TokenSource:
         )
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
-        """The current headers; none if Google refused them."""
-        if self._credentials is None:
+        """The current headers; none if Google refused them, or if a header cannot hold the token.
+
+        The latter is checked because google-auth does not do it.
+        """
+        credentials = self._credentials
+        if credentials is None:
             return TokenState.INVALID, {}
-        state, headers = self._credentials.token_state, _headers(self._credentials)
-        return (TokenState.INVALID, {}) if headers in ({}, refused) else (state, headers)
+        token: Any = credentials.token
+        if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
+            return TokenState.INVALID, {}
+        headers = {"authorization": f"Bearer {token}"}
+        if credentials.quota_project_id:
+            headers["x-goog-user-project"] = credentials.quota_project_id
+        return (
+            (TokenState.INVALID, {}) if headers == refused else (credentials.token_state, headers)
+        )
 
     def _note_clock(self, answer: Answer, sent: float) -> None:
         date = answer.headers.get("date")
@@ -307,7 +318,7 @@ class TokenSource:
             # google-auth does not validate the endpoint's answer, so an HTML page with status 200
             # ends here. Not chained: the errors' texts may quote the answer.
             raise _invalid_answer(type(error).__name__) from None
-        headers = _headers(self._credentials)
+        _, headers = self._held(None)
         if not headers:
             raise _invalid_answer("a token that fits no header")
         return headers
@@ -329,16 +340,6 @@ def _invalid_answer(what: str) -> TokenUnavailable:
         retryable=True,
         failure=TokenFailure.INVALID_ANSWER,
     )
-
-
-def _headers(credentials: Credentials) -> Mapping[str, str]:
-    """The headers with the token; empty if the token is not a valid header value."""
-    token: Any = credentials.token
-    if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-        return {}
-    headers = {"authorization": f"Bearer {token}"}
-    quota_project = credentials.quota_project_id
-    return headers | ({"x-goog-user-project": quota_project} if quota_project else {})
 
 
 def _is_retryable(error: GoogleAuthError) -> bool:

@@ -36,7 +36,7 @@ from gateway.errors import (
 )
 from gateway.google.token import TokenUnavailable
 from gateway.google.wire import Answer, AnswerBroken, AnswerTooLarge
-from gateway.telemetry.foreign_words import known_words
+from gateway.telemetry.redaction import known_words
 
 QUOTA_RETRY_SECONDS = 60
 """Google's limits are per minute, and its 429 has no Retry-After."""

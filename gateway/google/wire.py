@@ -151,16 +151,9 @@ def answer_of(part: msgspec.Raw) -> Work[Answer]:
 
 
 async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
-    if response.status_code == 200:
-        return await _collected(response, max_bytes)
-    try:
-        return await _collected(response, min(max_bytes, MAX_REFUSAL_BYTES))
-    except (AnswerBroken, AnswerTooLarge):
-        # The status is more useful than the error of its body.
-        return _without_body(response)
-
-
-async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
+    is_ok = response.status_code == 200
+    if not is_ok:
+        max_bytes = min(max_bytes, MAX_REFUSAL_BYTES)
     pieces: list[bytes] = []
     byte_count = taken_bytes = 0
     # Hash each piece while the next one arrives, so that no time is spent at the end.
@@ -178,7 +171,11 @@ async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
                 if taken_bytes >= PIECE_BYTES:  # the next one may be there already
                     taken_bytes = 0
                     await asyncio.sleep(0)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, AnswerTooLarge) as error:
+        if not is_ok:  # the status is more useful than the error of its body
+            return _without_body(response)
+        if isinstance(error, AnswerTooLarge):
+            raise
         raise AnswerBroken(error) from error
     return Answer(
         status=response.status_code,

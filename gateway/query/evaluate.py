@@ -10,7 +10,7 @@ Rules:
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 from operator import attrgetter
@@ -43,8 +43,6 @@ _PLANNING_STEPS = 20
 _PATIENCE = 3
 """How many times its expected steps a walk may take."""
 _FIRST_BLOCK = 64
-
-Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -142,17 +140,17 @@ class Ordering(msgspec.Struct, frozen=True):
             others = [*parts[:at], *parts[at + 1 :]]
             if part.ranked is ranked and isinstance(part.numbers, range):
                 low = ranked.starts[part.numbers.start] if part.numbers else 0
-                high = low + part.count
+                high = low + part.most
                 if first.descending:
                     low, high = len(places) - high, len(places) - low
                 return Source((Segment(places, low, high),)), others
             if isinstance(ranked.places, range) and len(part.numbers) == 1:  # ascending
                 (number,) = part.numbers
                 low = part.ranked.starts[number]
-                group = Segment(part.ranked.places, low, low + part.count)
+                group = Segment(part.ranked.places, low, low + part.most)
                 if first.descending:
-                    yield part.count
-                    group = Segment(group.places[low : group.end][::-1], 0, part.count)
+                    yield part.most
+                    group = Segment(group.places[low : group.end][::-1], 0, part.most)
                 return Source((group,)), others
         empties = Segment(first.empties, 0, len(first.empties))
         return Source((Segment(places, 0, len(places)), empties)), parts
@@ -240,17 +238,17 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
     request = PageRequest(query.skip, query.skip + query.limit, query.wants_total)
     rows, row_set = table.rows, None
     if query.where is not None:
-
-        def field(name: str) -> Field:
-            if name == ROW_INDEX:
-                return RowIndexField(table)
-            return ColumnField(table.index(columns[name]), rows)
-
-        row_set = yield from _matching(query.where, field, rows)
+        row_set = yield from _matching(query.where, table, columns)
         if row_set.least == rows.groups:
             row_set = None
-    terms = (yield from _terms(table, order, columns)) if order else (Term(rows),)
-    found = yield from find_page(row_set, Ordering(terms), request)
+    terms = [] if order else [Term(rows)]
+    for term in order:
+        if term.field == ROW_INDEX:  # no rows are equal in it, so it is the last
+            terms.append(Term(rows, descending=term.descending))
+            break
+        column = yield from table.index(columns[term.field]).order()
+        terms.append(Term(column.ranked, column.empties, term.descending))
+    found = yield from find_page(row_set, Ordering(tuple(terms)), request)
     return Page([place + 1 for place in found.places], found.has_next, found.total)
 
 
@@ -262,45 +260,26 @@ def plain_page(table: Table, query: Query) -> Page:
     return Page(range(min(first, rows), min(end, rows)), end < rows, total)
 
 
-def _matching(condition: Condition, fields: Callable[[str], Field], rows: Ranked) -> Work[RowSet]:
-    """The rows that meet a condition; `fields` finds a field by name, `rows` are all rows."""
+def _matching(condition: Condition, table: Table, columns: Mapping[str, int]) -> Work[RowSet]:
+    """The rows that meet a condition; `columns` are those of its fields but for `rowIndex`."""
+    rows, is_negated = table.rows, isinstance(condition, Negation)
     match condition:
-        case Comparison():
-            operator = OPERATORS[condition.operator]
-            found = operator.lookup(fields(condition.field), condition.operands)
-            return _complement(found, rows) if operator.is_negated else found
-        case Negation():
-            return _complement(_matching(condition.condition, fields, rows), rows)
-        case AllOf() | AnyOf():
-            works = (_matching(each, fields, rows) for each in condition.conditions)
-            return _joined(works, all_of if isinstance(condition, AllOf) else any_of, rows)
-
-
-def _complement(work: Work[RowSet], rows: Ranked) -> Work[RowSet]:
-    return Complement(range(1, rows.size), (yield from work))
-
-
-def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[RowSet]:
-    sets: list[RowSet] = []
-    for work in works:
-        sets.append((yield from work))
-        if len(sets) > _FEW:
-            yield _PLANNING_STEPS
-    return join(sets, rows)
-
-
-def _terms(
-    table: Table, order: Sequence[SortTerm], columns: Mapping[str, int]
-) -> Work[tuple[Term, ...]]:
-    """The terms to sort by; no rows are equal in `rowIndex`, so it is the last."""
-    terms: list[Term] = []
-    for term in order:
-        if term.field == ROW_INDEX:
-            terms.append(Term(table.rows, descending=term.descending))
-            break
-        column = yield from table.index(columns[term.field]).order()
-        terms.append(Term(column.ranked, column.empties, term.descending))
-    return tuple(terms)
+        case Comparison(name, word, operands):
+            field: Field = RowIndexField(table)
+            if name != ROW_INDEX:
+                field = ColumnField(table.index(columns[name]), rows)
+            operator = OPERATORS[word]
+            found, is_negated = (yield from operator.lookup(field, operands)), operator.is_negated
+        case Negation(inside):
+            found = yield from _matching(inside, table, columns)
+        case AllOf(conditions) | AnyOf(conditions):
+            sets: list[RowSet] = []
+            for each in conditions:
+                sets.append((yield from _matching(each, table, columns)))
+                if len(sets) > _FEW:
+                    yield _PLANNING_STEPS
+            found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
+    return Complement(range(1, rows.size), found) if is_negated else found
 
 
 def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
@@ -315,7 +294,10 @@ def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) 
     if walk_steps:
         found = yield from _walk(source, rest, ordering, request, walk_steps)
     if found is None:
-        found = yield from _gather(parts, ordering, request)
+        matching = yield from sifted((yield from parts[0].places()), parts[1:])
+        page = (yield from ordering.sort(matching))[request.skip : request.end]
+        total = len(matching) if request.wants_total else None
+        found = PagePlaces(page, request.end < len(matching), total)
     return found
 
 
@@ -374,13 +356,6 @@ def _walk(
     return PagePlaces(page, request.end < len(found), total)
 
 
-def _gather(parts: Sequence[RowSet], ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
-    places = yield from sifted((yield from parts[0].places()), parts[1:])
-    total = len(places) if request.wants_total else None
-    page = (yield from ordering.sort(places))[request.skip : request.end]
-    return PagePlaces(page, request.end < len(places), total)
-
-
 def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
     ranked = term.ranked
     if isinstance(ranked.places, range):  # all rows: the places are ascending
@@ -393,6 +368,6 @@ def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
         filled.extend([place for place in block if ranks[place] != nowhere])
         empty.extend([place for place in block if ranks[place] == nowhere])
     if not term.descending:
-        return (yield from sorted_places(filled, ranks.__getitem__)) + empty
+        return (yield from sorted_places(filled, ranks)) + empty
     filled.reverse()  # twice, so that ties keep their order
-    return (yield from sorted_places(filled, ranks.__getitem__))[::-1] + empty
+    return (yield from sorted_places(filled, ranks))[::-1] + empty

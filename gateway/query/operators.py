@@ -26,8 +26,7 @@ from gateway.query.row_sets import (
     any_of,
     groups_of,
 )
-from gateway.table.cells import TOLERANCE_DAYS
-from gateway.table.index import (
+from gateway.table.cells import (
     BOOLEAN,
     DOUBLE,
     EMPTY,
@@ -35,8 +34,9 @@ from gateway.table.index import (
     NUMBERS,
     NUMERAL,
     TEXT,
-    ColumnIndex,
+    TOLERANCE_DAYS,
 )
+from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked, Run
 from gateway.table.steps import Work
 from gateway.table.table import Table
@@ -105,14 +105,14 @@ class ColumnField(msgspec.Struct, frozen=True):
             return _range((yield from self.index.booleans()), bounds, operand.value)
         if operand.number is not None:
             return _range((yield from self.index.numbers()), bounds, operand.number)
-        kinds = yield from self.index.kinds()
+        cells = yield from self.index.keys()
         sets: list[RowSet] = []
-        if kinds.has(TEXT):
+        if cells.count(TEXT):
             texts = _range((yield from self.index.distinct_texts()), bounds, operand.value)
-            if kinds.has(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
+            if cells.count(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
                 texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
             sets.append(texts)
-        if operand.serial is not None and kinds.has(*NUMBERS):
+        if operand.serial is not None and cells.count(*NUMBERS):
             run = yield from self.index.dates()
             low, high = _date_bounds(run, operand.serial)
             sets.append(groups_of(run.ranked, bounds(low, high, len(run.keys))))
@@ -134,21 +134,22 @@ class ColumnField(msgspec.Struct, frozen=True):
         return range(1, self.rows.size)
 
     def _of_kind(self, *wanted: int) -> Work[RowSet]:
-        kinds = yield from self.index.kinds()
-        return OfKind(self.whole, kinds.codes, frozenset(wanted), kinds.count(*wanted))
+        cells = yield from self.index.keys()
+        count = cells.count(*wanted)
+        return OfKind(self.whole, cells.kinds, frozenset(wanted), count, count)
 
     def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
         """Numbers with the operand as plain notation, and dates of its time."""
-        kinds = yield from self.index.kinds()
+        cells = yield from self.index.keys()
         found: list[RowSet] = []
         integers = [operand.integer for operand in operands if operand.integer is not None]
         doubles = [operand.double for operand in operands if operand.double is not None]
         for kind, plain in ((INTEGER, integers), (DOUBLE, doubles)):
-            if plain and kinds.has(kind):
+            if plain and cells.count(kind):
                 equal = _values((yield from self.index.numbers()), plain)
                 found.append(all_of((equal, (yield from self._of_kind(kind))), self.rows))
         serials = [operand.serial for operand in operands if operand.serial is not None]
-        if serials and kinds.has(*NUMBERS):
+        if serials and cells.count(*NUMBERS):
             found.append((yield from _equal_dates((yield from self.index.dates()), serials)))
         return found
 

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from typing import ClassVar, Protocol
 
 import msgspec
@@ -24,6 +25,8 @@ _COPY_STEPS = 16
 
 _FEW = 8
 """A union is gathered into a set if it has fewer than one in so many rows."""
+
+_most = attrgetter("most")
 
 
 class RowSet(Protocol):
@@ -55,19 +58,12 @@ class Groups(msgspec.Struct, frozen=True):
 
     ranked: Ranked
     numbers: range | Set[int]
-    count: int
-
-    @property
-    def least(self) -> int:
-        return self.count
-
-    @property
-    def most(self) -> int:
-        return self.count
+    least: int
+    most: int
 
     def places(self) -> Work[Sequence[int]]:
         starts, places, numbers = self.ranked.starts, self.ranked.places, self.numbers
-        yield 1 + self.count // _COPY_STEPS
+        yield 1 + self.most // _COPY_STEPS
         if isinstance(numbers, range):
             return places[starts[numbers.start] : starts[numbers.stop]] if numbers else ()
         yield 8 * len(numbers)
@@ -93,15 +89,8 @@ class OfKind(msgspec.Struct, frozen=True):
     whole: range
     codes: bytearray
     kinds: Set[int]
-    count: int
-
-    @property
-    def least(self) -> int:
-        return self.count
-
-    @property
-    def most(self) -> int:
-        return self.count
+    least: int
+    most: int
 
     def places(self) -> Work[Sequence[int]]:
         return (yield from sifted(self.whole, (self,)))
@@ -115,6 +104,8 @@ class OfKind(msgspec.Struct, frozen=True):
 class Containing(msgspec.Struct, frozen=True):
     """Rows whose cell contains a case-folded text."""
 
+    least: ClassVar[int] = 0
+
     whole: range
     texts: FoldedTexts
     part: str
@@ -122,10 +113,6 @@ class Containing(msgspec.Struct, frozen=True):
     @property
     def weight(self) -> int:
         return self.texts.steps(self.part)
-
-    @property
-    def least(self) -> int:
-        return 0
 
     @property
     def most(self) -> int:
@@ -142,13 +129,10 @@ class NumberContaining(msgspec.Struct, frozen=True):
     """Rows whose number contains a text."""
 
     weight: ClassVar[int] = 3
+    least: ClassVar[int] = 0
 
     whole: range
     part: str
-
-    @property
-    def least(self) -> int:
-        return 0
 
     @property
     def most(self) -> int:
@@ -196,15 +180,13 @@ class Complement(msgspec.Struct, frozen=True):
 class Intersection(msgspec.Struct, frozen=True):
     """Rows in all of several sets: the smallest set first, then the most selective."""
 
+    least: ClassVar[int] = 0
+
     parts: tuple[RowSet, ...]
 
     @property
     def weight(self) -> int:
-        return sum(map(_weight, self.parts))
-
-    @property
-    def least(self) -> int:
-        return 0
+        return sum(part.weight for part in self.parts)
 
     @property
     def most(self) -> int:
@@ -232,7 +214,7 @@ class Union:
 
     @property
     def weight(self) -> int:
-        return sum(map(_weight, self.parts)) + 1
+        return 1 + sum(part.weight for part in self.parts)
 
     @property
     def least(self) -> int:
@@ -307,7 +289,7 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
         count = starts[numbers.stop] - starts[numbers.start] if numbers else 0
     else:
         count = sum(starts[number + 1] - starts[number] for number in numbers)
-    return Groups(ranked, numbers, count)
+    return Groups(ranked, numbers, count, count)
 
 
 def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
@@ -336,7 +318,7 @@ def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     values: dict[Ranked, set[int]] = {}
     parts: list[RowSet] = []
     for part in sets:
-        if isinstance(part, Groups) and (part.count == 0 or _has_few(part.numbers)):
+        if isinstance(part, Groups) and (part.most == 0 or _has_few(part.numbers)):
             values.setdefault(part.ranked, set()).update(part.numbers)
         elif part.most:
             parts.append(part)
@@ -364,14 +346,6 @@ def _narrowed(one: Groups, other: Groups) -> Groups:
     return groups_of(one.ranked, {number for number in few if number in many})
 
 
-def _most(row_set: RowSet) -> int:
-    return row_set.most
-
-
 def _expected(row_set: RowSet) -> float:
     """Estimated size: half of all rows for a text search, whose size is unknown."""
     return (row_set.least + row_set.most) / 2
-
-
-def _weight(row_set: RowSet) -> int:
-    return row_set.weight

@@ -50,8 +50,7 @@ def parse_where(decoded: object) -> Condition:
 
 
 class _Parser:
-    def __init__(self) -> None:
-        self._conditions = 0
+    _conditions = 0
 
     def condition(self, decoded: object, place: str, depth: int) -> Condition:
         if not isinstance(decoded, dict):
@@ -67,7 +66,7 @@ class _Parser:
                 conditions.append(COMBINATORS[name](self._several(value, inside, depth + 1)))
             else:
                 conditions.append(self._field(name, value, inside, depth))
-        return _joined(conditions)
+        return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
     def _several(self, value: object, place: str, depth: int) -> tuple[Condition, ...]:
         if not isinstance(value, list) or not value:
@@ -89,7 +88,7 @@ class _Parser:
         conditions: list[Condition] = []
         for word, operand in value.items():
             conditions.append(self._operation(name, word, operand, f"{place}.{word}", depth))
-        return _joined(conditions)
+        return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
     def _operation(self, name: str, word: str, value: object, place: str, depth: int) -> Condition:
         if word == NOT:
@@ -116,23 +115,23 @@ class _Parser:
             raise InvalidQuery(
                 f'{place} takes one value, not a list. Did you mean {{"{several}": […]}}?'
             )
-        return Comparison(name, operator.name, _operands(operator.operand, value, place))
+        shape = operator.operand
+        operands: tuple[Operand, ...]
+        if not shape.is_list:
+            operands = (make_operand(_scalar(shape, value, place)),)
+        elif isinstance(value, list):
+            operands = make_operands(
+                _scalar(shape, part, f"{place}[{index}]") for index, part in enumerate(value)
+            )
+        else:
+            raise InvalidQuery(f"{place} takes a list of values, not {kind_of(value)}.")
+        return Comparison(name, operator.name, operands)
 
 
 def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
     return InvalidQuery(
         f"{place} is not an operator; allowed: {', '.join(allowed)}.{operator_like(word, allowed)}"
     )
-
-
-def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, ...]:
-    if shape.is_list:
-        if not isinstance(value, list):
-            raise InvalidQuery(f"{place} takes a list of values, not {kind_of(value)}.")
-        return make_operands(
-            _scalar(shape, part, f"{place}[{index}]") for index, part in enumerate(value)
-        )
-    return (make_operand(_scalar(shape, value, place)),)
 
 
 def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
@@ -148,10 +147,6 @@ def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
         if not is_finite:
             raise InvalidQuery(f"{place} is not a finite number.")
     return cast(Scalar, value)
-
-
-def _joined(conditions: list[Condition]) -> Condition:
-    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
 def kind_of(value: object) -> str:

@@ -1,21 +1,33 @@
-"""File lock: one gateway per key store.
+"""Lock of a key store: one gateway per store.
 
-Rules: two gateways with one store would each queue writes of the same worksheets, and could mistake
-each other's rows for their own. The kernel releases the lock when the process ends. The lock file
-is never deleted, because two processes could then lock two files of the same name. It is no link:
-the lock empties what it opens.
+Rules
+- Two gateways with one store would each queue writes of the same worksheets, and could mistake each
+  other's rows for their own.
+- The lock of a SQLite file is a file. The kernel releases it when the process ends. The lock file
+  is never deleted, because two processes could then lock two files of the same name. It is no link:
+  the lock empties what it opens.
+- The lock of a PostgreSQL database is one of a session, released when the session ends, also when
+  the server restarts. A thread of its own keeps the session, and takes the lock again in a new one.
+  If another gateway was faster, this one has lost the lock and must end.
 """
 
+import asyncio
 import errno
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from gateway.settings.database import Database
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.private_file import open_private
+from gateway.storage.database import STORE_ERRORS, open_database
 
 PAUSE_SECONDS = 0.02
 _TAKEN = (errno.EAGAIN, errno.EACCES)
@@ -37,7 +49,9 @@ def exclusive_lock(
 
     Waits up to `max_wait_seconds` for another process to release it, then raises LockError.
     """
-    path = _lock_file(database)
+    # Beside the real file, even if the database is named by a link.
+    real = Path(os.path.realpath(database))
+    path = real.with_name(f"{real.name}.lock")
     try:
         descriptor = open_private(path)
     except OSError as error:
@@ -48,7 +62,11 @@ def exclusive_lock(
             if clock() >= ends:
                 raise LockError(in_use(_holder(descriptor), database))
             sleep(PAUSE_SECONDS)
-        _note_holder(descriptor, path)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        except OSError as error:  # a full disk, or a pipe
+            raise LockError(f"{path} cannot be written: {error.strerror}") from error
         yield
     finally:
         os.close(descriptor)
@@ -62,12 +80,6 @@ def in_use(holder: str, database: Database) -> str:
     )
 
 
-def _lock_file(database: Path) -> Path:
-    """`DATABASE.lock` beside the real file, even if the database is named by a link."""
-    real = Path(os.path.realpath(database))
-    return real.with_name(f"{real.name}.lock")
-
-
 def _try_lock(descriptor: int, path: Path) -> bool:
     """True if we hold the lock now."""
     try:
@@ -79,14 +91,104 @@ def _try_lock(descriptor: int, path: Path) -> bool:
     return True
 
 
-def _note_holder(descriptor: int, path: Path) -> None:
-    try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-    except OSError as error:  # a full disk, or a pipe
-        raise LockError(f"{path} cannot be written: {error.strerror}") from error
-
-
 def _holder(descriptor: int) -> str:
     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
     return f"process {holder}" if holder.isdecimal() else "another process"
+
+
+CHECK_SECONDS = 1.0
+"""How often the session is used, so that its end is noticed."""
+SESSION_PAUSE_SECONDS = 0.1
+_TRY_LOCK = text("SELECT pg_try_advisory_lock('api_keys'::regclass::oid::bigint)")
+_CHECK = text("SELECT 1")
+
+
+def store_lock(
+    database: Database, *, max_wait_seconds: float = 0.0, lost: Callable[[], object] = lambda: None
+) -> AbstractContextManager[None]:
+    """Hold the lock of a key store of either kind; only that of PostgreSQL can be `lost`."""
+    if isinstance(database, PostgresUrl):
+        return session_lock(database, max_wait_seconds=max_wait_seconds, lost=lost)
+    return exclusive_lock(database, max_wait_seconds=max_wait_seconds)
+
+
+@contextmanager
+def session_lock(
+    database: PostgresUrl,
+    *,
+    max_wait_seconds: float = 0.0,
+    lost: Callable[[], object] = lambda: None,
+) -> Iterator[None]:
+    """Hold the key store's lock during the block.
+
+    Waits up to `max_wait_seconds` for another process to release it, then raises LockError. Calls
+    `lost` in another thread if the lock is lost.
+    """
+    holder = _Holder(database, lost)
+    ends = time.monotonic() + max_wait_seconds
+    thread = threading.Thread(target=holder.run, args=(ends,), name="session lock", daemon=True)
+    thread.start()
+    try:
+        holder.acquired.result()
+        yield
+    finally:
+        holder.stop()
+        thread.join()
+
+
+class _Holder:
+    """The thread's work."""
+
+    def __init__(self, database: PostgresUrl, lost: Callable[[], object]) -> None:
+        self._database = database
+        self._lost = lost
+        self._stopped = threading.Event()
+        self.acquired: Future[None] = Future()
+
+    def run(self, ends: float) -> None:
+        try:
+            asyncio.run(self._run(ends))
+        except BaseException as error:  # raised in the thread that waits for the lock
+            if self.acquired.done():
+                raise
+            self.acquired.set_exception(error)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    async def _run(self, ends: float) -> None:
+        async with open_database(self._database) as engine:
+            while not self._stopped.is_set():
+                try:
+                    await self._hold(engine)
+                except STORE_ERRORS:
+                    if not self.acquired.done():
+                        raise
+                    await self._pause(CHECK_SECONDS)
+                    continue
+                if self._stopped.is_set():
+                    return
+                if self.acquired.done():
+                    self._lost()
+                    return
+                if time.monotonic() >= ends:
+                    raise LockError(in_use("another gateway", self._database))
+                await self._pause(SESSION_PAUSE_SECONDS)
+
+    async def _hold(self, engine: AsyncEngine) -> None:
+        """Hold the lock until the end of the block, or return at once if another process has it.
+
+        Raises an error when the session ends.
+        """
+        async with engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            if not await connection.scalar(_TRY_LOCK):
+                return
+            if not self.acquired.done():
+                self.acquired.set_result(None)
+            while not self._stopped.is_set():
+                await self._pause(CHECK_SECONDS)
+                await connection.execute(_CHECK)
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.to_thread(self._stopped.wait, seconds)

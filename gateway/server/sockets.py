@@ -1,50 +1,72 @@
-"""Listening sockets: opened here, or inherited from a parent process."""
+"""Listening sockets: opened here, or inherited from a parent process.
+
+Problems are explained to the operator.
+"""
 
 import errno
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gateway.settings.model import ConfigError
 
 _BACKLOG = 2048
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Open a listening socket; port 0 takes a free one. Raises OSError if the address is taken."""
-    return socket.create_server((host, port), family=_family(host), backlog=_BACKLOG)
+_CANNOT_LISTEN = {
+    errno.EADDRINUSE: "another program uses the port. Stop it, or choose another port with PORT_BY",
+    errno.EACCES: "ports below 1024 require privileges. Choose another port with PORT_BY",
+    errno.EADDRNOTAVAIL: "this machine does not have this address. 127.0.0.1 is the loopback "
+    "address, 0.0.0.0 means all addresses",
+}
+"""Explanation and advice by the number of the error."""
 
 
-def bind_shared(host: str, port: int) -> socket.socket:
-    """One of several sockets at an address. Raises OSError if the address is taken.
+def bind(
+    host: str, port: int, *, port_by: str = "--port", is_shared: bool = False
+) -> socket.socket:
+    """Open a listening socket; port 0 takes a free one. Raises ConfigError with an explanation.
 
-    The kernel spreads connections over those of them that listen; this one does not yet.
+    `port_by` is the option or setting that chooses the port. Several sockets may be `is_shared` at
+    an address: the kernel spreads connections over those that listen, and a new one does not yet.
     """
-    shared = socket.socket(_family(host))
-    try:
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        shared.bind((host, port))
-    except BaseException:
-        shared.close()
-        raise
-    return shared
+    with _explained(host, port, port_by):
+        if not is_shared:
+            return socket.create_server((host, port), family=_family(host), backlog=_BACKLOG)
+        shared = socket.socket(_family(host))
+        try:
+            shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            shared.bind((host, port))
+        except BaseException:
+            shared.close()
+            raise
+        return shared
 
 
 def free_port(host: str, port: int) -> int:
-    """The port, or a free one for 0. Raises OSError if the address is taken, even if shared."""
-    with socket.socket(_family(host)) as probe:
+    """The port, or a free one for 0. Raises ConfigError if the address is taken, even if shared."""
+    with _explained(host, port, "--port"), socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
         found: int = probe.getsockname()[1]
-    return found
+        return found
 
 
-def inherited(descriptor: int) -> socket.socket:
-    """A listening socket opened by the parent process. Raises OSError if it cannot be used."""
-    listening = socket.socket(fileno=descriptor)
-    fault = _socket_problem(listening)
-    if fault:
-        listening.detach()
-        raise OSError(errno.EINVAL, fault)
+def inherited(fd: int) -> socket.socket:
+    """A listening socket opened by the parent process. Raises ConfigError if there is none."""
+    try:
+        listening = socket.socket(fileno=fd)
+        fault = _socket_problem(listening)
+        if fault:
+            listening.detach()
+            raise OSError(errno.EINVAL, fault)
+    except OSError as error:
+        raise ConfigError(
+            f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"
+        ) from error
     listening.set_inheritable(False)
     return listening
 
@@ -67,3 +89,19 @@ def _socket_problem(given: socket.socket) -> str:
 
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+@contextmanager
+def _explained(host: str, port: int, port_by: str) -> Iterator[None]:
+    """Raise ConfigError with an explanation for errors of a socket."""
+    try:
+        yield
+        return
+    except OSError as error:
+        words = _CANNOT_LISTEN.get(error.errno or 0, error.strerror or "")
+        reason = words.replace("PORT_BY", port_by)
+    except OverflowError:
+        reason = "a port is a number from 0 to 65535"
+    except (TypeError, UnicodeError):  # names that IDNA cannot encode
+        reason = "invalid host name"
+    raise ConfigError(f"cannot listen on {host}:{port}: {reason}")

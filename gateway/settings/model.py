@@ -42,8 +42,16 @@ from gateway.settings.layers import (
     merged,
     override_layer,
 )
-from gateway.settings.plans import BUILT_IN_PLANS, PlanSettings
-from gateway.settings.section import Count, CountOrZero, Port, Seconds, SecondsOrZero, Section
+from gateway.settings.plans import (
+    BUILT_IN_PLANS,
+    Count,
+    CountOrZero,
+    PlanSettings,
+    Port,
+    Seconds,
+    SecondsOrZero,
+    Section,
+)
 
 
 def _not_blank(name: object) -> object:
@@ -60,7 +68,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=3
 class ConfigError(Exception):
     """The configuration cannot be used; `problems` has one line per mistake."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = list(problems)
 
@@ -395,7 +403,9 @@ def load_settings(
     else:
         if not problems:
             return settings
-    raise ConfigError(problems)  # outside the handler: the error's context would contain the values
+    raise ConfigError(
+        *problems
+    )  # outside the handler: the error's context would contain the values
 
 
 def setting_paths() -> Iterator[KeyPath]:

@@ -52,7 +52,7 @@ def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreConten
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        raise ConfigError([f"{target} cannot be created: {error.strerror}"]) from error
+        raise ConfigError(f"{target} cannot be created: {error.strerror}") from error
     os.close(descriptor)
     copy = Path(name)
     try:
@@ -69,7 +69,7 @@ def put(copy: Path, target: Path) -> None:
         give_name(copy, target)
         _sync(target.parent)
     except OSError as error:
-        raise ConfigError([f"{target} cannot be created: {error.strerror}"]) from error
+        raise ConfigError(f"{target} cannot be created: {error.strerror}") from error
 
 
 def replace(
@@ -94,7 +94,7 @@ def replace(
     except OSError as error:
         moved_to = f". It is {aside} now" if is_there and not database.exists() else ""
         problem = f"{database} cannot be replaced: {error.strerror}{moved_to}"
-        raise ConfigError([problem]) from error
+        raise ConfigError(problem) from error
     return [each for each in (aside, *side_files(aside)) if each.exists()]
 
 
@@ -109,7 +109,7 @@ def release(database: Path) -> StoreContent | None:
             return _content(connection)
     except sqlite3.Error as error:
         if _is_locked(error):
-            raise ConfigError([f"{database} is in use by another program: end it"]) from error
+            raise ConfigError(f"{database} is in use by another program: end it") from error
         return None
 
 
@@ -122,22 +122,22 @@ def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
             writing.execute("PRAGMA journal_mode = DELETE").fetchone()
             (found,) = writing.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
-                raise ConfigError([f"{source} is damaged, so there is no copy of it: {found}"])
+                raise ConfigError(f"{source} is damaged, so there is no copy of it: {found}")
             return _content(writing)
     except (sqlite3.Error, OSError) as error:
         if isinstance(error, sqlite3.Error) and error.sqlite_errorcode in _UNWRITTEN:
-            raise ConfigError([f"{target} cannot be written: the disk may be full"]) from error
+            raise ConfigError(f"{target} cannot be written: the disk may be full") from error
         if isinstance(error, sqlite3.Error) and _is_locked(error):
             reason = "another program has locked it"
         else:
             reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise ConfigError([f"{source} cannot be copied: {reason}"]) from error
+        raise ConfigError(f"{source} cannot be copied: {reason}") from error
 
 
 def _give_up(status: int, _left: int, _pages: int) -> None:
     """Raise an error instead of waiting for a lock for ever."""
     if status in _LOCKED:
-        raise ConfigError(["the key store cannot be copied: another program has locked it"])
+        raise ConfigError("the key store cannot be copied: another program has locked it")
 
 
 def _connect(file: Path) -> sqlite3.Connection:

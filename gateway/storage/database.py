@@ -93,7 +93,7 @@ async def migrate_database(database: Database) -> None:
             async with engine.connect() as connection:
                 await _upgrade(connection)
         except STORE_ERRORS as error:
-            raise ConfigError([_open_problem(database, error)]) from error
+            raise ConfigError(_open_problem(database, error)) from error
 
 
 def is_server(engine: AsyncEngine) -> bool:
@@ -214,7 +214,7 @@ def _server_engine(database: PostgresUrl, statement_timeout_seconds: float | Non
         )
     except ModuleNotFoundError as error:
         raise ConfigError(
-            ["access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"]
+            "access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"
         ) from error
 
 
@@ -247,7 +247,7 @@ async def _open_file(engine: AsyncEngine, database: Path) -> None:
                 await _upgrade(connection)
             await connection.run_sync(_check_tables)
     except STORE_ERRORS as error:
-        raise ConfigError([_open_problem(database, error)]) from error
+        raise ConfigError(_open_problem(database, error)) from error
     _check_private(database)
 
 
@@ -258,13 +258,11 @@ async def _open_server(engine: AsyncEngine, database: PostgresUrl) -> None:
             if not is_outdated:
                 await connection.run_sync(_check_tables)
     except STORE_ERRORS as error:
-        raise ConfigError([_open_problem(database, error)]) from error
+        raise ConfigError(_open_problem(database, error)) from error
     if is_outdated:
         raise ConfigError(
-            [
-                f"access.database: {database} lacks tables of this version: run "
-                "sheets-gateway storage migrate"
-            ]
+            f"access.database: {database} lacks tables of this version: run "
+            "sheets-gateway storage migrate"
         )
 
 
@@ -283,19 +281,15 @@ def _stored_schema(connection: Connection) -> str | None:
     found = connection.scalars(text("SELECT version_num FROM alembic_version")).all()
     if not all(isinstance(each, str) and _MIGRATION.fullmatch(each) for each in found):
         raise ConfigError(
-            [
-                "access.database: it is the database of another program, or its table "
-                "alembic_version is damaged: correct access.database, or restore the key store "
-                "from a backup"
-            ]
+            "access.database: it is the database of another program, or its table "
+            "alembic_version is damaged: correct access.database, or restore the key store "
+            "from a backup"
         )
     schema: str | None = max(found, default=None)
     if schema is not None and schema < FIRST_SCHEMA:
         raise ConfigError(
-            [
-                f"access.database: its schema {schema} is of a development version before 0.1.0, "
-                "and cannot be upgraded: create its keys again in a new database"
-            ]
+            f"access.database: its schema {schema} is of a development version before 0.1.0, "
+            "and cannot be upgraded: create its keys again in a new database"
         )
     return schema
 
@@ -305,10 +299,8 @@ def _check_tables(connection: Connection) -> None:
     missing = metadata.tables.keys() - inspect(connection).get_table_names()
     if missing:
         raise ConfigError(
-            [
-                f"access.database: the tables {', '.join(sorted(missing))} are missing in it: "
-                "restore the key store from a backup"
-            ]
+            f"access.database: the tables {', '.join(sorted(missing))} are missing in it: "
+            "restore the key store from a backup"
         )
 
 
@@ -354,5 +346,5 @@ def _check_private(database: Path) -> None:
     # Readers of the ledger could read cells; writers of the file could create keys.
     if is_open_to_others(database.stat().st_mode):
         raise ConfigError(
-            [f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"]
+            f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"
         )

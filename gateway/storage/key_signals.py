@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.settings.database import Database, PostgresUrl
 from gateway.storage.database import APPLICATION, unpooled_engine
-from gateway.telemetry.cluster_events import key_signals_changed
+from gateway.telemetry.events import key_signals_changed
 
 CHANNEL = "gateway_keys"
 SESSION = f"{APPLICATION} signals"

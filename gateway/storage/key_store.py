@@ -48,10 +48,9 @@ from gateway.storage.database import (
     open_database,
     upsert,
 )
-from gateway.storage.sent_batches import OPEN_BATCHES
 from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
-from gateway.storage.write_records import OPEN
+from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 
 keys = Table(
@@ -121,7 +120,7 @@ class Grants:
     `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
     plan allows it.
     `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
-    Origins of a stored key have the form of `gateway.access.origin.normal_origin`.
+    Origins of a stored key have the form of `gateway.access.caller.normal_origin`.
     """
 
     spreadsheets: frozenset[str] | None
@@ -259,10 +258,8 @@ class KeyStore:
             marks = (await connection.execute(select(pepper_marks.c.mark))).scalars().all()
         if len(marks) > 1 or not all(isinstance(each, bytes) for each in marks):
             raise ConfigError(
-                [
-                    "access.database: the table pepper of it is damaged: delete its rows if the "
-                    "pepper is the right one, or restore the key store from a backup"
-                ]
+                "access.database: the table pepper of it is damaged: delete its rows if the "
+                "pepper is the right one, or restore the key store from a backup"
             )
         return marks[0] if marks else None
 

@@ -7,13 +7,13 @@ Rules
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from sqlalchemy import Boolean, Column, Float, String, Table, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.google.quota import Instants, SpentQuota
+from gateway.google.quota import SpentQuota, credible, seconds_until
 from gateway.storage.database import STORE_ERRORS, metadata, upsert
 from gateway.telemetry.events import spent_quota_failed
 
@@ -25,6 +25,8 @@ _spent = Table(
     Column("full_at", Float, nullable=False),
 )
 _PUT = upsert(_spent)
+_KINDS = (False, True)
+"""Reads and writes."""
 
 
 @asynccontextmanager
@@ -42,25 +44,37 @@ async def stored_spent_quota(
             full_at = {row.is_write: row.full_at for row in rows}
     except STORE_ERRORS as error:
         spent_quota_failed(error)
-    writer = _Writer(engine, account)
+    spent = _StoredSpentQuota(engine, account, [full_at.get(each, 0.0) for each in _KINDS], now)
     try:
-        yield SpentQuota((full_at.get(False, 0.0), full_at.get(True, 0.0)), writer.keep, now=now)
+        yield spent
     finally:
-        await writer.aclose()
+        await spent.aclose()
 
 
-class _Writer:
-    """Stores the latest instants in a task."""
+class _StoredSpentQuota:
+    """A `SpentQuota` that a task stores."""
 
-    def __init__(self, engine: AsyncEngine, account: str) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        account: str,
+        full_at: Sequence[float],
+        now: Callable[[], float],
+    ) -> None:
         self._engine = engine
         self._account = account
-        self._waiting: Instants | None = None
+        self._now = now
+        self._full_at = credible(full_at, now())
+        self._is_stored = True
         self._task: asyncio.Task[None] | None = None
         self._has_failed = False
 
-    def keep(self, full_at: Instants) -> None:
-        self._waiting = full_at
+    def seconds(self, *, is_write: bool) -> float:
+        return seconds_until(self._full_at[is_write], self._now())
+
+    def note(self, seconds: float, *, is_write: bool) -> None:
+        self._full_at[is_write] = self._now() + seconds
+        self._is_stored = False
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._store_all())
 
@@ -70,12 +84,11 @@ class _Writer:
             await self._task
 
     async def _store_all(self) -> None:
-        while self._waiting is not None:
-            reads, writes = self._waiting
-            self._waiting = None
+        while not self._is_stored:
+            self._is_stored = True
             rows = [
-                {"account": self._account, "is_write": is_write, "full_at": full_at}
-                for is_write, full_at in zip((False, True), (reads, writes), strict=True)
+                {"account": self._account, "is_write": each, "full_at": self._full_at[each]}
+                for each in _KINDS
             ]
             try:
                 async with self._engine.begin() as connection:

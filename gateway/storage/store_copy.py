@@ -18,9 +18,8 @@ from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.storage.database import STORE_ERRORS, open_database, reason_of
 from gateway.storage.key_store import keys, pepper_marks
-from gateway.storage.sent_batches import sent_batches
 from gateway.storage.worksheet_rows import worksheets
-from gateway.storage.write_records import records
+from gateway.storage.write_records import records, sent_batches
 
 COPIED: tuple[Table, ...] = (pepper_marks, keys, records, sent_batches, worksheets)
 
@@ -46,7 +45,7 @@ async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
                 counts = {table.name: await _copy(table, reading, writing) for table in COPIED}
                 await writing.execute(_CONTINUE_NUMBERS)
         except STORE_ERRORS as error:
-            raise ConfigError([f"{source} was not copied: {reason_of(error)}"]) from error
+            raise ConfigError(f"{source} was not copied: {reason_of(error)}") from error
     return counts
 
 
@@ -54,7 +53,7 @@ async def _check_empty(connection: AsyncConnection, target: PostgresUrl) -> None
     for table in COPIED:
         if await connection.scalar(select(literal(1)).select_from(table).limit(1)):
             raise ConfigError(
-                [f"{target} is not empty: {table.name} has rows. Copy into a new database"]
+                f"{target} is not empty: {table.name} has rows. Copy into a new database"
             )
 
 

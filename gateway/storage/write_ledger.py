@@ -4,12 +4,18 @@ Rules:
 - Data that must not be lost is committed before the method returns. Changes are sequential.
 - Times are seconds since the epoch when the process started, plus the time since then: a wall clock
   that is set meanwhile changes nothing.
-- Records of finished writes expire after 24 h, or sooner if they exceed the quota
-  (`gateway.storage.storage_quota`). Each group of new records deletes more expired ones than it
-  adds. Open records with a fence do not expire: the fence tells the outcome at any time.
+- Records of finished writes expire after 24 h, or sooner if they exceed the quota. Each group of
+  new records deletes more expired ones than it adds. Open records with a fence do not expire: the
+  fence tells the outcome at any time.
 - Of a batch that may change or move rows a note is committed before it is sent, together with the
   records of its writes. It is deleted with a later commit, when the ledger is closed, or by a later
   process, if no copy of the batch can land any more.
+- One key may use a quarter of the quota of disk space. The oldest completed records of the keys
+  with most bytes are deleted first. Open records are never deleted, because their write may have
+  been applied; nor is a key's newest record, whose request was just answered. Both may exceed the
+  quota.
+- Completed records are counted as they are added, and measured when the count exceeds the quota. So
+  the count is never too low.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
   worksheet wait until the fence tells.
 """
@@ -23,6 +29,7 @@ from collections.abc import (
     Callable,
     Collection,
     Coroutine,
+    Iterable,
     Mapping,
     Sequence,
 )
@@ -40,6 +47,7 @@ from gateway.errors import (
     GatewayError,
     InternalError,
     Outcome,
+    QueueFull,
     RecordsUnavailable,
     WriteOutcomeUnknown,
 )
@@ -47,39 +55,36 @@ from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import STORE_ERRORS, is_locked, is_server
-from gateway.storage.sent_batches import (
+from gateway.storage.write_records import (
     ADD,
     APPLIED,
     FORGET,
     FORGET_OLD,
-    OPEN_BATCHES,
-    BatchRows,
-    is_noted,
-    later_removals,
-    note_of,
-    rows_of,
-    sent_batches,
-)
-from gateway.storage.storage_quota import RecordQuota
-from gateway.storage.write_records import (
     IS_OPEN,
     KEPT_SECONDS,
     OPEN,
+    OPEN_BATCHES,
     PUT,
     PUT_UNLESS_TAKEN,
     ROW,
     SIZES,
+    BatchRows,
     StoredRecord,
     answered_record,
     fence_of,
     forget_oldest,
+    is_noted,
     is_valid,
+    later_removals,
+    note_of,
     open_record,
     open_write,
     place_of,
     purge,
     purge_removals,
     records,
+    rows_of,
+    sent_batches,
     size_of,
 )
 from gateway.telemetry.events import current_event, damaged_row, request_failed
@@ -108,6 +113,83 @@ T = TypeVar("T")
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 """A statement and its parameter sets; None: execute once without parameters."""
+
+
+SHARE = 4
+"""One key may use this fraction."""
+
+SLACK = 32
+"""This fraction more than needed is freed, so that it is not needed each time."""
+
+
+class RecordQuota:
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._per_key = max_bytes // SHARE
+        self._used: dict[str, int] = {}
+        """Bytes of the records of each key."""
+        self._open: dict[str, int] = {}
+        """Bytes of its open records."""
+
+    def check(self, key_id: str) -> None:
+        """Raise QueueFull if open records alone leave no space for one more of this key."""
+        in_all = sum(self._open.values())
+        if self._open.get(key_id, 0) >= self._per_key or in_all >= self._max_bytes:
+            raise QueueFull(
+                "Of too many writes with an Idempotency-Key it is not known yet what became of "
+                "them. Repeat those first.",
+                outcome="not_applied",
+                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+            )
+
+    def opened(self, key_id: str, size: int) -> None:
+        """Count an open record; negative if it is one no more."""
+        self._open[key_id] = self._open.get(key_id, 0) + size
+        self._used[key_id] = self._used.get(key_id, 0) + size
+        for counted in (self._open, self._used):
+            if not counted[key_id]:
+                del counted[key_id]
+
+    def completed(self, key_id: str, size: int) -> None:
+        """Count a completed record."""
+        self._used[key_id] = self._used.get(key_id, 0) + size
+
+    def measured(self, sizes: Mapping[str, int]) -> None:
+        """Set the measured bytes of each key's completed records."""
+        self._used = self._open.copy()
+        for key_id, size in sizes.items():
+            self.completed(key_id, size)
+
+    @property
+    def is_over(self) -> bool:
+        """True if records must be deleted, according to the counts."""
+        sizes = self._used.values()
+        is_full = sum(sizes) > self._max_bytes or max(sizes, default=0) > self._per_key
+        return is_full and bool(self.limits())
+
+    def limits(self) -> Mapping[str, int]:
+        """Keys over their quota, and how many bytes of completed records each may keep."""
+        level = min(
+            self._per_key - self._per_key // SLACK,
+            _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
+        )
+        limits: dict[str, int] = {}
+        for key_id, size in self._used.items():
+            open_bytes = self._open.get(key_id, 0)
+            if size > level and size > open_bytes:
+                limits[key_id] = max(0, level - open_bytes)
+        return limits
+
+
+def _level(sizes: Iterable[int], in_all: int) -> int:
+    """The largest equal limit per key that keeps the total within `in_all`."""
+    ascending = sorted(sizes)
+    for rank, size in enumerate(ascending):
+        share = in_all // (len(ascending) - rank)
+        if size > share:
+            return share
+        in_all -= size
+    return in_all + max(ascending, default=0)
 
 
 @dataclass(kw_only=True)

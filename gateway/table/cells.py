@@ -1,14 +1,37 @@
-"""Parse the text of a cell or operand: number, date, or just text.
+"""The meaning of a cell or operand: kind and key of a cell; number, date, or just text.
 
-Rules: odd content raises nothing. Text is a number only in plain ASCII notation and only if finite:
-`007`, `+44…`, `1,250`, `nan` and `１２３` are text.
+Rules
+- `cell_keys` alone decides what a cell is: sorted indexes, equality, sets and upserts use its kinds
+  and keys. Cells of one kind are in the order of their keys.
+- Odd content raises nothing. Text is a number only in plain ASCII notation and only if finite:
+  `007`, `+44…`, `1,250`, `nan` and `１２３` are text.
 """
 
 import math
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from types import NoneType
+
+EMPTY = 0
+TEXT = 1
+NUMERAL = 2
+"""Text that is a number."""
+INTEGER = 3
+"""A number of the sheet that Google writes without a fraction."""
+DOUBLE = 4
+"""Any other number of the sheet."""
+BOOLEAN = 5
+
+NUMBERS = frozenset({INTEGER, DOUBLE})
+"""The kinds of cells that hold a number."""
+
+_KINDS: Mapping[type, int] = {
+    str: TEXT, NoneType: TEXT, int: INTEGER, float: DOUBLE, bool: BOOLEAN,
+}  # fmt: skip
+"""The kind for the type of a typed value; `cell_keys` finds empty cells and numerals in TEXT."""
 
 TOLERANCE_DAYS = 0.001 / 86_400
 """Serial dates within a millisecond of each other are the same moment."""
@@ -24,6 +47,32 @@ _ISO_DATE_TIME = re.compile(
     r"(?:(?P<second>:[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
     r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
+
+
+def cell_keys(texts: Sequence[str], values: Sequence[object]) -> tuple[bytearray, Sequence[object]]:
+    """The kind and the key of each cell, from its displayed text in NFC and its typed value.
+
+    The key of a number or numeral is the number, that of a boolean the boolean, that of a text the
+    text; an empty cell may have any key. Values without a text among them need no `texts`.
+    """
+    types = set(map(type, values))
+    if len(types) == 1:
+        kinds = bytearray([_KINDS[types.pop()]]) * len(values)
+    else:
+        kinds = bytearray(map(_KINDS.__getitem__, map(type, values)))
+    keys = [*values]
+    for at, text in enumerate(texts):
+        if kinds[at] != TEXT:
+            continue
+        if text == "" and not values[at]:
+            kinds[at] = EMPTY
+            continue
+        keys[at] = text
+        if "-" <= text < ":":  # it begins as a number does
+            number = number_in(text)
+            if number is not None:
+                kinds[at], keys[at] = NUMERAL, number
+    return kinds, keys
 
 
 def number_in(text: str) -> float | None:

@@ -6,10 +6,11 @@ memory, no call of C works on a whole long column at once: it would block the ev
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, compress, islice, repeat
-from operator import ne
+from operator import itemgetter, ne
 from typing import Any, Protocol
 
 from gateway.table.steps import Work, blocks, shared
@@ -29,9 +30,6 @@ _SAMPLES_OF_RUN = 16
 
 _FEW = 8
 """Fewer places than one in so many rows are collected in a set, more in a flag for each row."""
-
-Key = Callable[[int], Any]
-"""The sort key of a place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,25 +98,31 @@ def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 
 
     `length`: the number of characters of an average key.
     """
-    ordered = yield from sorted_places(places, keys.__getitem__, length)
+    ordered = yield from sorted_places(places, keys, length)
     starts, distinct = array("I"), list[Any]()
-    last: Any = None
+    before: Any = object()
     for block in blocks(0, len(ordered)):
         yield 2 * len(block)
-        values = [*map(keys.__getitem__, ordered[block.start : block.stop])]
-        before = [last if starts else None, *values[:-1]]
-        differs = [*map(ne, values, before)]
-        differs[0] = differs[0] or not starts
+        values = picked(keys, ordered[block.start : block.stop])
+        differs = [*map(ne, values, chain([before], values))]
+        before = values[-1]
         starts.extend(compress(block, differs))
         distinct += compress(values, differs)
-        last = values[-1]
     starts.append(len(ordered))
     is_distinct = len(distinct) == len(ordered)
     ranked = Ranked(ordered, range(len(ordered) + 1) if is_distinct else starts, size)
     return Run(tuple(distinct), ranked)
 
 
-def sorted_places(places: Sequence[int], key: Key, length: int = 0) -> Work["array[int]"]:
+def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
+    """The keys of places; one call takes a third of the time of one for each place."""
+    if len(places) < 2:
+        return [keys[place] for place in places]
+    found: Sequence[Any] = itemgetter(*places)(keys)
+    return found
+
+
+def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> Work["array[int]"]:
     """A stable sort of places; `length`: the number of characters of an average key.
 
     Runs are sorted one by one. Then the parts of all runs between two pivots are merged, which
@@ -130,23 +134,23 @@ def sorted_places(places: Sequence[int], key: Key, length: int = 0) -> Work["arr
     for start in range(0, len(places), at_once):
         piece = places[start : start + at_once]
         yield len(piece) * SORT_STEPS * weight
-        runs.append(array("I", sorted(piece, key=key)))
+        runs.append(array("I", _sorted(piece, keys)))
     if len(runs) < 2:
         return runs[0] if runs else array("I")
     at = [0] * len(runs)
-    merged = array("I")
-    for pivot in _pivots(runs, key, at_once):
+    merged, key = array("I"), keys.__getitem__
+    for pivot in _pivots(runs, keys, at_once):
         below = [
             bisect_left(run, pivot, lo=start, key=key) for run, start in zip(runs, at, strict=True)
         ]
-        merged.extend((yield from _merged(runs, at, below, key, weight)))
+        merged.extend((yield from _merged(runs, at, below, keys, weight)))
         at = [
             bisect_right(run, pivot, lo=start, key=key)
             for run, start in zip(runs, below, strict=True)
         ]
         for run, start, end in zip(runs, below, at, strict=True):
             merged += run[start:end]  # all equal: already in order
-    merged.extend((yield from _merged(runs, at, [len(run) for run in runs], key, weight)))
+    merged.extend((yield from _merged(runs, at, [len(run) for run in runs], keys, weight)))
     return merged
 
 
@@ -184,10 +188,15 @@ def _group_numbers(starts: Sequence[int]) -> Iterable[int]:
     return chain.from_iterable(map(repeat, range(len(starts) - 1), sizes))
 
 
-def _pivots(runs: Sequence[Sequence[int]], key: Key, at_once: int) -> list[Any]:
+def _sorted(places: Sequence[int], keys: KeysByPlace) -> list[int]:
+    """Places sorted by their keys: the sort takes a key for each place, in order."""
+    return sorted(places, key=partial(next, iter(picked(keys, places))))
+
+
+def _pivots(runs: Sequence[Sequence[int]], keys: KeysByPlace, at_once: int) -> list[Any]:
     """Distinct keys, ascending, about as many as there are runs."""
     step = max(1, at_once // _SAMPLES_OF_RUN)
-    samples = sorted(key(place) for run in runs for place in run[step // 2 :: step])
+    samples = sorted(key for run in runs for key in picked(keys, run[step // 2 :: step]))
     chosen = samples[_SAMPLES_OF_RUN // 2 :: _SAMPLES_OF_RUN]
     return [each for at, each in enumerate(chosen) if at == 0 or chosen[at - 1] != each]
 
@@ -196,15 +205,14 @@ def _merged(
     runs: Sequence[Sequence[int]],
     starts: Sequence[int],
     ends: Sequence[int],
-    key: Key,
+    keys: KeysByPlace,
     weight: int,
 ) -> Work[list[int]]:
     merged: list[int] = []
     for run, start, end in zip(runs, starts, ends, strict=True):
         merged += run[start:end]
     yield (len(merged) * _MERGE_STEPS + len(runs) * _BISECT_STEPS) * weight
-    merged.sort(key=key)
-    return merged
+    return _sorted(merged, keys)
 
 
 def _reverse_groups(backwards: "array[int]", starts: Sequence[int]) -> Work[None]:

@@ -30,6 +30,10 @@ CHARACTERS = 65_536
 class OutOfSteps(Exception):
     """The work exceeds its budget of steps."""
 
+    def __init__(self, budget_steps: float) -> None:
+        super().__init__(budget_steps)
+        self.budget_steps = budget_steps
+
 
 class Metered(Generic[T]):
     """Work with a budget; `result` is set when it is done."""
@@ -56,7 +60,7 @@ class Metered(Generic[T]):
                 return True
             if self.steps > self._budget_steps:
                 self._work.close()
-                raise OutOfSteps
+                raise OutOfSteps(self._budget_steps)
             self.steps += block
         return False
 

@@ -146,9 +146,8 @@ class Table:
     @cached_property
     def rows(self) -> Ranked:
         """All data rows in their order, by their places; each is a group of its own."""
-        size = max(FIRST_DATA_ROW - 1, self.last_row)
-        places = range(FIRST_DATA_ROW - 1, size)
-        return Ranked(places, range(len(places) + 1), size)
+        places = range(FIRST_DATA_ROW - 1, self.size)
+        return Ranked(places, range(len(places) + 1), self.size)
 
     def text(self, row: int, column: int) -> str:
         """The displayed text of a cell; "" for an empty one."""
@@ -270,7 +269,7 @@ class Table:
 def make_table(displayed: Sequence[Column]) -> Table:
     """A table of the displayed rendering, as columns from row 1 down."""
     return Table(
-        header=parse_header(cell_at(displayed, 1, column) for column in range(len(displayed))),
+        header=parse_header(cells[0] if cells else None for cells in displayed),
         displayed=displayed,
         last_row=last_filled(displayed),
     )

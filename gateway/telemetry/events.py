@@ -35,15 +35,15 @@ from gateway.errors import (
     UpstreamTimeout,
     WriteOutcomeUnknown,
 )
-from gateway.telemetry.foreign_words import (
+from gateway.telemetry.redaction import (
     cut_to_first_line,
     known_words,
+    redacted,
     traceback_of,
     unquoted,
 )
-from gateway.telemetry.redaction import redacted
 
-Kind = Literal[
+RequestKind = Literal[
     "list",
     "read",
     "create",
@@ -60,8 +60,8 @@ CacheResult = Literal["", "hit", "miss", "stale"]
 CallOutcome = Literal["ok", "refused", "quota", "failed", "timeout", "unknown", "cancelled"]
 CallKind = Literal["read", "write"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-_LOGGED_KINDS = frozenset(KINDS) - {"list", "read", "create", "update", "other"}
+REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
+_LOGGED_KINDS = frozenset(REQUEST_KINDS) - {"list", "read", "create", "update", "other"}
 """Kinds with a name in the log."""
 CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
@@ -95,8 +95,8 @@ class RequestTally:
 class Tallies:
     """All counters of the process, and the current gauges."""
 
-    requests: dict[Kind, RequestTally] = field(
-        default_factory=lambda: {kind: RequestTally() for kind in KINDS}
+    requests: dict[RequestKind, RequestTally] = field(
+        default_factory=lambda: {kind: RequestTally() for kind in REQUEST_KINDS}
     )
     cache: dict[CacheResult, int] = field(default_factory=lambda: dict.fromkeys(CACHE_RESULTS, 0))
     calls: dict[tuple[CallKind, CallOutcome], int] = field(
@@ -118,19 +118,12 @@ class Tallies:
     processes: int = 1
 
     def count_request(
-        self, kind: Kind, status: int, seconds: float, cache_result: CacheResult
+        self, kind: RequestKind, status: int, seconds: float, cache_result: CacheResult
     ) -> None:
         tally = self.requests[kind]
         tally.statuses[status // 100] += 1
         tally.durations.add(seconds)
         self.cache[cache_result] += 1
-
-    def count_call(
-        self, account: str, kind: CallKind, outcome: CallOutcome, seconds: float
-    ) -> None:
-        self.account_calls[account, kind] += 1
-        self.calls[kind, outcome] += 1
-        self.call_durations[kind].add(seconds)
 
     def note_breaker(self, *, is_open: bool) -> None:
         self.breaker_openings += is_open and not self.is_breaker_open
@@ -162,7 +155,7 @@ class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
     request_id: str
     method: str
     path: str
-    kind: Kind = "other"
+    kind: RequestKind = "other"
     key_id: str | None = None
     spreadsheet: str | None = None
     worksheet: str | None = None
@@ -203,7 +196,7 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
     ms: float
     timestamp: datetime
     level: str = "info"
-    operation: Kind | msgspec.UnsetType = msgspec.UNSET
+    operation: RequestKind | msgspec.UnsetType = msgspec.UNSET
     """Where method and path do not tell it."""
 
 
@@ -224,7 +217,10 @@ def upstream_called(
         outcome = next(
             (found for kind, found in _CALL_OUTCOMES if isinstance(error, kind)), "failed"
         )
-    tallies.count_call(account, "write" if is_write else "read", outcome, seconds)
+    kind: CallKind = "write" if is_write else "read"
+    tallies.account_calls[account, kind] += 1
+    tallies.calls[kind, outcome] += 1
+    tallies.call_durations[kind].add(seconds)
     event = current_event()
     if event is None:
         return
@@ -233,9 +229,8 @@ def upstream_called(
     event.upstream_reads += not is_write
 
 
-def budget_waited(seconds: float) -> None:
-    """Count the time that a call waited for the quota, whether it was sent or not."""
-    tallies.budget_waits.add(seconds)
+budget_waited = tallies.budget_waits.add
+"""Counts the seconds that a call waited for the quota, whether it was sent or not."""
 
 
 def account_rested(name: str, is_refused: bool) -> None:
@@ -377,6 +372,32 @@ def store_lock_lost() -> None:
 def any_spreadsheet_keys(key_ids: Sequence[str]) -> None:
     """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
+
+
+def store_opened() -> None:
+    """Note that there is a Redis, which was not asked yet."""
+    tallies.is_store_available = False
+
+
+def store_changed(error: str | None) -> None:
+    """Record that Redis is unavailable, for this reason, or is there."""
+    tallies.is_store_available = error is None
+    log.warning("redis", is_available=error is None, error=error)
+
+
+def processes_counted(count: int) -> None:
+    """Set the number of processes that share the quota."""
+    tallies.processes = count
+
+
+def key_signals_changed(error: str | None) -> None:
+    """Signals of changed keys stopped, by an error of this type, or come again."""
+    log.warning("key-signals", is_available=error is None, error=error)
+
+
+def worker_ended(number: int, status: int, pause_seconds: float) -> None:
+    """A worker process ended by itself; another one takes its place after the pause."""
+    log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -38,7 +38,7 @@ from gateway.errors import (
     Unauthorized,
 )
 from gateway.settings.address import Proxy
-from gateway.telemetry.events import Kind, current_event, note_reading
+from gateway.telemetry.events import RequestKind, current_event, note_reading
 from gateway.web.client_address import client_address
 from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
@@ -89,7 +89,7 @@ class Admission:
         self._auth_cache = auth_cache
         self._proxies = proxies
 
-    async def admit(self, request: Request[Any], kind: Kind) -> Admitted:
+    async def admit(self, request: Request[Any], kind: RequestKind) -> Admitted:
         """Authenticate, charge and authorise a request."""
         event, scope = current_event(), request.scope
         if event is not None:
@@ -178,8 +178,7 @@ class Admission:
             event.key_id = caller.key_id
         lease: RateLease = self._rates.lease(caller)
         scope[RATE_LEASE] = lease
-        if lease.must_exchange():
-            await lease.exchange()
+        await lease.exchange()
         try:
             lease.enter()
         except RateLimited:

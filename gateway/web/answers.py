@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.table.header import ROW_INDEX
 from gateway.table.record import Record
 from gateway.table.tag import opaque_tag
-from gateway.telemetry.events import current_event
+from gateway.telemetry.events import CacheResult, current_event
 from gateway.web.head import Head, is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
@@ -35,9 +35,6 @@ CACHE = "sheets-gateway"
 _DETAIL_ALONE = "; detail=alone"
 ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
 """`Cache-Status` of a write that other processes may miss, or of an error without their writes."""
-
-Outcome = Literal["hit", "miss", "stale"]
-"""Use of the cache, as a word for the log."""
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -169,7 +166,7 @@ def read_answer(head: Head, served: Served, *, no_cache: bool) -> CachedResponse
     encoded, freshness = served.encoded, served.freshness
     event = current_event()
     if event is not None:
-        event.cache = outcome(freshness)
+        event.cache = cache_result(freshness)
     return encoded_answer(head, encoded, freshness_lines(freshness, no_cache=no_cache))
 
 
@@ -184,7 +181,7 @@ def encoded_answer(
     return CachedResponse(200, headers, encoded.body)
 
 
-def outcome(freshness: Freshness) -> Outcome:
+def cache_result(freshness: Freshness) -> CacheResult:
     if freshness.reason:
         return "stale"
     return "hit" if freshness.is_hit else "miss"

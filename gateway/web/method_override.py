@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
-from gateway.telemetry.events import Kind
+from gateway.telemetry.events import RequestKind
 from gateway.web.head import Head
 from gateway.web.operations import METHOD_PARAMETER
 from gateway.web.parameters import decoded
@@ -36,7 +36,7 @@ _UPDATES = {"POST", "PUT", "PATCH"}
 _FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&]*)", re.IGNORECASE)
 
 
-def other_method(scope: Scope, head: Head, parameters: bytes, kind: Kind) -> str:
+def other_method(scope: Scope, head: Head, parameters: bytes, kind: RequestKind) -> str:
     """Describe another method in the head or in these parameters; "" for none."""
     given = [(name, value) for line, name in _HEADERS.items() for value in head.values(line)]
     for name, values in decoded(parameters).items():

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from gateway.access.caller import Operation
-from gateway.telemetry.events import Kind
+from gateway.telemetry.events import RequestKind
 
 KEY_PARAMETER = "apiKey"
 SPREADSHEET_PARAMETER = "spreadsheetId"
@@ -65,7 +65,7 @@ _ALL_THAT_MATCH = (
     "rowIndex."
 )
 
-OPERATIONS: Final[Mapping[Kind, RowOperation]] = {
+OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {
     "list": RowOperation(
         noun="a list", right=Operation.READ, parameters=READ_PARAMETERS, hint="Leave it out."
     ),

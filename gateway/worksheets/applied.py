@@ -27,13 +27,13 @@ from gateway.table.table import FIRST_DATA_ROW, RowPatch
 from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
-from gateway.worksheets.loader import SheetExtent, check_names
+from gateway.worksheets.loader import check_names
 from gateway.worksheets.looks import header_of
 from gateway.worksheets.moved_rows import met_others, shown_row
 from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.snapshot import Effect
+from gateway.worksheets.snapshot import Effect, SheetExtent
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import (
     ByFilter,

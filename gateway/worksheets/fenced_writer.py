@@ -381,7 +381,8 @@ class FencedWriter:
             }
         tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
         others = tab.keys() - {title}
-        if others and max(tab[each] for each in others) > looked_at:
+        # A small look shows the rows that are written to, but no other row that has the key now.
+        if others and max(tab[each] for each in others) > plan.looked_at:
             if has_note:
                 await self._ledger.settled(worksheet.id, fence, is_applied=False)
             return _Sent({}, _Again.OLD_LOOK, LookOutdated())

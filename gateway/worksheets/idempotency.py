@@ -234,15 +234,11 @@ class Idempotency:
         self._queue_of = queue_of
         self._in_flight: dict[str, str] = {}
 
-    async def run(
-        self, identity: WriteIdentity | None, perform: Perform, resume: Resume
-    ) -> Settled:
-        """Perform a write, or give the answer that it had; without an identity just perform it.
+    async def run(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
+        """Perform a write, or give the answer that it had.
 
         Costs no call to Google beside those of `perform`; for an open record those of `resume`.
         """
-        if identity is None:
-            return Settled(results=await perform())
         twin = self._in_flight.get(identity.scope)
         if twin is not None:
             _check_same(identity, twin)

@@ -5,18 +5,15 @@ Rules
   are blank, one more call reads it with all that follows: lists end with the last row that is not
   blank.
 - All rows for a write are read by sheet id, so that they are of the tab that is written to.
-- The header cache has header and extent of a worksheet, by its last read. It saves creates a read,
-  and lists the wait for one; updates never trust it. It never replaces newer data by older.
 - Single-flight: concurrent requests share a read in progress. It goes on when waiters leave, since
   Google has counted it. Each waiter gets its outcome. Until it is sent, it waits for the quota on
   behalf of all waiters.
 """
 
 import asyncio
-import hashlib
 import math
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
@@ -40,10 +37,10 @@ from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.refusal import explain, explaining
+from gateway.worksheets.refusal import explain
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
-from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot, Window
+from gateway.worksheets.snapshot import HeaderCache, Origin, RowSpan, SheetExtent, Snapshot, Window
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -58,128 +55,6 @@ class TypedRead(NamedTuple):
 
     rendering: Rendering | None
     began_seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class SheetExtent:
-    """A worksheet's header and its end.
-
-    `as_of` is the moment at which the last row was known: the start of the read or the end of our
-    append, as counted by `Worksheet.moment`. `header_as_of` is when the header's read began, in
-    seconds of the monotonic clock.
-    """
-
-    header: Header
-    last_row: int
-    """The last row that is not blank, or one above it; from 1."""
-    is_end: bool = False
-    """True if it was the last row when it was seen."""
-    header_as_of: float
-    as_of: int
-
-
-class _SeenHeader(NamedTuple):
-    """The cells of the header by its last read, which began at this moment."""
-
-    cells: tuple[str, ...]
-    as_of: int
-
-
-def digest_of(header: Header) -> bytes:
-    """A digest of a header's cells."""
-    return hashlib.sha256("\0".join(header.cells).encode()).digest()
-
-
-class HeaderCache:
-    """`clock` is monotonic, in seconds; `moment` numbers the events of the worksheet."""
-
-    def __init__(
-        self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
-    ) -> None:
-        self._ttl_seconds = ttl_seconds
-        self._clock = clock
-        self._moment = moment
-        self._extent: SheetExtent | None = None
-        self._as_of = -1
-        """The moment of the extent, or of a change after which none is known."""
-        self._seen: _SeenHeader | None = None
-        self._sheet: tuple[int, float] | None = None
-        self.frozen_rows = 0
-        """The frozen rows, as last seen with the sheet id."""
-
-    def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
-        """Keep the sheet id, seen at a time or now; returns the time."""
-        seconds = self._clock() if seconds is None else seconds
-        self._sheet = (view.sheet_id, seconds)
-        self.frozen_rows = view.frozen_rows
-        return seconds
-
-    def fresh_sheet(self) -> int | None:
-        """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
-        its title."""
-        if self._sheet is None or self._clock() - self._sheet[1] >= self._ttl_seconds:
-            return None
-        return self._sheet[0]
-
-    def last_sheet(self) -> int | None:
-        """The sheet id, however old."""
-        return self._sheet and self._sheet[0]
-
-    def fresh(self) -> SheetExtent | None:
-        """The extent, if its header is fresh."""
-        extent = self._extent
-        if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
-            return None
-        return extent
-
-    def last(self) -> SheetExtent | None:
-        """The extent, however old, as a hint where to read."""
-        return self._extent
-
-    def keep(self, extent: SheetExtent) -> None:
-        """Cache an extent, unless a newer one or a later change is known."""
-        if self._seen is not None and self._seen.cells != extent.header.cells:
-            return
-        if self._as_of <= extent.as_of:
-            self._extent, self._as_of = extent, extent.as_of
-
-    def forget(self) -> None:
-        """Discard everything read so far, including reads that are running."""
-        self._extent, self._as_of, self._sheet = None, self._moment(), None
-
-    def adopt(
-        self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
-    ) -> None:
-        """Take over where the rows end after writes of another process, known at `as_of`.
-
-        Keep what was read later. Forget everything if the other knew another tab or header.
-        """
-        extent, sheet = self._extent, self._sheet
-        if extent is not None and extent.as_of > as_of:
-            return
-        if (
-            extent is None
-            or sheet is None
-            or sheet[0] != sheet_id
-            or last_row is None
-            or digest_of(extent.header) != header_digest
-        ):
-            self.forget()
-        else:
-            self._as_of = self._moment()
-            self._extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
-
-    def compare(self, header: Header, *, as_of: int) -> None:
-        """Take in the header of a read that began at `as_of`.
-
-        Forget an extent with another header, unless it is from a later read; and the sheet id: the
-        header may be that of another tab, which has the title now.
-        """
-        if self._seen is not None and as_of < self._seen.as_of:
-            return
-        self._seen = _SeenHeader(header.cells, as_of)
-        if self._extent is not None and self._extent.header.cells != header.cells:
-            self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
 
 
 class Loader:
@@ -223,6 +98,7 @@ class Loader:
                     began_seconds=began,
                     byte_count=rendering.byte_count,
                     digest=rendering.digest,
+                    encoded=rendering.encoded,
                 ),
                 encodings=Encodings(rendering.byte_count),
             )
@@ -281,10 +157,12 @@ class Loader:
         """The header with the last row of an earlier look or row 1, and the view. 1 read."""
         known = self._header_cache.last()
         started, moment = self._clock(), self._moment()
-        async with explaining(self._sheets, self._id):
+        try:
             view = await self._sheets.read_sheet(
                 self._id.spreadsheet, [a1.header_range(self._id.title)]
             )
+        except UpstreamRefusal as refusal:
+            raise await explain(self._sheets, self._id, refusal) from refusal
         own_sheet(self._id, view)
         (top,) = view.blocks
         header = parse_header(top.texts[0] if top.texts else ())
@@ -359,7 +237,7 @@ class Loader:
 
         started, shared = self._clock(), self._shared
         with recording_sent_at() as sent_at:
-            async with explaining(self._sheets, self._id):
+            try:
                 if shared is None:
                     rendering = await from_google(known)
                 else:
@@ -371,6 +249,8 @@ class Loader:
                     rendering = await shared.peers.rows.read(
                         shared, render, known=known, newer_than=newest, from_google=from_google
                     )
+            except UpstreamRefusal as refusal:
+                raise await explain(self._sheets, self._id, refusal) from refusal
         return rendering, sent_at.at_seconds or started
 
     def _take_header(self, header: Header, moment: int) -> None:

@@ -26,7 +26,7 @@ from gateway.errors import (
 )
 from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, condition_fields
-from gateway.table.cells import number_in
+from gateway.table.cells import NUMERAL, cell_keys
 from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
     Placement,
@@ -45,7 +45,7 @@ from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, column_at
 from gateway.table.tag import IfMatch
 from gateway.table.texts import as_texts, composed, composed_texts
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
-from gateway.worksheets.reading import Search
+from gateway.worksheets.reading import too_costly
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
@@ -306,7 +306,6 @@ class _Batch:
 class Planner:
     """`clears`: a delete empties its row, so that no other row moves."""
 
-    search: Search
     ignore_unknown: bool
     clears: bool = False
 
@@ -325,11 +324,9 @@ class Planner:
                 continue
             try:
                 work = self.planned(index, write, look)
-                planned = await self.search.run(
-                    worksheet, table, work, write.access.key_id, is_write=True
-                )
-            except OutOfSteps:
-                outcomes[index] = self._too_costly(write, table)
+                planned = await worksheet.search(table, work, write.access.key_id, is_write=True)
+            except OutOfSteps as error:
+                outcomes[index] = _too_costly(write, table, error)
             except GatewayError as error:
                 outcomes[index] = error
             else:
@@ -523,19 +520,20 @@ class Planner:
         changes = yield from mapped(emptied, rows, lambda row: len(header.cells), MOST_STEPS)
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
-    def _too_costly(self, write: Write, table: Table | None) -> QueryTooCostly:
-        if table is None:
-            return QueryTooCostly(
-                "The rows of this request take more steps than one request may take. Send fewer "
-                "rows at once.",
-                outcome="not_applied",
-            )
-        if isinstance(write.selector, ByFilter):
-            return self.search.too_costly(Query(where=write.selector.where), table)
+
+def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTooCostly:
+    if table is None:
         return QueryTooCostly(
-            f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
-            "upsert in the steps that a request may take."
+            "The rows of this request take more steps than one request may take. Send fewer "
+            "rows at once.",
+            outcome="not_applied",
         )
+    if isinstance(write.selector, ByFilter):
+        return too_costly(Query(where=write.selector.where), table, error)
+    return QueryTooCostly(
+        f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
+        "upsert in the steps that a request may take."
+    )
 
 
 def row_change(
@@ -677,7 +675,7 @@ def _matched(
         for part in parts:
             part += [""] * (len(block) - len(part))
         numbers = [
-            [*map(_number, part)] if is_number else part
+            _numbers(part) if is_number else part
             for part, is_number in zip(parts, numeric, strict=True)
         ]
         for pattern in patterns:
@@ -692,9 +690,10 @@ def _matched(
     return found
 
 
-def _number(text: str) -> float | None:
-    value = number_in(text)
-    return None if value is None else float(value)
+def _numbers(texts: Sequence[str]) -> Sequence[object]:
+    """The number of each displayed text, None for a text that is none."""
+    kinds, keys = cell_keys(texts, texts)
+    return [key if kind == NUMERAL else None for kind, key in zip(kinds, keys, strict=True)]
 
 
 def _key_columns(by: ByKey, view: View) -> list[int]:

@@ -1,4 +1,4 @@
-"""Reads: serve cached rows, read them again, or serve stale ones; and search rows in memory.
+"""Reads: serve cached rows, read them again, or serve stale ones.
 
 Rules
 - Rows are served for their ttl, then read again. Meanwhile they are served as stale, if Google is
@@ -9,7 +9,6 @@ Rules
 - Each worksheet in use costs one or two reads per ttl, paid by the accounts that reach it. If their
   read budget cannot pay for all that they reach, the ttl of these grows by the same factor: all are
   refreshed, a little later.
-- Filters and sorts are counted work, in slices and by a budget of steps.
 - Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
   rows. For those that cannot be read, older rows that contain them are served as stale.
 """
@@ -28,22 +27,20 @@ from gateway.errors import (
     QuotaSpent,
     SheetTooLarge,
     TemporarilyUnavailable,
-    TooManyInFlight,
     UnknownField,
     UpstreamAuth,
     UpstreamError,
     UpstreamTimeout,
 )
 from gateway.google.sheets import current_call_context, in_call_context
-from gateway.query.evaluate import Page, columns_of, evaluate, sort_terms
+from gateway.query.evaluate import columns_of, sort_terms
 from gateway.query.query import Query, condition_fields
 from gateway.settings.model import CacheSettings
 from gateway.table.header import ColumnGrant, Header
-from gateway.table.steps import Metered, OutOfSteps, Work
+from gateway.table.steps import OutOfSteps
 from gateway.table.table import Table
-from gateway.worksheets.access import Access
 from gateway.worksheets.answers import Freshness
-from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.loader import SingleFlight
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, Rows, RowSpan, Snapshot
 from gateway.worksheets.worksheet import Demand, Worksheet
 
@@ -96,17 +93,6 @@ class Read(NamedTuple):
     freshness: Freshness
 
 
-class _Need(NamedTuple):
-    """A required part of a worksheet."""
-
-    part: Part
-    since_seconds: float
-    """The read must have begun after this, by the monotonic clock."""
-    ttl_seconds: float
-    is_strict: bool
-    """True if stale rows do not do."""
-
-
 class Reader:
     """Serves reads.
 
@@ -141,85 +127,116 @@ class Reader:
         left = self._ttl.seconds(worksheet.id.spreadsheet, now) - age
         return Read(block.rows, Freshness(age, left, True)) if left > 0 else None
 
-    async def displayed(self, worksheet: Worksheet, *, no_cache: bool = False) -> Read:
-        """The displayed worksheet. 1 read, none if it is fresh."""
-        need = self._need(worksheet, DISPLAYED, no_cache=no_cache)
-        return await self._read(worksheet, need)
-
-    async def some(self, worksheet: Worksheet, span: RowSpan, *, no_cache: bool = False) -> Read:
-        """The displayed worksheet, or a span of it if it is too large. 1 to 3 reads."""
-        if not worksheet.is_large:
-            try:
-                return await self.displayed(worksheet, no_cache=no_cache)
-            except SheetTooLarge:
-                worksheet.is_large = True
-        whole = None if no_cache else self.fresh(worksheet, DISPLAYED)
-        if whole is not None:
-            return whole
-        return await self._read(worksheet, self._need(worksheet, span, no_cache=no_cache))
-
-    async def typed(
-        self, worksheet: Worksheet, query: Query, columns: ColumnGrant, *, no_cache: bool = False
+    async def rows(
+        self,
+        worksheet: Worksheet,
+        part: Part,
+        query: Query,
+        columns: ColumnGrant,
+        *,
+        no_cache: bool = False,
     ) -> Read:
-        """Both renderings. 2 reads, none if they are fresh; 1 if the query names an unknown field.
+        """A part of the worksheet: kept if it is new enough, else read, else stale.
 
-        The renderings are read concurrently if a recent read knew all fields of the query. Two more
-        reads if the sheet changed between the two.
+        Displayed rows: 1 read. A span is read with all rows, or alone if these are too large: 1 to
+        3. With types: 2 reads, side by side if a header seen lately has all fields of the query,
+        and 1 if the worksheet lacks one of them (UnknownField); 2 more if it changed in between.
         """
-        need = self._need(worksheet, TYPED, no_cache=no_cache)
-        plain, reason = need._replace(part=DISPLAYED), ""
-        base = _fitting(worksheet, plain)
-        if base is None and not _knows_fields(worksheet, query, columns):
-            base, freshness = await self._read(worksheet, plain)
-            reason = freshness.reason
-            stale = self._stale(worksheet, need, reason) if reason else None
-            if stale is not None:  # after waiting for Google already
-                return stale
-        if isinstance(base, Snapshot):
-            _check_fields(base.table.header, query, columns)
-        snapshot = base if isinstance(base, Snapshot) and not reason else None
-        return await self._read(worksheet, need, snapshot)
-
-    async def _read(self, worksheet: Worksheet, need: _Need, base: Snapshot | None = None) -> Read:
-        """The required part: cached if it is new enough, else read, else as stale as it may be."""
-        found = _fitting(worksheet, need)
-        if found is not None:
-            return Read(found, self._freshness(worksheet, found, need.part, is_hit=True))
+        if isinstance(part, RowSpan):
+            if not worksheet.is_large:
+                try:
+                    return await self.rows(worksheet, DISPLAYED, query, columns, no_cache=no_cache)
+                except SheetTooLarge:
+                    worksheet.is_large = True
+            whole = None if no_cache else self.fresh(worksheet, DISPLAYED)
+            if whole is not None:
+                return whole
         now, demand = self._clock(), worksheet.demand
-        if now - demand.failed_seconds < HOLD_SECONDS:
-            held = self._stale(worksheet, need, demand.failure)
+        demand.asked_seconds = now
+        if part is TYPED:
+            demand.typed_seconds = now
+        ttl_seconds = self._ttl.seconds(worksheet.id.spreadsheet, now)
+        since = now - ttl_seconds
+        if no_cache and now - demand.forced_seconds >= NO_CACHE_SECONDS:
+            demand.forced_seconds = since = now
+        elif no_cache:  # read for an earlier `no-cache`, or later
+            since = max(since, math.nextafter(demand.forced_seconds, -math.inf))
+        base: Snapshot | None = None
+        if part is TYPED:
+            base, stale = await self._base(worksheet, since, query, columns, no_cache=no_cache)
+            if stale is not None:
+                return stale
+            now = self._clock()
+        found = _newer(worksheet, part, since)
+        if found is not None:
+            return Read(found, self._freshness(worksheet, found, part, is_hit=True))
+        if now - demand.failed_seconds < HOLD_SECONDS and not no_cache:
+            held = self._stale(worksheet, part, demand.failure)
             if held is not None:
                 return held
         is_known = DISPLAYED in worksheet.blocks
-        max_age_seconds = 0.0 if need.is_strict else max(0.0, now - need.since_seconds)
+        max_age_seconds = 0.0 if no_cache else max(0.0, now - since)
         with in_call_context(replace(current_call_context(), max_age_seconds=max_age_seconds)):
-            flight = worksheet.read(need.part, base)
+            flight = worksheet.read(part, base)
         if is_known:
-            self._read_beside(worksheet, now, need.ttl_seconds)
-        if self._stale(worksheet, need, "slow") is not None:
-            queue_seconds = flight.began_seconds + QUEUE_PATIENCE_SECONDS - now
-            reason = ""
-            if not await flight.done_within(queue_seconds):
-                seconds = flight.began_seconds + PATIENCE_SECONDS - max(now, self._clock())
-                if flight.sent_seconds is None:
-                    reason = "budget"
-                elif not await flight.done_within(seconds):
-                    reason = "slow"
+            self._read_beside(worksheet, now, ttl_seconds)
+        if not no_cache and self._stale(worksheet, part, "slow") is not None:
+            reason = await self._impatience(flight, now)
             # A write may have changed or dropped the rows meanwhile.
-            stale = self._stale(worksheet, need, reason) if reason else None
+            stale = self._stale(worksheet, part, reason) if reason else None
             if stale is not None:
                 return stale
         try:
             rows = await flight.outcome()
-        except DEGRADING as error:
-            demand.failed_seconds, demand.failure = self._clock(), reason_for(error)
-            stale = self._stale(worksheet, need, demand.failure)
+        except DEGRADING as failure:
+            demand.failed_seconds, demand.failure = self._clock(), reason_for(failure)
+            if no_cache:
+                raise not_fresh(failure) from failure
+            stale = self._stale(worksheet, part, demand.failure)
             if stale is not None:
                 return stale
-            if need.is_strict:
-                raise not_fresh(error) from error
             raise
-        return Read(rows, self._freshness(worksheet, rows, need.part, is_hit=False))
+        return Read(rows, self._freshness(worksheet, rows, part, is_hit=False))
+
+    async def _base(
+        self,
+        worksheet: Worksheet,
+        since: float,
+        query: Query,
+        columns: ColumnGrant,
+        *,
+        no_cache: bool,
+    ) -> tuple[Snapshot | None, Read | None]:
+        """Displayed rows to read the types of; or stale rows with types, to be answered.
+
+        Neither if both renderings are to be read. Raises UnknownField.
+        """
+        displayed, reason = _newer(worksheet, DISPLAYED, since), ""
+        extent = worksheet.header.fresh()
+        if displayed is None and (
+            extent is None or _unknown_field(extent.header, query, columns) is not None
+        ):
+            read = await self.rows(worksheet, DISPLAYED, query, columns, no_cache=no_cache)
+            displayed, reason = read.rows, read.freshness.reason
+            stale = self._stale(worksheet, TYPED, reason) if reason else None
+            if stale is not None:  # after waiting for Google already
+                return None, stale
+        if not isinstance(displayed, Snapshot):
+            return None, None
+        error = _unknown_field(displayed.table.header, query, columns)
+        if error is not None:
+            raise error
+        return None if reason else displayed, None
+
+    async def _impatience(self, flight: SingleFlight[Part, Rows], now: float) -> str:
+        """Wait for a read as long as stale rows can wait; the reason to serve them if it takes
+        longer, or ""."""
+        if await flight.done_within(flight.began_seconds + QUEUE_PATIENCE_SECONDS - now):
+            return ""
+        if flight.sent_seconds is None:
+            return "budget"
+        seconds = flight.began_seconds + PATIENCE_SECONDS - max(now, self._clock())
+        return "" if await flight.done_within(seconds) else "slow"
 
     def _read_beside(self, worksheet: Worksheet, now: float, ttl_seconds: float) -> None:
         """Read what else of the spreadsheet is due: reads that begin together are one call."""
@@ -236,25 +253,12 @@ class Reader:
             ):
                 other.read(part)
 
-    def _need(self, worksheet: Worksheet, part: Part, *, no_cache: bool) -> _Need:
-        now, demand = self._clock(), worksheet.demand
-        demand.asked_seconds = now
-        if part is TYPED:
-            demand.typed_seconds = now
-        ttl_seconds = self._ttl.seconds(worksheet.id.spreadsheet, now)
-        since = now - ttl_seconds
-        if no_cache and now - demand.forced_seconds >= NO_CACHE_SECONDS:
-            demand.forced_seconds = since = now
-        elif no_cache:  # read for an earlier `no-cache`, or later
-            since = max(since, math.nextafter(demand.forced_seconds, -math.inf))
-        return _Need(part, since, ttl_seconds, no_cache)
-
-    def _stale(self, worksheet: Worksheet, need: _Need, reason: str) -> Read | None:
+    def _stale(self, worksheet: Worksheet, part: Part, reason: str) -> Read | None:
         """The newest cached rows that contain the part, as far as they may be served stale."""
-        rows = None if need.is_strict else worksheet.containing(need.part)
+        rows = worksheet.containing(part)
         if rows is None:
             return None
-        freshness = self._freshness(worksheet, rows, need.part, is_hit=True)
+        freshness = self._freshness(worksheet, rows, part, is_hit=True)
         if freshness.age_seconds > self._max_stale_seconds:
             return None
         left = min(freshness.ttl_seconds, _PAST)
@@ -269,91 +273,33 @@ class Reader:
         return Freshness(age, left if is_hit else max(left, 0.0), is_hit)
 
 
-def _fitting(worksheet: Worksheet, need: _Need) -> Rows | None:
-    """The cached rows, if they are new enough."""
-    block = worksheet.blocks.get(need.part)
+def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
+    """The kept rows of a part, if their read began after this time."""
+    block = worksheet.blocks.get(part)
     if block is None or block.rows.is_expired:
         return None
-    return block.rows if block.rows.began_seconds(need.part) > need.since_seconds else None
+    return block.rows if block.rows.began_seconds(part) > since else None
 
 
-def _check_fields(header: Header, query: Query, columns: ColumnGrant) -> None:
-    """Raise UnknownField if the query names one."""
+def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> UnknownField | None:
+    """The error of a query that names a field which the header lacks."""
     view = header.seen_with(columns)
-    columns_of(query, sort_terms(query, view), view)
-
-
-def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> bool:
-    """True if a recently read header had all fields of the query."""
-    extent = worksheet.header.fresh()
-    if extent is None:
-        return False
     try:
-        _check_fields(extent.header, query, columns)
-    except UnknownField:
-        return False
-    return True
+        columns_of(query, sort_terms(query, view), view)
+    except UnknownField as error:
+        return error
+    return None
 
 
-class Search:
-    """`weigh` counts the memory of a worksheet again, after indexes were made.
-
-    Searches of writes have a lane of their own beside the queries of their key: others' writes to
-    the worksheet wait for them.
-    """
-
-    def __init__(
-        self, scheduler: Scheduler, *, max_steps: int, weigh: Callable[[Worksheet], None]
-    ) -> None:
-        self._scheduler = scheduler
-        self._max_steps = max_steps
-        self._weigh = weigh
-
-    async def page(self, worksheet: Worksheet, table: Table, query: Query, access: Access) -> Page:
-        """The page of a query with `where` or `order`. Raises UnknownField, QueryTooCostly."""
-        work = evaluate(table, query, table.header.seen_with(access.columns))
-        try:
-            return await self.run(worksheet, table, work, access.key_id)
-        except OutOfSteps:
-            raise self.too_costly(query, table) from None
-
-    async def run(
-        self,
-        worksheet: Worksheet,
-        table: Table | None,
-        work: Work[T],
-        key_id: str,
-        *,
-        is_write: bool = False,
-    ) -> T:
-        """The result of work for a request, on a table or on its own rows.
-
-        Raises OutOfSteps and, if many queries of the key wait, TooManyInFlight; `not_applied` for a
-        write, which is planned before it is sent.
-        """
-        lane = f"{key_id} write" if is_write else key_id
-        metered = Metered(work, self._max_steps)
-        try:
-            if not self._scheduler.try_at_once(metered, lane):
-                await self._scheduler.finish(metered, lane)
-        except TooManyInFlight as error:
-            error.outcome = "not_applied" if is_write else None
-            raise
-        finally:
-            if (
-                table is not None and metered.steps > table.last_row // 4
-            ):  # an index takes at least as many
-                self._weigh(worksheet)
-        return metered.result
-
-    def too_costly(self, query: Query, table: Table) -> QueryTooCostly:
-        conditions = 0 if query.where is None else len(condition_fields(query.where))
-        return QueryTooCostly(
-            f"This query takes more than {self._max_steps:,} steps on the {table.last_row - 1:,} "
-            f"rows of the worksheet, with {conditions} conditions and {len(query.order)} order "
-            "terms. Use fewer conditions or order terms, or a worksheet with fewer rows. What it "
-            "indexed is kept: repeated, it may take fewer steps."
-        )
+def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
+    """The error of a query that exceeded its budget of steps."""
+    conditions = 0 if query.where is None else len(condition_fields(query.where))
+    return QueryTooCostly(
+        f"This query takes more than {error.budget_steps:,} steps on the {table.last_row - 1:,} "
+        f"rows of the worksheet, with {conditions} conditions and {len(query.order)} order "
+        "terms. Use fewer conditions or order terms, or a worksheet with fewer rows. What it "
+        "indexed is kept: repeated, it may take fewer steps."
+    )
 
 
 class AdaptiveTtl:

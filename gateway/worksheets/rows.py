@@ -11,9 +11,8 @@
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
-between its renderings or between reads that overlap; one more for the first search after rows were
-dropped. Worksheets known to be large are listed and read in windows: 1 read, 1 more where nothing
-follows a window, or a blank row.
+between its renderings or between reads that overlap. Worksheets known to be large are listed and
+read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
@@ -29,11 +28,12 @@ from cachetools import TTLCache
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import CallContext, Sheets, in_call_context
-from gateway.query.evaluate import plain_page
+from gateway.query.evaluate import evaluate, plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import ColumnGrant, Selection, View
 from gateway.table.record import check_granted, check_has_value, row_record
+from gateway.table.steps import OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.worksheets.access import Target
@@ -42,7 +42,7 @@ from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
 from gateway.worksheets.planning import Planner
-from gateway.worksheets.reading import Read, ReadBudget, Reader, Search
+from gateway.worksheets.reading import Read, ReadBudget, Reader, too_costly
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Peers
@@ -81,14 +81,12 @@ class RowService:
         """The scopes of writes of which other processes know."""
         self._clock = clock
         self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
-        scheduler = Scheduler()
-        self._search = Search(scheduler, max_steps=api.max_query_steps, weigh=pool.weigh)
+        scheduler = Scheduler(api.max_query_steps)
         self._writer = FencedWriter(
             sheets,
             fences,
             ledger,
             Planner(
-                search=self._search,
                 ignore_unknown=api.unknown_fields == "ignore",
                 clears=writes.delete == "clear",
             ),
@@ -153,7 +151,11 @@ class RowService:
         if encoded is None:
             if part is TYPED:
                 began = self._clock()
-                page = await self._search.page(worksheet, rows.table, query, target.access)
+                work = evaluate(rows.table, query, _view(rows, columns))
+                try:
+                    page = await worksheet.search(rows.table, work, target.access.key_id)
+                except OutOfSteps as error:
+                    raise too_costly(query, rows.table, error) from None
                 freshness = freshness.later(self._clock() - began)
             else:
                 page = plain_page(rows.table, query)
@@ -218,21 +220,28 @@ class RowService:
             if row < FIRST_DATA_ROW:
                 raise row_not_found(row)
         for number, fields in enumerate(write.rows or ()):
-            check_granted(fields, target.access.columns, at=write.path(number))
+            path = write.path(number)
+            check_granted(fields, target.access.columns, at=path)
             if write.kind == "create":
-                check_has_value(fields.values(), at=write.path(number))
+                check_has_value(fields.values(), at=path)
         write = replace(write, access=target.access.to(target.worksheet))
         with in_call_context(CallContext(target.access.key_id)):
             try:
-                settled = await self._idempotency.run(
-                    write.identity,
-                    lambda: self._pool.get(target.worksheet, self._resources).queue.write(write),
-                    lambda entry: self._writer.resume(
-                        self._pool.get(target.worksheet, self._resources),
-                        replace(write, unknown=()),
-                        entry,
-                    ),
-                )
+                if write.identity is None:
+                    queue = self._pool.get(target.worksheet, self._resources).queue
+                    settled = Settled(results=await queue.write(write))
+                else:
+                    settled = await self._idempotency.run(
+                        write.identity,
+                        lambda: self._pool.get(target.worksheet, self._resources).queue.write(
+                            write
+                        ),
+                        lambda entry: self._writer.resume(
+                            self._pool.get(target.worksheet, self._resources),
+                            replace(write, unknown=()),
+                            entry,
+                        ),
+                    )
             except GatewayError as error:
                 if self._peers is not None:
                     error.is_alone = await self._is_alone(
@@ -270,19 +279,16 @@ class RowService:
         self, worksheet: Worksheet, target: Target, query: Query, span: RowSpan, *, no_cache: bool
     ) -> Read:
         """The rows for a query, or those of a span: kept and fresh, or read from Google."""
-        part = TYPED if query.needs_types else DISPLAYED
         shared = worksheet.shared
         is_known = shared is None or await shared.peers.rows.is_current(shared)
-        read = self._reader.fresh(worksheet, part) if shared is not None and not no_cache else None
+        whole = TYPED if query.needs_types else DISPLAYED
+        read = self._reader.fresh(worksheet, whole) if shared is not None and not no_cache else None
         if read is None:
+            part = whole if whole is TYPED or query.wants_total else span
             with in_call_context(CallContext(target.access.key_id)):
-                if part is TYPED:
-                    columns = target.access.columns
-                    read = await self._reader.typed(worksheet, query, columns, no_cache=no_cache)
-                elif query.wants_total:
-                    read = await self._reader.displayed(worksheet, no_cache=no_cache)
-                else:
-                    read = await self._reader.some(worksheet, span, no_cache=no_cache)
+                read = await self._reader.rows(
+                    worksheet, part, query, target.access.columns, no_cache=no_cache
+                )
         if shared is not None:
             is_known = is_known and await shared.may_be_shown()
             # Processes do not share windows: another one may have answered newer rows.

@@ -12,6 +12,7 @@ Rules
 
 import asyncio
 from collections import OrderedDict, deque
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 from gateway.errors import TooManyInFlight
@@ -38,9 +39,13 @@ class _Job(NamedTuple):
 
 
 class Scheduler:
-    """The queue for work that takes more than a slice."""
+    """The queue for work that takes more than a slice.
 
-    def __init__(self) -> None:
+    `max_steps` is the budget of a search.
+    """
+
+    def __init__(self, max_steps: float = inf) -> None:
+        self.max_steps = max_steps
         self._lanes: OrderedDict[Lane, deque[_Job]] = OrderedDict()
         """In the order of their turns; a lane without jobs is not there."""
         self._debts: dict[Lane, int] = {}

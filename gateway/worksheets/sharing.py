@@ -12,16 +12,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from gateway.google.sheets import Fence, Render, Rendering
 from gateway.table.header import Header
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.snapshot import Effect
-
-if TYPE_CHECKING:
-    from gateway.worksheets.worksheet import Worksheet
-
+from gateway.worksheets.snapshot import Effect, HeaderCache
 
 TELLING_SECONDS = 0.25
 """So long a read waits for the end of a write that it shows."""
@@ -53,15 +49,32 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 
 
 class SharedState:
-    """Knowledge of the work of other processes on a worksheet; a single process has none."""
+    """Knowledge of the work of other processes on a worksheet; a single process has none.
 
-    def __init__(self, worksheet: "Worksheet", peers: "Peers") -> None:
-        self.worksheet = worksheet
+    `moment`, `take_in`, `expire` and `forget` are those of the worksheet.
+    """
+
+    def __init__(
+        self,
+        worksheet: WorksheetId,
+        peers: "Peers",
+        *,
+        header: HeaderCache,
+        moment: Callable[[], int],
+        take_in: Callable[[News], None],
+        expire: Callable[[], None],
+        forget: Callable[[], None],
+    ) -> None:
+        self.id = worksheet
         self.peers = peers
+        self.header = header
+        self.take_in = take_in
+        self.forget = forget
+        self._moment, self._expire = moment, expire
         self.epoch: str | None = None
         """The epoch of all kept rows; None if it is unknown."""
-        self.turn: str | None = None
-        """Of the last write under the lock, if it was this process's own."""
+        self.own_epoch: str | None = None
+        """Epoch of the last write under the lock; None if another process wrote it."""
         self.changes = 0
         """Counts the changes by others, and those that they may have made."""
         self.writes = 0
@@ -87,11 +100,11 @@ class SharedState:
             self.epoch = epoch
             self.changes += 1
             self.overtaken()
-            self.worksheet.forget()
+            self.forget()
 
     def overtaken(self) -> None:
         """Note that what was read before may be older than a change by others."""
-        self.overtaken_at = self.worksheet.moment()
+        self.overtaken_at = self._moment()
 
     def tell(self, news: "News | None") -> None:
         """Note what a write of this process did, for the others; None: that is not known.
@@ -120,7 +133,7 @@ class SharedState:
         """Take in that a read of this process began an epoch: older rows are not fresh."""
         if epoch != self.epoch:
             self.epoch = epoch
-            self.worksheet.expire()
+            self._expire()
 
     @contextmanager
     def written(self) -> Iterator[None]:

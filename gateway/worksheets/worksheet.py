@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gateway.errors import (
     Forbidden,
@@ -33,33 +33,38 @@ from gateway.errors import (
     QueueFull,
     RecordsUnavailable,
     TooLarge,
+    TooManyInFlight,
     UnsupportedDocument,
     UpstreamError,
 )
 from gateway.google.sheets import Sheets, current_call_context
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
-from gateway.table.steps import Work, finish
-from gateway.table.table import RowPatch
+from gateway.table.steps import Metered, Work, finish
+from gateway.table.table import RowPatch, Table
 from gateway.telemetry.events import snapshots_kept
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.loader import HeaderCache, Loader, OtherTab, SheetExtent, SingleFlight
+from gateway.worksheets.loader import Loader, OtherTab, SingleFlight
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import Missed, Peers, Seen, SharedState, Written
+from gateway.worksheets.sharing import Missed, News, Peers, Seen, SharedState, Written
 from gateway.worksheets.snapshot import (
     DISPLAYED,
     TYPED,
     Effect,
+    HeaderCache,
     Part,
     Rows,
     RowSpan,
+    SheetExtent,
     Snapshot,
     Whole,
     Window,
 )
 from gateway.worksheets.write_queue import WriteQueue, WriteQueues
 from gateway.worksheets.writes import Outcome, Write
+
+T = TypeVar("T")
 
 ABANDONED_SECONDS = 8.0
 """Age at which a running read is not joined any more: Google may have recovered since."""
@@ -166,7 +171,19 @@ class Worksheet:
             ttl_seconds=settings.header_ttl_seconds, clock=self.now, moment=self.moment
         )
         peers = resources.peers
-        self.shared = shared = None if peers is None else SharedState(self, peers)
+        self.shared = shared = (
+            None
+            if peers is None
+            else SharedState(
+                worksheet,
+                peers,
+                header=self.header,
+                moment=self.moment,
+                take_in=self.learn,
+                expire=self.expire,
+                forget=self.forget,
+            )
+        )
         self.queue = WriteQueue(
             worksheet,
             lambda group: resources.perform(self, group),
@@ -349,6 +366,16 @@ class Worksheet:
                 self.blocks[part] = Block(rows_after, landed)
         self._resources.weigh(self)
 
+    def learn(self, news: News) -> None:
+        """Take in what another process did to the worksheet, or saw there."""
+        match news:
+            case Written(effect):
+                self.written(effect)
+            case Seen(header, rows):
+                self.saw(header, rows)
+            case Missed(row):
+                self.missed(row)
+
     def may_be_written(self) -> None:
         """Take in a write with unknown outcome: later reads have to check."""
         if self.shared is not None:
@@ -386,6 +413,29 @@ class Worksheet:
             return False
         del latest.table.indexes[next(iter(latest.table.indexes))]
         return True
+
+    async def search(
+        self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
+    ) -> T:
+        """The result of counted work for a request, on a table of kept rows or on its own rows.
+
+        Searches of writes have a lane of their own beside the queries of their key: others' writes
+        to the worksheet wait for them. Raises OutOfSteps and, if many queries of the key wait,
+        TooManyInFlight; `not_applied` for a write, which is planned before it is sent.
+        """
+        scheduler, lane = self._resources.scheduler, f"{key_id} write" if is_write else key_id
+        metered = Metered(work, scheduler.max_steps)
+        try:
+            if not scheduler.try_at_once(metered, lane):
+                await scheduler.finish(metered, lane)
+        except TooManyInFlight as error:
+            error.outcome = "not_applied" if is_write else None
+            raise
+        finally:
+            # An index takes at least as many steps, and memory.
+            if table is not None and metered.steps > table.last_row // 4:
+                self._resources.weigh(self)
+        return metered.result
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
         """Read a part until the result can be cached."""
@@ -449,26 +499,31 @@ class Worksheet:
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
     ) -> Snapshot:
-        """Both renderings, read concurrently unless one is available.
+        """Both renderings; the types last if displayed rows are there, or older rows were dropped.
 
-        1 more read if the types seem older than the rows, 2 more if both are of different states.
+        Else they are read side by side. 1 more read if the types seem older than the rows, 2 more
+        if both are of different states.
         """
-        latest, known = self._snapshot(DISPLAYED), self._snapshot(TYPED)
-        loader = self._loader
-        if base is not None and base is latest:
+        known, loader = self._snapshot(TYPED), self._loader
+        has_base = base is not None and base is self._snapshot(DISPLAYED)
+        # What another process read may be sent for earlier than the rows were there.
+        is_single = self.shared is None
+        is_in_turn = has_base or (is_single and known is None and self._lost >= 0)
+        if base is not None and has_base:
             displayed, typed = base, await loader.typed(known)
-        elif is_alone:
-            (displayed, _), typed = await asyncio.gather(
-                loader.displayed(latest, sheet_id=sheet_id),
-                loader.typed(known, sheet_id=sheet_id),
-            )
+        elif is_in_turn:
+            displayed = await self._displayed(is_alone=is_alone, sheet_id=sheet_id)
+            typed = await loader.typed(known, sheet_id=sheet_id)
         else:
             displayed, typed = await asyncio.gather(
-                self._joined(), loader.typed(known, sheet_id=sheet_id)
+                self._displayed(is_alone=is_alone, sheet_id=sheet_id),
+                loader.typed(known, sheet_id=sheet_id),
             )
         both = await loader.with_types(displayed, typed, known)
         if both.table.is_mixed and (known is None or both.table is not known.table):
             displayed, _ = await loader.displayed(sheet_id=sheet_id)
+        elif is_in_turn and is_single:
+            return both  # types that were sent for after the rows were there are not older
         else:
             answered = self._snapshot(TYPED)
             if answered is not None:
@@ -479,12 +534,15 @@ class Worksheet:
                     may_lag = may_lag or (isinstance(rows, Window) and landed > began)
             if not may_lag:
                 return both
-        # Types that are read after the rows are not older.
         return await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))
 
-    async def _joined(self) -> Snapshot:
-        """All rows as displayed, by a read that others may join."""
-        return _whole(await self.read(DISPLAYED).outcome())
+    async def _displayed(self, *, is_alone: bool, sheet_id: int | None) -> Snapshot:
+        """All rows as displayed; unless alone, by a read that others may join."""
+        if not is_alone:
+            return _whole(await self.read(DISPLAYED).outcome())
+        latest = self._snapshot(DISPLAYED)
+        displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
+        return displayed
 
     async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
         """Cache all rows; None if they must be read again."""

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict, Unpack
 
 from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, View
-from gateway.table.record import Placement, Stored, pointer
+from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer
 from gateway.table.tag import IfMatch
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
@@ -200,7 +200,7 @@ class Write:
 
     def path(self, number: int) -> str:
         """JSON pointer to a row in the body."""
-        return pointer(str(number)) if self.is_array else pointer()
+        return pointer(str(number)) if self.is_array else WHOLE_BODY
 
     def view(self, header: Header) -> View:
         """The fields of its client. Raises InvalidQuery for an unknown parameter that is one."""

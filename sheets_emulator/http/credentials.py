@@ -42,7 +42,9 @@ class ServiceAccount:
         return f"gateway{_suffix(self.number)}@{self.project}.iam.gserviceaccount.com"
 
 
-def open_accounts(projects: Sequence[str], disk: Disk | None) -> list[ServiceAccount]:
+def open_accounts(
+    projects: Sequence[str], disk: Disk | None, key_bits: int = KEY_BITS
+) -> list[ServiceAccount]:
     """An account in each of these projects; keys in a database file survive a restart.
 
     Raises DiskError.
@@ -51,7 +53,9 @@ def open_accounts(projects: Sequence[str], disk: Disk | None) -> list[ServiceAcc
         ServiceAccount(
             number=number,
             project=project,
-            private_key=_new_key(number) if disk is None else _stored_key(disk, number),
+            private_key=(
+                _new_key(number, key_bits) if disk is None else _stored_key(disk, number, key_bits)
+            ),
         )
         for number, project in enumerate(projects, start=1)
     ]
@@ -91,16 +95,16 @@ def _suffix(number: int) -> str:
 
 
 @cache
-def _new_key(_number: int) -> RSAPrivateKey:
+def _new_key(_number: int, bits: int) -> RSAPrivateKey:
     """The key of an account of this process; creating one takes a while, so it is done once."""
-    return generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=KEY_BITS)
+    return generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=bits)
 
 
-def _stored_key(disk: Disk, number: int) -> RSAPrivateKey:
+def _stored_key(disk: Disk, number: int, bits: int) -> RSAPrivateKey:
     name = f"{KEPT_AS}{_suffix(number)}"
     pem = disk.recall(name)
     if pem is None:
-        created = _new_key(number)
+        created = _new_key(number, bits)
         disk.remember(name, _pem(created))
         return created
     try:

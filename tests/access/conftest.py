@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.active_keys import ActiveKeys
+from gateway.access.keys import ActiveKeys
 from gateway.storage.key_store import KeyStore
 from tests.access.watched import WatchedStore, active_keys
 from tests.clock import ManualClock

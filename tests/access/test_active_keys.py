@@ -10,7 +10,7 @@ from secrets import token_bytes
 
 import pytest
 
-from gateway.access.active_keys import ActiveKeys
+from gateway.access.keys import ActiveKeys
 from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW
 from tests.access.watched import (
@@ -82,7 +82,7 @@ async def test_a_key_made_while_the_store_is_asked_counts_at_once(
 
     assert await early is None
     assert holder is not None
-    assert holder.key_id == key_id
+    assert holder.record.id == key_id
 
 
 async def test_a_revocation_counts_in_its_time(
@@ -185,7 +185,7 @@ async def test_a_key_expires_in_memory(store: KeyStore, clock: ManualClock) -> N
             later = await later_started.find(digest)
 
     assert holder is not None
-    assert (holder.key_id, holder.expires_at) == (key_id, expires_at)
+    assert (holder.record.id, holder.record.expires_at) == (key_id, expires_at)
     assert later is None
 
 

@@ -9,7 +9,7 @@ from secrets import token_bytes
 from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
-from gateway.access.active_keys import ActiveKeys
+from gateway.access.keys import ActiveKeys
 from gateway.errors import KeysUnavailable, write_outcome
 from gateway.storage.key_store import KeyStore
 from tests.access.watched import WatchedStore, ids, issued_digest, outcomes

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
-from gateway.access.active_keys import BELIEVED_SECONDS, ActiveKeys, server_outage
+from gateway.access.keys import BELIEVED_SECONDS, ActiveKeys, server_outage
 from gateway.errors import KeysUnavailable
 from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from structlog.testing import capture_logs
 
-from gateway.access.active_keys import LastUse
+from gateway.access.keys import LastUse
 from tests.access.conftest import NOW
 
 

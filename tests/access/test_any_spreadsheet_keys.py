@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.any_spreadsheet_keys import (
+from gateway.access.keys import (
     may_use_any_spreadsheet,
     warn_of_any_spreadsheet_keys,
 )

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
 from gateway.access.issue import KeyRequest
-from gateway.access.keys import DEFAULT_PER_MINUTE, Gatekeeper, mint_key
+from gateway.access.keys import DEFAULT_PER_MINUTE, ActiveKeys, Gatekeeper, mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants, KeyStore

@@ -9,9 +9,8 @@ from functools import partial
 
 import pytest
 
-from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
-from gateway.access.keys import FailedKeys, Gatekeeper, mint_key
+from gateway.access.keys import ActiveKeys, FailedKeys, Gatekeeper, mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, TooManyAuthFailures
 from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW, here

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access.origin import normal_origin
+from gateway.access.caller import normal_origin
 
 
 @pytest.mark.parametrize(

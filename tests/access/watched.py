@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gateway.access.active_keys import OF_FILE, ActiveKeys, Holder, Outage
 from gateway.access.issue import KeyRequest, create_key
-from gateway.access.keys import digest
+from gateway.access.keys import OF_FILE, ActiveKeys, Holder, Outage, digest
 from gateway.settings.model import Settings
 from gateway.storage.key_store import Grants, KeyChange, KeyRecord, KeyStore, StoredKey
 from tests.clock import ManualClock
@@ -94,7 +93,7 @@ def active_keys(
 async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
     """IDs of the keys with these digests."""
     found = [await keys.find(each) for each in digests]
-    return [None if holder is None else holder.key_id for holder in found]
+    return [None if holder is None else holder.record.id for holder in found]
 
 
 async def outcomes(

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import bind
 from tests.clients.conftest import LIBRARY_KEYS, LIBRARY_SETTINGS
-from tests.clients.middlebox import Fault, Middlebox, running_middlebox
+from tests.clients.middlebox import Fault, Middlebox, running_machine
 from tests.clients.typescript.package import Package, make_package
 from tests.clients.workbook import CLIENTS_WORKBOOK
 from tests.journeys.conftest import Api, make_keys, running_emulator, running_gateways
@@ -99,8 +99,8 @@ def api(tmp_path: Path) -> Iterator[Api]:
 
 @pytest.fixture
 def middlebox(api: Api) -> Iterator[Middlebox]:
-    with running_middlebox(api.url) as running:
-        yield running
+    with running_machine(api.url) as machine:
+        yield machine.newest
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """A gateway for whole clients, on a spreadsheet of its own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from tests.clients.middlebox import Middlebox, running_middlebox
+from tests.clients.middlebox import Machine, Middlebox, running_machine
 from tests.clients.workbook import CLIENTS_WORKBOOK
 from tests.journeys.conftest import (
     DEMO,
@@ -72,7 +74,15 @@ def gateway_of_package(start_gateway: OpenGateway) -> Api:
     return start_gateway()
 
 
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Callable[[str], Machine]]:
+    """Gives the machine in front of a gateway; it is started once for all tests of a module."""
+    with ExitStack() as stack:
+        yield cache(lambda url: stack.enter_context(running_machine(url)))
+
+
 @pytest.fixture
-def middlebox(api: Api) -> Iterator[Middlebox]:
-    with running_middlebox(api.url) as running:
-        yield running
+def middlebox(api: Api, machine: Callable[[str], Machine]) -> Iterator[Middlebox]:
+    renewed = machine(api.url).renewed()
+    yield renewed
+    renewed.release()

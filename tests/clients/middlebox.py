@@ -1,17 +1,20 @@
 """A machine between a client and the gateway that loses, cuts and replaces answers.
 
 Rules: faults are data. Each is used once, by the next request that is not a preflight; after the
-last one all requests get the gateway's own answers. Every request that arrives is noted.
+last one all requests get the gateway's own answers. Every request that arrives is noted. A machine
+serves many tests: each has a `Middlebox`, so that no late request of another test counts in it.
 """
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
+
+from tests.journeys.conftest import client_of
 
 PATIENCE_SECONDS = 30.0
 PAGE = "<!doctype html><title>Bad gateway</title>"
@@ -68,35 +71,52 @@ class Middlebox:
         return self.faults.popleft() if self.faults else None
 
 
+@dataclass(kw_only=True)
+class Machine:
+    """The server of middleboxes: requests go to the newest one."""
+
+    url: str
+    gateway: httpx2.Client
+    newest: Middlebox
+
+    def renewed(self) -> Middlebox:
+        """A middlebox without faults and requests; what the last one holds is released."""
+        self.newest.release()
+        self.newest = Middlebox(url=self.url, gateway=self.gateway)
+        return self.newest
+
+
 @contextmanager
-def running_middlebox(gateway_url: str) -> Iterator[Middlebox]:
-    """A middlebox in front of the gateway for the time of the block."""
-    with httpx2.Client(base_url=gateway_url, timeout=PATIENCE_SECONDS) as gateway:
-        middlebox = Middlebox(url="", gateway=gateway)
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(middlebox))
+def running_machine(gateway_url: str) -> Iterator[Machine]:
+    """A machine in front of the gateway for the time of the block."""
+    with client_of(gateway_url, timeout_seconds=PATIENCE_SECONDS) as gateway:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+        url = f"http://127.0.0.1:{server.server_port}"
+        machine = Machine(url=url, gateway=gateway, newest=Middlebox(url=url, gateway=gateway))
+        server.RequestHandlerClass = _handler_of(lambda: machine.newest)
         server.daemon_threads = True
-        middlebox.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
-            yield middlebox
+            yield machine
         finally:
-            middlebox.release()
+            machine.newest.release()
             server.shutdown()
             server.server_close()
             thread.join(PATIENCE_SECONDS)
 
 
-def _handler_of(middlebox: Middlebox) -> type[BaseHTTPRequestHandler]:
+def _handler_of(newest: Callable[[], Middlebox]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = PATIENCE_SECONDS
 
         def answer(self) -> None:
+            middlebox = newest()
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             if self.command == "OPTIONS":
-                self.pass_on(self.forward(headers, body))
+                self.pass_on(self.forward(middlebox, headers, body))
                 return
             middlebox.arrived.append(
                 Arrived(method=self.command, target=self.path, headers=headers, body=body)
@@ -104,7 +124,7 @@ def _handler_of(middlebox: Middlebox) -> type[BaseHTTPRequestHandler]:
             fault = middlebox.take()
             response = None
             if fault is None or fault.is_forwarded or fault.kept_bytes is not None:
-                response = self.forward(headers, body)
+                response = self.forward(middlebox, headers, body)
             if fault is not None and fault.is_held:
                 middlebox.holding.set()
                 middlebox.released.wait(PATIENCE_SECONDS)
@@ -119,7 +139,9 @@ def _handler_of(middlebox: Middlebox) -> type[BaseHTTPRequestHandler]:
             else:
                 self.close_connection = True
 
-        def forward(self, headers: Mapping[str, str], body: bytes) -> httpx2.Response:
+        def forward(
+            self, middlebox: Middlebox, headers: Mapping[str, str], body: bytes
+        ) -> httpx2.Response:
             kept = {name: text for name, text in headers.items() if name not in _PER_CONNECTION}
             return middlebox.gateway.request(
                 self.command,

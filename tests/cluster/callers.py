@@ -49,8 +49,7 @@ class Gateway:
             grants=Grants(spreadsheets=None),
         )
         lease = self.rates.lease(caller)
-        if lease.must_exchange():
-            await lease.exchange()
+        await lease.exchange()
         try:
             lease.enter()
         except (RateLimited, TooManyInFlight):

@@ -260,7 +260,7 @@ class Office:
                     yield Peer(service=service, sheets=sheets, store=store)
                 finally:
                     await service.aclose()
-                    await rows.aclose()
+                    await store.finish()
 
 
 async def until(check: Callable[[], Awaitable[bool]]) -> None:

@@ -40,13 +40,13 @@ class Office:
                 store = await stack.enter_async_context(open_store(self.url, timeout_seconds=0.1))
                 membership = Membership(store, tempo=TEMPO, host=f"host-{number}")
                 quota = SharedQuota(store, membership)
-                share = quota.share("account", "project")
                 bucket = Bucket(
                     Rate(PER_MINUTE),
                     Rate(10 * PER_MINUTE),
                     is_write=False,
                     max_waiting_seconds=30.0,
-                    share=share,
+                    share=quota.share,
+                    names=("account", "project"),
                 )
                 self.buckets.append(bucket)
                 self.memberships.append(membership)

@@ -205,7 +205,7 @@ async def test_a_pause_holds_for_all(redis: Redis) -> None:
         each.is_greedy = False
     await world.run(20)
     world.processes[1].refused("a")
-    await world.processes[1].quota.aclose()
+    await world.processes[1].store.finish()
     for each in world.processes:
         each.is_greedy = True
     await world.run(4.9)
@@ -262,7 +262,7 @@ async def test_what_is_given_back_is_there_for_others(redis: Redis) -> None:
     while first.free_at("a") > first.clock() or not await first.calls["a"].take():
         await world.run(0.05)
     first.calls["a"].give_back()
-    await first.quota.aclose()
+    await first.store.finish()
     second.rates["a"].take_whole()
 
     assert await second.calls["a"].take()

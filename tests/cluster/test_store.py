@@ -8,8 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.cluster.scripts import PROBE
-from gateway.cluster.store import Store, StoreUnavailable, open_store
-from gateway.cluster.store_fault import StoreFault
+from gateway.cluster.store import Store, StoreFault, StoreUnavailable, open_store
 from tests.cluster.redis_server import PASSWORD, RedisServer
 from tests.journeys.waiting import PATIENCE_SECONDS
 

@@ -78,7 +78,7 @@ class Process:
         self.project = Rate(self.world.project_per_minute)
         self.rates = {name: Rate(54) for name in self.accounts}
         self.calls: dict[str, SharedRates] = {
-            name: self.quota.share(name, "project")([rate, self.project], lambda: None)
+            name: self.quota.share([name, "project"], [rate, self.project], lambda: None)
             for name, rate in self.rates.items()
         }
 
@@ -154,7 +154,7 @@ class World:
             for each in self.processes:
                 await each.live(self.tick)
             for each in self.processes:
-                await each.quota.aclose()
+                await each.store.finish()
 
     def hang(self) -> None:
         """Let Redis take commands, and answer none."""

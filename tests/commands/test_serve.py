@@ -4,14 +4,14 @@ import socket
 
 import pytest
 
-from gateway.commands.listening import listening_at
+from gateway.server.sockets import bind
 from gateway.settings.model import ConfigError
 
 
 def refusal(host: str, port: int, port_by: str) -> str:
     """The message about an address that cannot be used."""
     with pytest.raises(ConfigError) as error:
-        listening_at(host, port, port_by=port_by)
+        bind(host, port, port_by=port_by)
     (problem,) = error.value.problems
     return problem
 

@@ -11,8 +11,7 @@ from typer.testing import CliRunner, Result
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import digest
 from gateway.commands.cli import main
-from gateway.server.lock import exclusive_lock
-from gateway.server.session_lock import session_lock
+from gateway.server.lock import exclusive_lock, session_lock
 from gateway.settings.database import PostgresUrl
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore
 from tests.journeys.conftest import create_keys

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gateway.errors import QuotaSpent
 from gateway.google.sheets import Sheets
-from tests.forwarding import Call, ForwardingSheets
+from tests.forwarding import Call, ForwardingSheets, Kind
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -36,5 +36,5 @@ class PatientSheets(ForwardingSheets):
     inner: Sheets
     sleep: Sleep
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
         return await patiently(lambda: call(self.inner), self.sleep)

@@ -116,10 +116,13 @@ class Spreadsheet:
 
     async def _send(self, verb: Verb, fields: str) -> Answer:
         deadline = asyncio.get_running_loop().time() + self.settings.write_timeout_seconds
-        message = verb(Gspread(endpoint=self.settings.endpoint, fields=fields))
+        message = verb(Gspread(endpoint=self.settings.endpoint))
+        parameters = {**message.parameters, "fields": fields, "prettyPrint": "false"}
         try:
             signed = replace(
-                message, headers={**message.headers, **await self.tokens.authorization(deadline)}
+                message,
+                parameters=parameters,
+                headers={**message.headers, **await self.tokens.authorization(deadline)},
             )
             max_bytes = self.settings.max_answer_bytes
             found = await self.wire.exchange(signed, deadline, max_bytes=max_bytes)

@@ -13,8 +13,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from gateway.commands.demo import Demo
-from gateway.commands.demo_lines import SPREADSHEET
+from gateway.commands.demo import SPREADSHEET, Demo
 from gateway.telemetry.events import RequestLine
 from tests.docs.blocks import Block
 

@@ -8,12 +8,11 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from gateway.commands.demo import Demo, running_demo
-from gateway.commands.demo_lines import SPREADSHEET
+from gateway.commands.demo import SPREADSHEET, Demo, running_demo
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.server.sockets import bind
-from gateway.telemetry.events import Kind
+from gateway.telemetry.events import RequestKind
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import MAX_WHERE_BYTES
 from tests.docs.blocks import TOP
@@ -70,7 +69,7 @@ def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: st
     assert text in asked(demo, query).text
 
 
-LISTED: Mapping[str, Sequence[Kind]] = {
+LISTED: Mapping[str, Sequence[RequestKind]] = {
     "list": ["list"],
     "read of a row": ["read"],
     "create, update of a row or of a list, delete of a row, refresh": [

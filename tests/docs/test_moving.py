@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from gateway.commands.demo import Demo, running_demo
-from gateway.commands.demo_lines import SPREADSHEET
+from gateway.commands.demo import SPREADSHEET, Demo, running_demo
 from gateway.server.sockets import bind
 from tests.docs.blocks import TOP
 

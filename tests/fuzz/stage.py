@@ -33,7 +33,7 @@ from tests.fuzz.canaries import (
     Canary,
     make_canaries,
 )
-from tests.journeys.conftest import create_keys
+from tests.journeys.conftest import KEY_BITS, create_keys
 from tests.journeys.workbook import WORKBOOK
 
 SEEN = ColumnGrant(readable=frozenset({"name", "population", "state", " name"}))
@@ -117,7 +117,7 @@ def as_it_is(app: ASGIApp, _: Mapping[str, str]) -> ASGIApp:
 def staged(folder: Path, *, wrap: Wrap = as_it_is) -> Iterator[Stage]:
     """A gateway with keys of several sorts; `wrap` plants a bug around it."""
     _write_seed(folder / "seed")
-    emulator = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    emulator = create_emulator(EmulatorOptions(seed=folder / "seed", key_bits=KEY_BITS))
     overheard = Overheard(app=emulator.app)
     listening = bind("127.0.0.1", 0)
     account = folder / "account.json"

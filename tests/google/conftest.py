@@ -24,11 +24,12 @@ from tests.google.google_fake import (
     KeyFile,
     token_answer,
 )
+from tests.journeys.conftest import KEY_BITS
 
 
 @pytest.fixture(scope="session")
 def private_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
 
 
 @pytest.fixture

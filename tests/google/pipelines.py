@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.calls import Call
-from gateway.google.pipeline import Breaker, Pipeline, Retries, RetryPolicy
+from gateway.google.pipeline import Account, Accounts, Breaker, Pipeline, Retries, RetryPolicy
 from gateway.google.quota import Budget, open_budget
 from gateway.google.sheets import Sheets
 from gateway.settings.model import GoogleSettings
@@ -55,7 +54,9 @@ class Bench:
 
     def __post_init__(self) -> None:
         clock = self.timers.clock
-        self.budget: Budget = open_budget(self.settings, clock=clock, set_timer=self.timers)
+        self.budget: Budget = open_budget(
+            self.settings, clock=clock, set_timer=self.timers, waited=self.waits.append
+        )
         self.breaker = Breaker(clock=clock, changed=self.changes.append)
         self.pipeline = Pipeline(
             Accounts(
@@ -69,7 +70,6 @@ class Bench:
             retries=self.retries,
             turn_seconds=self.turn_seconds,
             clock=clock,
-            waited=self.waits.append,
         )
         self.google = GoogleSheets(self.pipeline.send, clock=clock)
 

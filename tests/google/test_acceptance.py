@@ -4,8 +4,8 @@ import httpx
 import httpx2
 import pytest
 
-from gateway.google.accounts import Accounts
-from gateway.google.assembly import SIGN_IN_EVERY_SECONDS, Acceptance
+from gateway.google.google import SIGN_IN_EVERY_SECONDS, Acceptance
+from gateway.google.pipeline import Accounts
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets

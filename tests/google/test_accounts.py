@@ -14,9 +14,16 @@ from gateway.errors import (
     SpreadsheetNotShared,
     UpstreamAuth,
 )
-from gateway.google.accounts import LACKING_SECONDS, REST_SECONDS, Account, Accounts
 from gateway.google.adapter import GoogleSheets
-from gateway.google.pipeline import Breaker, Pipeline, Retries
+from gateway.google.pipeline import (
+    LACKING_SECONDS,
+    REST_SECONDS,
+    Account,
+    Accounts,
+    Breaker,
+    Pipeline,
+    Retries,
+)
 from gateway.google.quota import Quota, open_budget, open_quota
 from gateway.google.sheets import Fence, Values
 from gateway.settings.model import GoogleSettings

@@ -1,14 +1,21 @@
 """Requests and results of reads by column."""
 
+import itertools
 import json
+import time
 from functools import partial
 from urllib.parse import parse_qsl
 
 import pytest
 
 from gateway.errors import SheetTooLarge, UpstreamError, UpstreamRefusal
+from gateway.google.rendering import SHARED_BYTES
 from gateway.google.sheets import KnownRange, Render, SheetArea
 from gateway.settings.model import GoogleSettings
+from gateway.worksheets.access import WorksheetId
+from gateway.worksheets.loader import Loader
+from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.snapshot import HeaderCache
 from tests.google.google_fake import SPREADSHEET, FakeGoogle
 from tests.stand_in import open_google
 
@@ -129,3 +136,33 @@ async def test_an_id_that_does_not_match_one_worksheet(
             await sheets.read_columns(SPREADSHEET, SheetArea(7), render=Render.DISPLAYED)
 
     assert type(caught.value) is error
+
+
+async def test_both_renderings_of_a_worksheet_share_columns(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A column of texts is decoded once, for types that are read after the rows, too."""
+    names = ["name", *(f"a name of a city {row}" for row in range(SHARED_BYTES))]
+    google.sheets.respond(json={"range": "T!A1:B9", "values": [names, ["n", "1,250"]]})
+    moment = itertools.count()
+
+    async with open_google(settings) as sheets:
+        loader = Loader(
+            WorksheetId(SPREADSHEET, "T"),
+            HeaderCache(ttl_seconds=1, clock=time.monotonic, moment=lambda: next(moment)),
+            sheets=sheets,
+            scheduler=Scheduler(),
+            clock=time.monotonic,
+            moment=lambda: next(moment),
+            shared=None,
+        )
+        rows, _ = await loader.displayed()
+        google.sheets.respond(json={"range": "T!A1:B9", "values": [names, ["n", 1250]]})
+        types = await loader.typed()
+        both = await loader.with_types(rows, types)
+
+    assert types.rendering is not None
+    assert types.rendering.columns == (tuple(names), ("n", 1250))
+    assert types.rendering.columns[0] is rows.table.displayed[0]
+    assert both.table.typed == types.rendering.columns
+    assert not both.table.is_mixed

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from gateway.google.pipeline import counted
 from gateway.google.sheets import (
     Beneficiaries,
     CallContext,
@@ -13,7 +12,7 @@ from gateway.google.sheets import (
     record_sent_at,
     recording_sent_at,
 )
-from tests.clock import ManualClock
+from tests.google.pipelines import Bench
 
 
 async def test_a_task_inherits_the_call_context() -> None:
@@ -60,15 +59,18 @@ def test_beneficiaries_are_not_part_of_equality() -> None:
 
 async def test_sent_at_is_the_time_of_sending() -> None:
     """The recorded time is that of the last attempt."""
-    clock = ManualClock()
+    bench = Bench()
+    clock = bench.timers.clock
+
+    async def call() -> float:
+        return clock()
+
     with recording_sent_at() as sent_at:
         before = sent_at.at_seconds
         clock.advance(3.0)
-        with counted("main", is_write=False, clock=clock):
-            first = clock()
+        first = await bench.make(call)
         clock.advance(2.0)
-        with counted("main", is_write=False, clock=clock):
-            second = clock()
+        second = await bench.make(call)
 
     assert before is None
     assert sent_at.at_seconds == second == first + 2.0

@@ -15,12 +15,13 @@ from gateway.google.calls import (
     ReadValues,
     check_growth,
 )
+from gateway.google.rendering import known_columns
 from gateway.google.sheets import Batch, Fence, Render
 from gateway.google.wire import Answer, AnswerTooLarge
 from gateway.table.steps import finish
 
 MAX_BYTES = 400_000
-LIMITS = Limits(answer_bytes=MAX_BYTES, rendering_bytes=MAX_BYTES)
+LIMITS = Limits(answer_bytes=MAX_BYTES, rendering_bytes=MAX_BYTES, columns=known_columns())
 READ_VALUES = ReadValues("book", "A1", Render.DISPLAYED)
 READ_RANGES = ReadRanges("book", ["A1"])
 LIST_WORKSHEETS = ListWorksheets("book")

@@ -13,15 +13,18 @@ from gateway.errors import SheetTooLarge
 from gateway.google.rendering import (
     MAX_COLUMNS,
     PART_BYTES,
+    SHARED_BYTES,
     WHOLE_BYTES,
+    KnownColumns,
     decode_in_parts,
+    known_columns,
     read_rendering,
     size_of,
 )
 from gateway.google.sheets import Rendering, Value
 from gateway.google.translation import UNREADABLE
 from gateway.google.wire import Answer
-from gateway.table.steps import finish
+from gateway.table.steps import Work, finish
 
 PLENTY = 10**12
 
@@ -37,10 +40,22 @@ def answer_of(body: Any, *, digest: bytes = b"new") -> Answer:
 
 def rendering_of(*columns: Any, max_bytes: int = PLENTY) -> Rendering:
     answer = answer_of({"range": "T!A1:Z9", "values": columns})
-    rendering = finish(read_rendering(answer, known=None, max_bytes=max_bytes))
+    rendering = finish(reading(answer, max_bytes=max_bytes))
     if rendering is None:
         raise LookupError("nothing was known")
     return rendering
+
+
+def reading(
+    answer: Answer,
+    *,
+    known: bytes | None = None,
+    max_bytes: int = PLENTY,
+    columns: KnownColumns | None = None,
+) -> Work[Rendering | None]:
+    """The reading of an answer beside other columns, by default beside none."""
+    columns = known_columns() if columns is None else columns
+    return read_rendering(answer, known=known, max_bytes=max_bytes, columns=columns)
 
 
 @given(
@@ -92,7 +107,7 @@ def test_what_is_no_column_is_an_error_however_it_is_cut(array: bytes) -> None:
 
 def test_long_columns_come_whole() -> None:
     """A column that is decoded in parts is the same as in the answer."""
-    cells = [f"row {row}, with a comma" if row % 3 else row for row in range(60_000)]
+    cells = [f"row {row}, with a comma" if row % 3 else row for row in range(120_000)]
     rendering = rendering_of(cells, ["b"])
 
     assert len(json.dumps(cells)) > WHOLE_BYTES
@@ -102,7 +117,7 @@ def test_long_columns_come_whole() -> None:
 def test_long_columns_are_decoded_in_turns() -> None:
     """The event loop runs between two parts of a long column."""
     answer = answer_of({"range": "T!A1:A9", "values": [["text"] * 600_000]})
-    turns = sum(1 for _ in read_rendering(answer, known=None, max_bytes=PLENTY))
+    turns = sum(1 for _ in reading(answer))
 
     assert turns >= len(answer.body) // PART_BYTES - 1
 
@@ -116,24 +131,22 @@ def test_blank_ends_are_left_out() -> None:
 
 def test_a_blank_worksheet_has_no_columns() -> None:
     """Google leaves `values` out where everything is blank."""
-    rendering = finish(
-        read_rendering(answer_of({"range": "T!A1:Z9"}), known=b"old", max_bytes=PLENTY)
-    )
+    rendering = finish(reading(answer_of({"range": "T!A1:Z9"}), known=b"old"))
 
     assert rendering == Rendering(range="T!A1:Z9", columns=(), digest=b"new", byte_count=0)
 
 
 def test_a_known_answer_is_not_decoded() -> None:
     """An answer with the known digest is not decoded."""
-    assert finish(read_rendering(answer_of(b"no JSON"), known=b"new", max_bytes=0)) is None
+    assert finish(reading(answer_of(b"no JSON"), known=b"new", max_bytes=0)) is None
 
 
 @pytest.mark.parametrize(
     ("columns", "max_bytes"),
     [
         pytest.param([["text"] * 50, "no column"], 1000, id="whole"),
-        pytest.param([[*["text"] * 200_000, ["no cell"]]], 1000, id="in-the-first-part"),
-        pytest.param([[*["text"] * 200_000, ["no cell"]]], 6_000_000, id="in-a-later-part"),
+        pytest.param([[*["text"] * 300_000, ["no cell"]]], 1000, id="in-the-first-part"),
+        pytest.param([[*["text"] * 300_000, ["no cell"]]], 6_000_000, id="in-a-later-part"),
     ],
 )
 def test_too_large_ends_the_decoding(columns: Any, max_bytes: int) -> None:
@@ -160,7 +173,7 @@ def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> Non
     tracemalloc.start()
     try:
         with pytest.raises(UNREADABLE, match="at most length 18278"):
-            finish(read_rendering(answer, known=None, max_bytes=PLENTY))
+            finish(reading(answer))
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -188,11 +201,7 @@ def test_brackets_in_texts_are_no_columns() -> None:
 def test_an_error_does_not_keep_the_answer(column: list[Any]) -> None:
     """The frames of an error's traceback, which may live for long, hold nothing that was read."""
     with pytest.raises((SheetTooLarge, *UNREADABLE)) as caught:
-        finish(
-            read_rendering(
-                answer_of({"range": "T!A1", "values": [column]}), known=None, max_bytes=100
-            )
-        )
+        finish(reading(answer_of({"range": "T!A1", "values": [column]}), max_bytes=100))
 
     frames = [entry.frame for entry in caught.traceback]
     assert frames[-1].code.name == "read_rendering"
@@ -216,3 +225,73 @@ def test_the_size_in_memory_is_about_right(cells: list[Value]) -> None:
     exact = sum(8 + (sys.getsizeof(cell) + 8 if cell else 0) for cell in cells)
 
     assert size_of(cells) == pytest.approx(exact, rel=0.05)
+
+
+LONG = ["text"] * SHARED_BYTES
+
+
+def test_equal_columns_are_decoded_once() -> None:
+    """A long column that another answer has, too, is one object while it is in memory."""
+    columns = known_columns()
+    first = finish(reading(answer_of({"range": "T!A1", "values": [LONG, LONG]}), columns=columns))
+    second = finish(reading(answer_of({"range": "T!A1", "values": [[1], LONG]}), columns=columns))
+
+    assert first is not None
+    assert second is not None
+    assert first.columns == (tuple(LONG),) * 2
+    assert first.columns[0] is first.columns[1] is second.columns[1]
+    assert second.columns[0] == (1,)
+    del first, second
+    assert not columns
+
+
+@pytest.mark.parametrize("cells", [300, 300_000], ids=["whole", "in-parts"])
+def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
+    """A column that another answer is decoding is continued, not decoded twice."""
+    columns = known_columns()
+    body = {"range": "T!A1", "values": [[f"text of a cell {row}" for row in range(cells)], ["b"]]}
+    readings = [reading(answer_of(body), columns=columns) for _ in range(2)]
+    found: list[Rendering | None] = []
+    while len(found) < 2:
+        for each in readings:
+            try:
+                next(each)
+            except StopIteration as done:
+                if done.value is not None:
+                    found.append(done.value)
+
+    one, other = found
+    assert one is not None
+    assert other is not None
+    assert one.columns == other.columns == (tuple(body["values"][0]), ("b",))
+    assert one.columns[0] is other.columns[0]
+
+
+def test_an_answer_continues_where_another_broke_off() -> None:
+    """A column whose first reader left is decoded to its end."""
+    columns = known_columns()
+    answer = answer_of({"range": "T!A1", "values": [["text of a cell"] * 300_000]})
+    left = reading(answer, columns=columns)
+    for _ in range(20):
+        next(left)
+    left.close()
+    rendering = finish(reading(answer, columns=columns))
+
+    assert rendering is not None
+    assert rendering.columns == (("text of a cell",) * 300_000,)
+
+
+@pytest.mark.parametrize("cell", [["no cell"], "x" * 1000], ids=["unreadable", "too-large"])
+def test_columns_that_fail_are_not_kept(cell: Any) -> None:
+    """A column that cannot be decoded fails in each answer."""
+    columns = known_columns()
+    answer = answer_of({"range": "T!A1", "values": [[*LONG, cell]]})
+    for _ in range(2):
+        with pytest.raises((SheetTooLarge, *UNREADABLE)):
+            finish(reading(answer, columns=columns, max_bytes=SHARED_BYTES))
+
+
+@pytest.mark.parametrize("end", [[], ["", None]], ids=["filled", "blank"])
+def test_shared_columns_have_no_blank_end(end: list[Value]) -> None:
+    """Blank cells at the end of a long column are absent."""
+    assert rendering_of([*LONG, *end]).columns == (tuple(LONG),)

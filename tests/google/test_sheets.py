@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from gateway.errors import UpstreamError
-from gateway.google.pipeline import counted
 from gateway.google.sheets import AppendedRows, Batch, Fence, KnownRange, Render, Sheets
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
@@ -79,17 +78,6 @@ async def test_a_digest_that_is_known_passes_too() -> None:
     assert await again is None
 
 
-class Stopwatch:
-    """A clock that gains a quarter of a second each time it is looked at."""
-
-    def __init__(self) -> None:
-        self._seconds = 0.0
-
-    def __call__(self) -> float:
-        self._seconds += 0.25
-        return self._seconds
-
-
 @pytest.fixture
 def event() -> RequestEvent:
     return RequestEvent(request_id="r", method="GET", path="/")
@@ -98,12 +86,14 @@ def event() -> RequestEvent:
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) -> None:
     """Each call counts once, as a read or a write, with its time."""
-    clock = Stopwatch()
+    bench = Bench()
+
+    async def call() -> None:
+        bench.timers.clock.advance(0.25)
 
     with during(event):
         for _ in range(2):
-            with counted("main", is_write=is_write, clock=clock):
-                await failing()()
+            await bench.make(call, is_write=is_write)
 
     assert (event.upstream_reads, event.upstream_writes) == ((0, 2) if is_write else (2, 0))
     assert event.upstream_seconds == 0.5
@@ -112,14 +102,14 @@ async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> None:
     """A call that fails counts too, and its error comes out as it is."""
-    error = UpstreamError("failed")
+    bench, error = Bench(), UpstreamError("failed")
 
-    with (
-        during(event),
-        pytest.raises(UpstreamError) as caught,
-        counted("main", is_write=is_write, clock=Stopwatch()),
-    ):
+    async def call() -> None:
+        bench.timers.clock.advance(0.25)
         raise error
+
+    with during(event), pytest.raises(UpstreamError) as caught:
+        await bench.make(call, is_write=is_write)
 
     assert caught.value is error
     assert (event.upstream_reads, event.upstream_writes) == ((0, 1) if is_write else (1, 0))
@@ -128,5 +118,4 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
 
 async def test_calls_of_no_request() -> None:
     """A call outside any request works, and is counted for none."""
-    with counted("main", is_write=False, clock=Stopwatch()):
-        assert await failing()() == "answer"
+    assert await Bench().make(failing()) == "answer"

@@ -73,6 +73,10 @@ _SOMETIMES = {"errors": list, "existing": dict, "rowIndex": int, "outcome": str}
 _OUTCOMES = {None, "not_applied", "applied", "unknown"}
 
 
+READABLE = {"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "ETag", "Location"}
+"""Headers that pages of other origins may read."""
+
+
 class Answer(Protocol):
     @property
     def status_code(self) -> int: ...
@@ -108,3 +112,14 @@ def refused(answer: Answer) -> tuple[int, int]:
 def anonymous(answer: Answer) -> bytes:
     """The body without its request id, to compare answers byte for byte."""
     return answer.content.replace(answer.headers["x-request-id"].encode(), b"")
+
+
+def is_open(headers: Any) -> bool:
+    """True if a page of any origin may read the answer, and no cookie would be sent for it."""
+    exposed = set(headers.get("access-control-expose-headers", "").split(", "))
+    return (
+        headers.get("access-control-allow-origin") == "*"
+        and exposed >= READABLE
+        and "Origin" in headers["vary"].split(", ")
+        and "access-control-allow-credentials" not in headers
+    )

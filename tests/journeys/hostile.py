@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from sheets_emulator.app import EmulatorOptions, create_emulator
-from tests.journeys.conftest import EmulatorControl
+from tests.journeys.conftest import KEY_BITS, EmulatorControl, client_of
 from tests.journeys.workbook import write_seed
 
 Trick = Callable[[Receive, Send], Awaitable[None]]
@@ -93,14 +92,14 @@ class Hostile:
 def running_hostile(folder: Path) -> Iterator[tuple[EmulatorControl, Hostile]]:
     """An emulator with the workbook of the journeys, and its bad side."""
     write_seed(folder / "seed")
-    emulator = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    emulator = create_emulator(EmulatorOptions(seed=folder / "seed", key_bits=KEY_BITS))
     hostile = Hostile(app=emulator.app)
     listening = bind("127.0.0.1", 0)
     credentials = folder / "service-account.json"
     emulator.write_credentials(credentials, base_url(listening))
     with (
         in_background(make_server(hostile, shutdown_seconds=1), listening) as url,
-        httpx2.Client(base_url=url) as client,
+        client_of(url) as client,
     ):
         yield EmulatorControl(url=url, credentials=credentials, client=client), hostile
 

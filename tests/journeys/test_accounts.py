@@ -8,10 +8,8 @@ import pytest
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,
-    KeysOnDisk,
     OpenGateway,
     running_emulator,
-    running_gateways,
 )
 from tests.journeys.workbook import WORKBOOK
 
@@ -20,7 +18,7 @@ ROW = {"name": "Reno", "state": "NV"}
 
 
 @pytest.fixture(scope="module")
-def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
     """Google with three accounts."""
     folder = tmp_path_factory.mktemp("accounts")
     with running_emulator(folder, WORKBOOK, accounts=len(NAMES)) as control:
@@ -28,20 +26,14 @@ def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl
 
 
 @pytest.fixture
-def start(google: EmulatorControl, access: KeysOnDisk) -> Iterator[OpenGateway]:
-    with running_gateways(google, access) as opened:
-        yield opened
-
-
-@pytest.fixture
-def api(start: OpenGateway, google: EmulatorControl) -> Api:
+def api(open_gateway: OpenGateway, emulator: EmulatorControl) -> Api:
     """A gateway that acts as all of them."""
-    return start({"google.accounts": others(google)})
+    return open_gateway({"google.accounts": others(emulator)})
 
 
-def others(google: EmulatorControl, **settings: object) -> list[dict[str, object]]:
+def others(emulator: EmulatorControl, **settings: object) -> list[dict[str, object]]:
     """The second and third account, as in the file."""
-    folder = google.credentials.parent
+    folder = emulator.credentials.parent
     return [
         {"name": f"a{number}", "credentials": str(folder / f"account-{number}.json"), **settings}
         for number in (2, 3)
@@ -52,32 +44,32 @@ def address(name: str) -> str:
     return f"{name}@emulator.iam.gserviceaccount.com"
 
 
-def control(google: EmulatorControl, path: str, body: Mapping[str, object] | None = None) -> None:
-    google.client.post(f"/_emulator/{path}", json=body).raise_for_status()
+def control(emulator: EmulatorControl, path: str, body: Mapping[str, object] | None = None) -> None:
+    emulator.client.post(f"/_emulator/{path}", json=body).raise_for_status()
 
 
-def give(google: EmulatorControl, name: str, role: str) -> None:
+def give(emulator: EmulatorControl, name: str, role: str) -> None:
     """Set what an account may do with the demo's spreadsheet."""
-    control(google, "spreadsheets/demo/access", {"account": address(name), "role": role})
+    control(emulator, "spreadsheets/demo/access", {"account": address(name), "role": role})
 
 
-def called(google: EmulatorControl, kind: str = "reads") -> list[int]:
+def called(emulator: EmulatorControl, kind: str = "reads") -> list[int]:
     """Calls of each account since the last reset."""
-    found: Mapping[str, Any] = google.stats()["projects"].get("emulator", {}).get("accounts", {})
+    found: Mapping[str, Any] = emulator.stats()["projects"].get("emulator", {}).get("accounts", {})
     return [found.get(address(name), {}).get(kind, 0) for name in NAMES]
 
 
-def test_the_account_that_reaches_it(api: Api, google: EmulatorControl) -> None:
+def test_the_account_that_reaches_it(api: Api, emulator: EmulatorControl) -> None:
     """A spreadsheet that is shared with the last account only works like any other."""
     for name in NAMES[:2]:
-        give(google, name, "none")
+        give(emulator, name, "none")
 
     assert api.get("Cities").status_code == 200
     assert api.post("Cities", json=ROW).status_code == 201
     assert api.send("PATCH", "Cities/2", json={"state": "XX"}).status_code == 200
 
-    assert called(google, "writes") == [0, 0, 2]
-    assert google.texts("Cities")[-1][0] == "Reno"
+    assert called(emulator, "writes") == [0, 0, 2]
+    assert emulator.texts("Cities")[-1][0] == "Reno"
 
 
 def test_nobody_reaches_it(api: Api) -> None:
@@ -88,20 +80,20 @@ def test_nobody_reaches_it(api: Api) -> None:
         assert address("gateway") in answer.json()["message"]
 
 
-def test_an_account_that_may_only_read(api: Api, google: EmulatorControl) -> None:
+def test_an_account_that_may_only_read(api: Api, emulator: EmulatorControl) -> None:
     """Reads go on as this account, writes as another one."""
-    give(google, "gateway", "reader")
+    give(emulator, "gateway", "reader")
     assert api.get("Cities").status_code == 200
 
     assert api.post("Cities", json=ROW).status_code == 201
-    assert called(google, "writes")[1:] == [1, 0]
+    assert called(emulator, "writes")[1:] == [1, 0]
 
 
 @pytest.mark.parametrize("route", ["accounts/{}/revoke", "projects/emulator/disable"])
-def test_an_account_is_refused(api: Api, google: EmulatorControl, route: str) -> None:
+def test_an_account_is_refused(api: Api, emulator: EmulatorControl, route: str) -> None:
     """The others serve without an error; a disabled project concerns all of its accounts."""
     assert api.get("Cities").status_code == 200
-    control(google, route.format(address("gateway")))
+    control(emulator, route.format(address("gateway")))
     is_one = route.startswith("accounts")
 
     statuses = [api.get("Cities").status_code for _ in range(5)]
@@ -113,12 +105,12 @@ def test_an_account_is_refused(api: Api, google: EmulatorControl, route: str) ->
     assert ready.json() == {"status": "ready", "refused_accounts": 1 if is_one else 3}
 
 
-def test_each_has_a_quota_of_its_own(start: OpenGateway, google: EmulatorControl) -> None:
+def test_each_has_a_quota_of_its_own(open_gateway: OpenGateway, emulator: EmulatorControl) -> None:
     """What one may not read any more is read as the next one."""
     slow = {"google.reads_per_minute": 1, "google.max_waiting_seconds": 0}
-    api = start({**slow, "google.accounts": others(google, reads_per_minute=1)})
+    api = open_gateway({**slow, "google.accounts": others(emulator, reads_per_minute=1)})
 
     statuses = [api.get(title).status_code for title in ("Cities", "Cities", "Cities", "Cities")]
 
     assert statuses == [200, 200, 200, 503]
-    assert called(google) == [1, 1, 1]
+    assert called(emulator) == [1, 1, 1]

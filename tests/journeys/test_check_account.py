@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from gateway.commands.check import check_setup
-from gateway.commands.doctor.finding import Finding
+from gateway.commands.doctor.reasons import Finding
 from gateway.settings.model import load_settings
 from tests.journeys.conftest import EmulatorControl
 from tests.journeys.google_faults import PAGE

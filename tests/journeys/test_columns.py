@@ -21,7 +21,6 @@ from tests.journeys.conftest import (
     OpenGateway,
     make_keys,
     running_emulator,
-    running_gateways,
 )
 from tests.journeys.failure import anonymous, refused
 from tests.journeys.staff import KEYS, READS, WITHHELD, WORKBOOK, WRITES, Ask, random_query
@@ -42,29 +41,16 @@ def is_row_tag(tag: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def staff_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
     """An emulator with the staff, whole and as some see it."""
     with running_emulator(tmp_path_factory.mktemp("staff"), WORKBOOK) as control:
         yield control
 
 
 @pytest.fixture
-def staff_keys(tmp_path: Path) -> KeysOnDisk:
+def access(tmp_path: Path) -> KeysOnDisk:
     """The keys, and a ledger that knows of no write yet."""
     return make_keys(tmp_path, KEYS)
-
-
-@pytest.fixture
-def open_staff(staff_emulator: EmulatorControl, staff_keys: KeysOnDisk) -> Iterator[OpenGateway]:
-    """Starts gateways on a freshly seeded emulator."""
-    with running_gateways(staff_emulator, staff_keys) as start:
-        yield start
-
-
-@pytest.fixture
-def staff(open_staff: OpenGateway) -> Api:
-    """A gateway that has seen nothing yet."""
-    return open_staff()
 
 
 def answered(api: Api, ask: Ask, key: str, spreadsheet: str) -> tuple[Any, tuple[int, int]]:
@@ -94,10 +80,10 @@ SETTINGS = {
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=list(SETTINGS))
 def test_hidden_columns_are_as_columns_that_are_not_there(
-    open_staff: OpenGateway, settings: Mapping[str, object]
+    open_gateway: OpenGateway, settings: Mapping[str, object]
 ) -> None:
     """All reads and writes are answered byte by byte as by a worksheet without these columns."""
-    api = open_staff(settings)
+    api = open_gateway(settings)
     found, expected = {}, {}
     again = {f"{name} again": ask for name, ask in READS.items()}
     for name, ask in {**READS, **WRITES, **again}.items():
@@ -114,12 +100,12 @@ def test_hidden_columns_are_as_columns_that_are_not_there(
     assert all("hidden" not in repr(each) for each in found.values())
 
 
-def test_what_was_written_is_where_it_should_be(staff: Api) -> None:
+def test_what_was_written_is_where_it_should_be(api: Api) -> None:
     """Rows of a key that sees some columns stand in them, and all hidden cells stay."""
-    before = staff.emulator.texts("Staff", "whole")
+    before = api.emulator.texts("Staff", "whole")
     for ask in WRITES.values():
-        both(staff, ask)
-    after, twin = (staff.emulator.texts("Staff", each) for each in ("whole", "twin"))
+        both(api, ask)
+    after, twin = (api.emulator.texts("Staff", each) for each in ("whole", "twin"))
 
     def seen(row: Sequence[str]) -> list[str]:
         return ([*row, *[""] * 7])[0:6:3][:2] + ([*row, *[""] * 7])[5:6]
@@ -132,9 +118,9 @@ def test_what_was_written_is_where_it_should_be(staff: Api) -> None:
     assert len(after) == len(before) + 5
 
 
-def test_random_queries_are_answered_as_by_the_twin(open_staff: OpenGateway) -> None:
+def test_random_queries_are_answered_as_by_the_twin(open_gateway: OpenGateway) -> None:
     """No search, sort or selection by any names finds out what is hidden, or that it is."""
-    api = open_staff({"cache.rows_ttl_seconds": 60, "cache.max_stale_seconds": 60})
+    api = open_gateway({"cache.rows_ttl_seconds": 60, "cache.max_stale_seconds": 60})
     random = Random(1)  # noqa: S311 - cases, not secrets
     asks = [random_query(random) for _ in range(150)]
     for ask in asks[:75]:
@@ -147,14 +133,14 @@ def test_random_queries_are_answered_as_by_the_twin(open_staff: OpenGateway) -> 
     assert different == []
 
 
-def test_a_change_of_what_is_hidden_is_a_conflict(staff: Api) -> None:
+def test_a_change_of_what_is_hidden_is_a_conflict(api: Api) -> None:
     """The tag of a row changes with its hidden cells: the answer shows that it did, not how."""
-    seen = staff.get("Staff/2", key="some", spreadsheet="whole")
-    staff.post("Staff/2", key="all", spreadsheet="whole", json={"salary": 5, " salary": "more"})
+    seen = api.get("Staff/2", key="some", spreadsheet="whole")
+    api.post("Staff/2", key="all", spreadsheet="whole", json={"salary": 5, " salary": "more"})
     known = {"If-None-Match": seen.headers["etag"]}
-    now = staff.get("Staff/2", key="some", spreadsheet="whole", headers=known)
+    now = api.get("Staff/2", key="some", spreadsheet="whole", headers=known)
     conflict, updated = (
-        staff.post(
+        api.post(
             "Staff/2",
             key="some",
             spreadsheet="whole",
@@ -169,13 +155,13 @@ def test_a_change_of_what_is_hidden_is_a_conflict(staff: Api) -> None:
     assert refused(conflict) == (412, 4120)
     assert conflict.json()["existing"] == seen.json()
     assert conflict.headers["etag"] == now.headers["etag"]
-    assert staff.emulator.texts("Staff", "whole")[1][:3] == ["Ann", "more", "5"]
+    assert api.emulator.texts("Staff", "whole")[1][:3] == ["Ann", "more", "5"]
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["header not known", "header known"])
-def test_what_may_only_be_seen_is_not_written(open_staff: OpenGateway, is_known: bool) -> None:
+def test_what_may_only_be_seen_is_not_written(open_gateway: OpenGateway, is_known: bool) -> None:
     """A field that the key may not write is 403 by name, and nothing is written."""
-    api = open_staff({"cache.header_ttl_seconds": 60})
+    api = open_gateway({"cache.header_ttl_seconds": 60})
     if is_known:
         api.get("Staff", key="team", spreadsheet="whole")
     before = api.emulator.texts("Staff", "whole"), api.emulator.calls()
@@ -194,12 +180,12 @@ def test_what_may_only_be_seen_is_not_written(open_staff: OpenGateway, is_known:
     assert (api.emulator.texts("Staff", "whole"), api.emulator.calls()) == before
 
 
-def test_who_sees_all_may_be_kept_to_write_some(staff: Api) -> None:
+def test_who_sees_all_may_be_kept_to_write_some(api: Api) -> None:
     """A key that sees all: what it may not write is 403, what is not there 104."""
-    read = staff.get("Staff/2", key="writes name", spreadsheet="whole")
-    whole = staff.get("Staff/2", key="all", spreadsheet="whole")
+    read = api.get("Staff/2", key="writes name", spreadsheet="whole")
+    whole = api.get("Staff/2", key="all", spreadsheet="whole")
     name, team, nope = (
-        staff.post("Staff/2", key="writes name", spreadsheet="whole", json={each: "x"})
+        api.post("Staff/2", key="writes name", spreadsheet="whole", json={each: "x"})
         for each in ("name", "team", "nope")
     )
 
@@ -211,17 +197,17 @@ def test_who_sees_all_may_be_kept_to_write_some(staff: Api) -> None:
 
 
 @pytest.mark.parametrize("worksheet", ["Staff", "Other"])
-def test_who_sees_no_column_sees_row_numbers(staff: Api, worksheet: str) -> None:
+def test_who_sees_no_column_sees_row_numbers(api: Api, worksheet: str) -> None:
     """A key none of whose columns is there gets records of their number, and finds no field."""
-    listed = staff.get(worksheet, key="none", spreadsheet="whole", params={"limit": "1"})
-    row = staff.get(f"{worksheet}/2", key="none", spreadsheet="whole")
-    last = staff.get(worksheet, key="none", spreadsheet="whole", params={"order": "-rowIndex"})
+    listed = api.get(worksheet, key="none", spreadsheet="whole", params={"limit": "1"})
+    row = api.get(f"{worksheet}/2", key="none", spreadsheet="whole")
+    last = api.get(worksheet, key="none", spreadsheet="whole", params={"order": "-rowIndex"})
     fields = [
-        staff.get(worksheet, key="none", spreadsheet="whole", params=parameters)
+        api.get(worksheet, key="none", spreadsheet="whole", params=parameters)
         for parameters in ({"where": '{"name":"Ann"}'}, {"where": '{"nope":"Ann"}'})
     ]
     writes = [
-        staff.post(f"{worksheet}{row}", key="none", spreadsheet="whole", json={name: "x"})
+        api.post(f"{worksheet}{row}", key="none", spreadsheet="whole", json={name: "x"})
         for row in ("", "/2")
         for name in ("name", "nope")
     ]
@@ -235,18 +221,18 @@ def test_who_sees_no_column_sees_row_numbers(staff: Api, worksheet: str) -> None
     assert all(answer.json()["message"].endswith("its fields are none.") for answer in writes)
 
 
-def test_the_grant_goes_by_the_header_as_it_is_now(staff: Api) -> None:
+def test_the_grant_goes_by_the_header_as_it_is_now(api: Api) -> None:
     """A column that a person renames to a granted name is seen from then on, and the other not."""
-    staff.get("Staff", key="some", spreadsheet="whole")
+    api.get("Staff", key="some", spreadsheet="whole")
     for old, new in (("name", "former"), ("salary", "name")):
-        column = staff.emulator.texts("Staff", "whole")[0].index(old)
-        place = {"sheetId": _sheet_id(staff), "rowIndex": 0, "columnIndex": column}
+        column = api.emulator.texts("Staff", "whole")[0].index(old)
+        place = {"sheetId": _sheet_id(api), "rowIndex": 0, "columnIndex": column}
         rows = [{"values": [{"userEnteredValue": {"stringValue": new}}]}]
         edit = {"updateCells": {"start": place, "rows": rows, "fields": "userEnteredValue"}}
-        staff.emulator.faults({"call": "*", "times": 1, "edit": {"requests": [edit]}})
-        staff.get("Staff", key="some", spreadsheet="whole")
+        api.emulator.faults({"call": "*", "times": 1, "edit": {"requests": [edit]}})
+        api.get("Staff", key="some", spreadsheet="whole")
 
-    answer = staff.get("Staff/2", key="some", spreadsheet="whole")
+    answer = api.get("Staff/2", key="some", spreadsheet="whole")
 
     assert answer.json() == {"rowIndex": 2, "name": "100", "team ": "red", "note": "first"}
 

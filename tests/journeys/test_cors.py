@@ -5,11 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.conftest import PAGE, Api, OpenGateway
 from tests.journeys.failure import refused
-
-PAGE = "https://app.example.org"
-"""The one origin of the key `pages`."""
 
 
 def preflight(api: Api, path: str = "Cities", **headers: str) -> Any:

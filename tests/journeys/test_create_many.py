@@ -1,7 +1,6 @@
 """Many rows of one request: a JSON list of objects, all of it or nothing."""
 
 import json
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,9 +8,6 @@ import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
-
-FORM = "application/x-www-form-urlencoded"
-LISTED = '"name", "state", "country", "population"'
 
 
 def pointers(answer: Any) -> list[str]:
@@ -48,23 +44,6 @@ def test_a_list_becomes_rows_in_its_order(api: Api) -> None:
         ["=1+1", "", "", "TRUE"],
     ]
     assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] == 1
-
-
-def test_a_list_of_one_is_a_list(api: Api) -> None:
-    """The form of the answer follows the form of the request."""
-    answer = api.post("HeaderOnly", json=[{"name": "x"}])
-
-    assert (answer.status_code, answer.json()) == (201, {"results": [{"rowIndex": 2, "name": "x"}]})
-
-
-@pytest.mark.parametrize("content_type", ["text/plain", FORM, "", "application/vnd.api+json"])
-def test_a_list_is_one_whatever_it_is_called(api: Api, content_type: str) -> None:
-    """A body that begins with a bracket is JSON."""
-    headers = {"Content-Type": content_type} if content_type else {}
-
-    answer = api.post("HeaderOnly", content=b' [{"name":"x"},{"name":"y"}]', headers=headers)
-
-    assert [record["rowIndex"] for record in answer.json()["results"]] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -105,80 +84,6 @@ def test_500_rows_are_one_write(api: Api) -> None:
     assert api.emulator.calls()[1] == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param([], ["#"], id="empty"),
-        pytest.param([1, {"name": "x"}, None], ["#/0", "#/2"], id="no objects"),
-        pytest.param([{"name": "x"}, [{"name": "y"}]], ["#/1"], id="a list within"),
-        pytest.param([{"name": "x"}, {}], ["#/1"], id="no field"),
-        pytest.param([{"rowIndex": 5}, {"name": "x"}], ["#/0"], id="only rowIndex"),
-        pytest.param(
-            [{"name": []}, {"name": "x"}, {"population": {}, "state": 2**60}],
-            ["#/0/name", "#/2/population", "#/2/state"],
-            id="values",
-        ),
-        pytest.param([{"name": "x"}, {"name": None, "state": ""}], ["#/1"], id="no value"),
-        pytest.param([{"name": "x" * 50_001}], ["#/0/name"], id="50,001 characters"),
-    ],
-)
-def test_a_list_that_is_not_right_is_refused_whole(
-    shared_api: Api, body: Sequence[Any], expected: Sequence[str]
-) -> None:
-    """Every problem is reported with its element, without a call to Google."""
-    before = shared_api.emulator.everything()
-
-    answer = shared_api.post("Cities", json=body)
-
-    assert refused(answer) == (400, 104)
-    assert pointers(answer) == expected
-    assert answer.json()["outcome"] == "not_applied"
-    assert shared_api.emulator.stats()["calls"] == {}
-    assert shared_api.emulator.everything() == before
-
-
-@pytest.mark.parametrize(
-    ("body", "place"),
-    [
-        pytest.param([{"name": "x"}, {"name": "y", "nope": 1}], "#/1/nope", id="unknown"),
-        pytest.param([{"name": "x"}, {"name": 1, "name ": 2}], "#/1/name%20", id="column twice"),
-    ],
-)
-def test_a_field_that_no_header_has_refuses_the_list(
-    shared_api: Api, body: Sequence[Any], place: str
-) -> None:
-    """The rows before and after the wrong one are not written either."""
-    before = shared_api.emulator.everything()
-
-    answer = shared_api.post("Cities", json=body)
-
-    assert refused(answer) == (400, 104)
-    assert pointers(answer) == [place]
-    assert LISTED in answer.json()["message"]
-    assert shared_api.emulator.calls()[1] == 0
-    assert shared_api.emulator.everything() == before
-
-
-def test_a_name_twice_in_an_element_is_refused(shared_api: Api) -> None:
-    """Elements obey the rules of single objects to the letter."""
-    answer = shared_api.post("Cities", content=b'[{"name":"x"},{"name":"y","name":"z"}]')
-
-    assert refused(answer) == (400, 104)
-    assert pointers(answer) == ["#/1/name"]
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
-def test_an_update_takes_no_list(shared_api: Api, method: str) -> None:
-    """A row is updated by one object."""
-    before = shared_api.emulator.everything()
-
-    answer = shared_api.send(method, "Cities/2", json=[{"name": "x"}])
-
-    assert refused(answer) == (400, 104)
-    assert pointers(answer) == ["#"]
-    assert shared_api.emulator.everything() == before
-
-
 def test_ignored_fields_are_named_once(open_gateway: OpenGateway) -> None:
     """The ignored fields of all elements are in one header."""
     api = open_gateway({"api.unknown_fields": "ignore"})
@@ -193,20 +98,6 @@ def test_ignored_fields_are_named_once(open_gateway: OpenGateway) -> None:
     assert refused(strangers) == (400, 104)
     assert pointers(strangers) == ["#/1"]
     assert [row[0] for row in api.emulator.texts("HeaderOnly")] == ["name", "x", "y", "z"]
-
-
-@pytest.mark.parametrize(
-    ("empty_cell", "shown"), [("null", {"amount": None}), ("", {"amount": ""}), ("omit", {})]
-)
-def test_empty_cells_are_shown_as_the_operator_chose(
-    open_gateway: OpenGateway, empty_cell: str, shown: Mapping[str, object]
-) -> None:
-    """`api.empty_cell` holds for created rows, too."""
-    api = open_gateway({"api.empty_cell": empty_cell})
-
-    answer = api.post("HeaderOnly", json=[{"name": "x", "amount": None}])
-
-    assert answer.json() == {"results": [{"rowIndex": 2, "name": "x", **shown}]}
 
 
 def test_a_refusal_of_google_s_is_of_the_whole_list(api: Api) -> None:
@@ -240,8 +131,3 @@ def test_lists_that_come_together_are_not_mixed(api: Api) -> None:
     names = [row[0] for row in api.emulator.texts("HeaderOnly")]
     assert dict(pair for rows in created for pair in rows) == dict(enumerate(names[1:], 2))
     assert len(names) == 1 + 6 * 40 + 3
-
-
-def test_a_read_only_key_creates_no_list(shared_api: Api) -> None:
-    """Access is checked before the body is read."""
-    assert refused(shared_api.post("Cities", key="read-only", json=[{"name": "x"}])) == (405, 4050)

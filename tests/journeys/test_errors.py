@@ -17,7 +17,7 @@ from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from tests.error_tree import concrete_errors
 from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
-from tests.journeys.failure import NAMES, refused
+from tests.journeys.failure import NAMES, is_open, refused
 from tests.journeys.raw import send_raw
 from tests.stand_in import stand_in
 
@@ -70,12 +70,17 @@ OF_RFC_9457 = {"title", "detail", "instance"}
 def test_each_error_has_its_status_code_and_form(
     shared_api: Api, status: int, code: int, method: str, path: str, options: dict[str, Any]
 ) -> None:
-    """The body is the contract's to the member; a failed write says that it was not applied."""
-    before = shared_api.emulator.everything()
+    """The body is the contract's to the member; a failed write says that it was not applied.
 
-    answer = shared_api.send(method, path, **options)
+    A page may read it, even if it may not use the key.
+    """
+    before = shared_api.emulator.everything()
+    headers = {"Origin": "https://page.example", **options.get("headers", {})}
+
+    answer = shared_api.send(method, path, **{**options, "headers": headers})
 
     assert refused(answer) == (status, code)
+    assert is_open(answer.headers)
     body = answer.json()
     assert body["retryable"] is False
     assert body.get("outcome") == (None if method == "GET" else "not_applied")
@@ -221,7 +226,9 @@ def test_a_fault_of_ours_tells_nothing(
         "API-Key": access[1]["paid"],
     }
     with in_background(server, bind("127.0.0.1", 0)) as url:
-        answer = httpx2.post(f"{url}/v2/sheets/Cities", json={"name": "x"}, headers=headers)
+        answer = httpx2.post(
+            f"{url}/v2/sheets/Cities", json={"name": "x"}, headers=headers, timeout=30.0
+        )
 
     assert refused(answer) == (500, 5000)
     assert answer.json()["outcome"] == "unknown"

@@ -1,22 +1,15 @@
 """People sort rows between the gateway's look and its write: what the client hears, and lists."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
 from tests.journeys.conftest import (
     Api,
-    EmulatorControl,
     OpenGateway,
-    make_keys,
-    running_gateways,
 )
 
-SETTINGS = {"plans.paid.deletes": True, "plans.paid.max_affected": 50}
 BY_STATE = {"where": '{"state":"Pennsylvania"}'}
 
 Options = Mapping[str, Any]
@@ -34,16 +27,6 @@ CONDITIONAL: Mapping[str, tuple[str, str, Options]] = {
 UNCONDITIONAL = {kind: CONDITIONAL[kind] for kind in ("update", "delete")}
 
 
-@pytest.fixture
-def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    """Starts gateways for a key that may delete."""
-    request = KeyRequest(
-        name="paid", grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True)
-    )
-    with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
-        yield start
-
-
 def sheet_id(api: Api) -> int:
     return list(api.emulator.everything()).index("Cities")
 
@@ -57,9 +40,11 @@ def sort_before_the_write(api: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", CONDITIONAL)
-def test_a_conditional_write_to_another_record(start: OpenGateway, kind: str) -> None:
+def test_a_conditional_write_to_another_record(
+    open_deleting_gateway: OpenGateway, kind: str
+) -> None:
     """The error names the row, and shows the record that was meant and the one that was met."""
-    api = start(SETTINGS)
+    api = open_deleting_gateway()
     method, path, options = CONDITIONAL[kind]
     headers = {}
     if path != "Cities":
@@ -81,10 +66,10 @@ def test_a_conditional_write_to_another_record(start: OpenGateway, kind: str) ->
 @pytest.mark.parametrize("kind", UNCONDITIONAL)
 @pytest.mark.parametrize("query", [{}, {"order": "population"}], ids=["plain", "sorted"])
 def test_lists_show_each_record_once(
-    start: OpenGateway, kind: str, query: Mapping[str, str]
+    open_deleting_gateway: OpenGateway, kind: str, query: Mapping[str, str]
 ) -> None:
     """Rows that were kept from before the sort are read again, not patched with the write."""
-    api = start({**SETTINGS, "cache.rows_ttl_seconds": 600})
+    api = open_deleting_gateway({"cache.rows_ttl_seconds": 600})
     method, path, options = UNCONDITIONAL[kind]
     assert len(api.get("Cities", params=query).json()["results"]) == 10
     sort_before_the_write(api)
@@ -95,9 +80,9 @@ def test_lists_show_each_record_once(
     assert names == sorted(row[0] for row in api.emulator.texts("Cities")[1:])
 
 
-def test_what_formulas_show_is_no_evidence(start: OpenGateway) -> None:
+def test_what_formulas_show_is_no_evidence(open_deleting_gateway: OpenGateway) -> None:
     """A conditional update of a cell by which the row's formula counts is an ordinary update."""
-    api = start(SETTINGS)
+    api = open_deleting_gateway()
     formula = {
         "updateCells": {
             "start": {"sheetId": sheet_id(api), "rowIndex": 1, "columnIndex": 2},

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.failure import is_open
 from tests.journeys.test_edge_refusals import CODES, REFUSED
-from tests.journeys.test_errors import ROWS
 from tests.server.wire import exchange
 
 PAGE = "https://page.example"
-READABLE = {"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "ETag", "Location"}
 OF_GOOGLE: Mapping[str, Mapping[str, Any]] = {
     "502": {"status": 500},
     "503": {"status": 429},
@@ -22,30 +21,6 @@ OF_GOOGLE: Mapping[str, Mapping[str, Any]] = {
         'document","status":"FAILED_PRECONDITION"}}',
     },
 }
-
-
-def is_open(headers: Any) -> bool:
-    """True if a page of any origin may read the answer, and no cookie would be sent for it."""
-    exposed = set(headers.get("access-control-expose-headers", "").split(", "))
-    return (
-        headers.get("access-control-allow-origin") == "*"
-        and exposed >= READABLE
-        and "Origin" in headers["vary"].split(", ")
-        and "access-control-allow-credentials" not in headers
-    )
-
-
-@pytest.mark.parametrize(("status", "code", "method", "path", "options"), ROWS)
-def test_what_a_request_is_refused_for_can_be_read_by_pages(
-    shared_api: Api, status: int, code: int, method: str, path: str, options: dict[str, Any]
-) -> None:
-    """Each error of the table, of a page that may not even use the key."""
-    headers = {"Origin": PAGE, **options.get("headers", {})}
-
-    answer = shared_api.send(method, path, **{**options, "headers": headers})
-
-    assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert is_open(answer.headers)
 
 
 @pytest.mark.parametrize("case", REFUSED)

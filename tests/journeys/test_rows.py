@@ -92,18 +92,10 @@ def test_empty_cells_are_shown_as_the_operator_chose(
         '{"results":[' + expected + '],"hasNextPage":true}'
     )
     assert api.post("Mixed/2", json={"when": None}).json() == {"rowIndex": 2, **emptied}
-
-
-@pytest.mark.parametrize("method", ["GET", "POST"])
-@pytest.mark.parametrize("path", ["Empty", "NoHeader", "NoHeader/2", "NoHeader/3"])
-def test_a_blank_header_row_is_a_conflict(reading_api: Api, method: str, path: str) -> None:
-    """Every request gets 409, and nothing is written."""
-    before = reading_api.emulator.everything()
-    answer = reading_api.send(method, path, json={"name": "a"} if method == "POST" else None)
-
-    assert answer.status_code == 409
-    assert (answer.json()["code"], answer.json()["name"]) == (102, "NoHeaderRow")
-    assert reading_api.emulator.everything() == before
+    created = api.post("Mixed", json=[{"label": "x", "when": None}]).json()["results"]
+    assert created == [{"rowIndex": 8, "label": "x", **emptied}]
+    conflict = api.send("PATCH", "Mixed/6", json={"label": "x"}, headers={"If-Match": '"other"'})
+    assert conflict.json()["existing"] == json.loads(expected)
 
 
 @pytest.mark.parametrize(

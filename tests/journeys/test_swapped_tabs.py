@@ -4,21 +4,15 @@ The archive keeps its sheet id, which the gateway knows from the write before. T
 same rows one row higher, so a row of one tab has the number of another row in the other.
 """
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
 from tests.journeys.conftest import (
     Api,
-    EmulatorControl,
     OpenGateway,
-    make_keys,
-    running_gateways,
 )
 from tests.journeys.failure import refused
 
@@ -26,7 +20,6 @@ NEW_ID = 77
 TEXAS = '{"state":"Texas"}'
 LARGE = '{"population":{"$gt":2000000}}'
 """A filter that needs both renderings."""
-SETTINGS = {"plans.paid.deletes": True, "plans.paid.max_affected": 50}
 MARKED = {"country": "seen"}
 UPSERTED = {"name": "Chicago", "country": "seen"}
 
@@ -56,19 +49,9 @@ WRITES: Mapping[str, tuple[str, Options, list[str], int]] = {
 
 
 @pytest.fixture
-def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
-    """Starts gateways for a key that may delete."""
-    request = KeyRequest(
-        name="paid", grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True)
-    )
-    with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
-        yield start
-
-
-@pytest.fixture
-def api(start: OpenGateway) -> Api:
+def api(open_deleting_gateway: OpenGateway) -> Api:
     """A gateway that knows header and sheet id of `Cities` from a write."""
-    api = start(SETTINGS)
+    api = open_deleting_gateway()
     assert upsert(api, "New York").status_code == 200
     return api
 
@@ -135,9 +118,11 @@ def test_a_swap_between_both_renderings(api: Api, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WRITES)
-def test_a_swap_between_the_header_and_the_rows(start: OpenGateway, kind: str) -> None:
+def test_a_swap_between_the_header_and_the_rows(
+    open_deleting_gateway: OpenGateway, kind: str
+) -> None:
     """The look at the header gives a sheet id that is of the archive a moment later."""
-    api = start(SETTINGS)
+    api = open_deleting_gateway()
     method, options, expected, reads = WRITES[kind]
     kept = swap(api, skip=1)
     answer = api.send(method, "Cities", **options)
@@ -148,9 +133,9 @@ def test_a_swap_between_the_header_and_the_rows(start: OpenGateway, kind: str) -
     assert api.emulator.calls() == (2 * (1 + reads), 1)
 
 
-def test_a_swap_between_a_blank_row_and_the_rows_below(start: OpenGateway) -> None:
+def test_a_swap_between_a_blank_row_and_the_rows_below(open_deleting_gateway: OpenGateway) -> None:
     """A row is blank in one tab, and what is below it is looked at in the same tab."""
-    api = start(SETTINGS)
+    api = open_deleting_gateway()
     kept = swap(api, skip=1, title="BlankRow")
     answer = api.send("PATCH", "BlankRow/3", json={"name": "c"})
 

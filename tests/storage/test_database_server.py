@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.active_keys import ActiveKeys
+from gateway.access.keys import ActiveKeys
 from gateway.errors import KeysUnavailable, RecordsUnavailable
 from gateway.settings.database import PostgresUrl, parse_database
 from gateway.settings.model import ConfigError

@@ -12,7 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 from structlog.testing import capture_logs
 
-from gateway.access.active_keys import ActiveKeys
+from gateway.access.keys import ActiveKeys
 from gateway.errors import InternalError, KeysUnavailable, RecordsUnavailable
 from gateway.storage.database import open_database
 from gateway.storage.key_store import KeyStore

@@ -14,9 +14,8 @@ from gateway.errors import HeaderChanged, UpstreamError
 from gateway.google.sheets import Fence
 from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
-from gateway.storage.sent_batches import sent_batches
 from gateway.storage.write_ledger import SqlLedger, _Batch
-from gateway.storage.write_records import purge_removals
+from gateway.storage.write_records import purge_removals, sent_batches
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import OpenWrite, Sending
 from gateway.worksheets.writes import number_only

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.errors import QueueFull
-from gateway.storage.storage_quota import SHARE, SLACK, RecordQuota
+from gateway.storage.write_ledger import SHARE, SLACK, RecordQuota
 
 PER_KEY = 3200
 IN_ALL = SHARE * PER_KEY

@@ -9,8 +9,7 @@ from structlog.testing import capture_logs
 from gateway.errors import QueueFull
 from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
-from gateway.storage.storage_quota import SHARE
-from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_ledger import SHARE, SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
 from gateway.worksheets.idempotency import Entry, Rows, Sending
 from gateway.worksheets.writes import Results, WriteIdentity

@@ -12,7 +12,8 @@ from typing import Any
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from tests.asgi_client import Answer
-from tests.surfaces.stage import GRANTED, PAGE, Headers, Surface
+from tests.journeys.conftest import PAGE
+from tests.surfaces.stage import GRANTED, Headers, Surface
 
 KEY = "all"
 SETTINGS: Mapping[str, object] = {

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,11 +19,10 @@ from gateway.app import create_app
 from gateway.errors import GatewayError
 from gateway.google.sheets import Sheets
 from gateway.settings.model import load_settings
-from gateway.storage.key_store import Grants
 from tests.asgi_client import Answer, Request, send
 from tests.fakes import BOOK, FakeSheets
-from tests.forwarding import Call, ForwardingSheets
-from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
+from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
+from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys, keys_to
 from tests.journeys.failure import refused
 from tests.stand_in import stand_in
 
@@ -37,31 +35,7 @@ NO_DELETE = (
     "plan with deletes, or empty their cells with an update of nulls."
 )
 """The advice of a refused DELETE."""
-PAGE = "https://app.example.org"
-"""The origin of the key `pages`."""
-KEYS: Mapping[str, KeyRequest] = {
-    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
-    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
-    "read-only": KeyRequest(name="read-only", grants=Grants(spreadsheets=GRANTED, read_only=True)),
-    "cities": KeyRequest(
-        name="cities", grants=Grants(spreadsheets=GRANTED, worksheets=frozenset({"Cities"}))
-    ),
-    "misnamed": KeyRequest(
-        name="misnamed",
-        grants=Grants(spreadsheets=GRANTED, worksheets=frozenset({"Citiez", "New"})),
-    ),
-    "two": KeyRequest(name="two", grants=Grants(spreadsheets=frozenset({BOOK, "other"}))),
-    "any": KeyRequest(name="any", grants=Grants(spreadsheets=None)),
-    "pages": KeyRequest(
-        name="pages", grants=Grants(spreadsheets=GRANTED, origins=frozenset({PAGE}))
-    ),
-    "expired": KeyRequest(
-        name="expired",
-        grants=Grants(spreadsheets=GRANTED),
-        expires_at=datetime(2021, 1, 1, tzinfo=UTC),
-    ),
-    "revoked": KeyRequest(name="revoked", grants=Grants(spreadsheets=GRANTED)),
-}
+KEYS: Mapping[str, KeyRequest] = keys_to(BOOK)
 WORKBOOK: Mapping[str, Sequence[Sequence[str | int]]] = {
     "Cities": [
         ["name", "state", "country", "population"],
@@ -90,9 +64,9 @@ class Calls(ForwardingSheets):
     writes: int = 0
     failure: GatewayError | None = None
 
-    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
-        self.writes += is_write
-        self.reads += not is_write
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        self.writes += kind in WRITES
+        self.reads += kind not in WRITES
         if self.failure is not None:
             raise self.failure
         return await call(self.inner)

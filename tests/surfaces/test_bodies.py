@@ -187,6 +187,7 @@ LISTS: Sequence[Case] = [
     ),
     (b"'{name:Austin}'", FORM, ["#"], BLANK_FORM),
     (b"name=&state=", FORM, ["#"], BLANK_FORM),
+    (text([{"name": 1}, {"name": None, "state": ""}]), JSON, ["#/1"], "value"),
     (text({"name": None}), JSON, ["#"], "value"),
     (text({"name": ""}), JSON, ["#"], "value"),
     (text({"name": "", "state": None}), JSON, ["#"], "value"),
@@ -258,6 +259,25 @@ def test_field_that_is_no_header(
 ) -> None:
     """The error lists the fields of the worksheet; it costs a read of the header at most."""
     check_refused(surface, method, path, (text(body), JSON, pointers, FIELDS), reads=1)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ([{"name": "x"}, {"name": "y", "nope": 1}], ["#/1/nope"]),
+        ([{"name": "x"}, {"name": 1, "name ": 2}], ["#/1/name%20"]),
+        (
+            [{"name": "a"}, {"name": "b"}, {"mayor": "x", " name": "d", "name": "e"}],
+            ["#/2/mayor", "#/2/name"],
+        ),
+    ],
+    ids=["unknown", "column twice", "several"],
+)
+def test_field_of_a_list_that_is_no_header(
+    surface: Surface, body: Sequence[object], pointers: list[str]
+) -> None:
+    """Nothing of the list is written; the error lists the fields of the worksheet."""
+    check_refused(surface, "POST", "Cities", (text(body), JSON, pointers, FIELDS), reads=1)
 
 
 @pytest.mark.parametrize(

@@ -55,42 +55,42 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=262, files=41),
+    "list": Ask(method="GET", target=listed(2800001), functions=238, files=39),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
         before=listed(2800002),
-        functions=114,
+        functions=108,
         files=26,
     ),
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=46, files=16
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=172, files=33),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=158, files=30),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
-        functions=76,
+        functions=73,
         files=19,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=222, files=44),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=209, files=40),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=226, files=47
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=213, files=42
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=260, files=48
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=248, files=43
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=247, files=46),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=235, files=42),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=303, files=52
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=289, files=46
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=382, files=62
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=361, files=56
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=217, files=43),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=205, files=39),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=356, files=60
+        method="DELETE", target=chosen("New York", "New York"), functions=335, files=54
     ),
 }
 

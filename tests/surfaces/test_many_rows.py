@@ -12,8 +12,9 @@ from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
+from tests.journeys.conftest import PAGE
 from tests.journeys.failure import refused
-from tests.surfaces.stage import FIELDS, GRANTED, KEYS, NO_DELETE, PAGE, Surface, open_surface
+from tests.surfaces.stage import FIELDS, GRANTED, KEYS, NO_DELETE, Surface, open_surface
 
 PLANS: Mapping[str, object] = {
     "plans.staff.deletes": True,

@@ -146,6 +146,20 @@ CASES: Mapping[str, Done] = {
         rows=[["New York", "NY", *NEW_YORK[2:]], LOS_ANGELES, CHICAGO, ["Reno", "", "USA"]],
         reads=2,
     ),
+    "upsert a new list": Done(
+        method="POST",
+        target="Cities?on_conflict=name",
+        body=[{"name": "Reno"}, {"name": "Ames", "state": "IA"}],
+        status=201,
+        answer={
+            "results": [
+                {"rowIndex": 5, "created": True, "name": "Reno"},
+                {"rowIndex": 6, "created": True, "name": "Ames", "state": "IA"},
+            ]
+        },
+        rows=[NEW_YORK, LOS_ANGELES, CHICAGO, ["Reno"], ["Ames", "IA"]],
+        reads=2,
+    ),
     "upsert, existing rows stay": Done(
         method="POST",
         target="Cities?on_conflict=name",

@@ -12,7 +12,7 @@ import pytest
 from gateway.access.caller import Operation
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.telemetry.events import Kind
+from gateway.telemetry.events import RequestKind
 from gateway.web.operations import OPERATIONS, PARAMETERS
 from tests.asgi_client import Answer
 from tests.journeys.failure import refused
@@ -32,7 +32,7 @@ CHICAGO = 'where={"name":"Chicago"}'
 class Sent:
     """A request that is right as it is, but for what a case adds."""
 
-    kind: Kind
+    kind: RequestKind
     method: str
     path: str
     query: str = ""
@@ -65,7 +65,7 @@ SENT: Mapping[str, Sent] = {
     "delete by filter": Sent("delete_where", "DELETE", "Cities", CHICAGO),
     "refresh": Sent("refresh", "POST", "Cities/refresh"),
 }
-KINDS_OF_WRITES: Sequence[Kind] = [
+KINDS_OF_WRITES: Sequence[RequestKind] = [
     kind for kind, operation in OPERATIONS.items() if operation.right is Operation.WRITE
 ]
 
@@ -113,7 +113,7 @@ OF_FILTERS: Mapping[str, Effect] = {
     "where[name]=Chicago": has_one,
     "max-affected=0": lambda answer: refused(answer) == (400, 4005),
 }
-EFFECTS: Mapping[Kind, Mapping[str, Effect]] = {
+EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
     "list": {
         CHICAGO: lambda answer: names(answer) == ["Chicago"],
         "where[name]=Chicago": lambda answer: names(answer) == ["Chicago"],
@@ -139,7 +139,7 @@ EFFECTS: Mapping[Kind, Mapping[str, Effect]] = {
     "delete_where": OF_FILTERS,
 }
 VALUES = sorted({value for effects in EFFECTS.values() for value in effects})
-MEANT: Mapping[tuple[Kind, str], Kind] = {
+MEANT: Mapping[tuple[RequestKind, str], RequestKind] = {
     ("create", "on_conflict"): "upsert",
     ("update_rows", "where"): "update_where",
 }
@@ -171,7 +171,7 @@ def test_the_table_has_every_parameter() -> None:
     ],
 )
 def test_the_document_has_the_same_parameters(
-    path: str, method: str, kinds: Sequence[Kind]
+    path: str, method: str, kinds: Sequence[RequestKind]
 ) -> None:
     """`/openapi.json` lists the parameters of the table of operations."""
     told = document()
@@ -220,7 +220,7 @@ HEADERS: Mapping[str, tuple[str, str]] = {
     "unreadable": ("Prefer", "max-affected=0 9"),
     "another": ("Prefer", "return=minimal"),
 }
-REFUSED: Mapping[str, Mapping[Kind, tuple[int, int]]] = {
+REFUSED: Mapping[str, Mapping[RequestKind, tuple[int, int]]] = {
     "if-match tag": {
         **dict.fromkeys(("update", "delete"), (412, 4120)),
         **dict.fromkeys(
@@ -279,7 +279,7 @@ BODIES: Mapping[str, tuple[tuple[str, str], bytes]] = {
         b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nx\r\n--b--',
     ),
 }
-TAKEN: Mapping[Kind, Sequence[str]] = {
+TAKEN: Mapping[RequestKind, Sequence[str]] = {
     "create": ("object", "list", "numbered list", "form"),
     "upsert": ("object", "list", "form"),
     "update": ("object", "form"),

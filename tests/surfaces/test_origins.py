@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.journeys.conftest import PAGE
 from tests.journeys.operations import ROW
-from tests.surfaces.stage import PAGE, Surface
+from tests.surfaces.stage import Surface
 
 CREDENTIAL_HEADERS = [
     *("authorization", "api-key", "x-api-key", "authentication"),

@@ -114,9 +114,13 @@ def test_a_date_of_reads_is_ignored_by_writes(surface: Surface, write: str) -> N
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        *((value, "is not a list of tags in quotes") for value in ("{}", "'{}'", '*, "{}"', "")),
+        *(
+            (value, "is not a list of tags in quotes")
+            for value in ("{}", "'{}'", '*, "{}"', "", '"{}"x', '"{}", x', "null")
+        ),
+        *((value, "names no tag of the row as it is now") for value in ('"{}x"', '"*"', '""')),
         ('W/"{}"', "or all of them are weak (W/)"),
-        ('"{}x"', "names no tag of the row as it is now"),
+        ('"x", W/"{}"', "names no tag of the row as it is now"),
     ],
 )
 @pytest.mark.parametrize(("method", "body"), [("PATCH", b'{"name":"x"}'), ("DELETE", b"")])

@@ -1,11 +1,18 @@
-"""Kinds of a column's cells by display and value."""
+"""Kinds and keys of a column's cells by display and value."""
+
+from collections.abc import Sequence
 
 import pytest
 
-from gateway.table.index import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT, make_kinds
-from gateway.table.steps import finish
+from gateway.table.cells import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT
+from gateway.table.index import ColumnIndex, Keys
+from gateway.table.steps import BLOCK, finish
 
 KINDS = (EMPTY, TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
+
+
+def keys_of(displayed: Sequence[object], typed: Sequence[object]) -> Keys:
+    return finish(ColumnIndex(displayed, typed, max(1, len(displayed))).keys())
 
 
 @pytest.mark.parametrize(
@@ -38,19 +45,19 @@ def test_cells_have_a_kind(
     """The typed value decides a cell's kind, independent of its column."""
     cells = [("header", "header"), (text, value), *below]
 
-    kinds = finish(make_kinds([text for text, _ in cells], [value for _, value in cells]))
+    found = keys_of([text for text, _ in cells], [value for _, value in cells])
 
-    assert kinds.codes[:2] == bytes([EMPTY, kind])
-    assert 1 in finish(kinds.places(kind))
-    assert kinds.has(kind)
-    assert kinds.numbers[1] == (float(text) if kind == NUMERAL else value)
+    assert found.kinds[:2] == bytes([EMPTY, kind])
+    assert 1 in finish(found.places(kind))
+    assert found.count(kind)
+    assert found.keys[1] == {TEXT: text, NUMERAL: 5.0}.get(kind, value)
 
 
 def test_a_header_has_no_kind() -> None:
     """The header is never among the cells."""
-    kinds = finish(make_kinds(["5", "x", ""], ["5", "x", ""]))
+    found = keys_of(["5", "x", ""], ["5", "x", ""])
 
-    assert [list(finish(kinds.places(kind))) for kind in KINDS] == [
+    assert [list(finish(found.places(kind))) for kind in KINDS] == [
         *([2], [1], [], [], [], []),
     ]
 
@@ -58,7 +65,21 @@ def test_a_header_has_no_kind() -> None:
 @pytest.mark.parametrize("length", [0, 1])
 def test_a_column_without_cells_has_no_kinds(length: int) -> None:
     """A blank worksheet and a header alone are no trouble."""
-    kinds = finish(make_kinds(["h"] * length, ["h"] * length))
+    found = keys_of(["h"] * length, ["h"] * length)
 
-    assert not any(kinds.has(kind) for kind in KINDS)
-    assert not any(finish(kinds.places(kind)) for kind in KINDS)
+    assert not any(found.count(kind) for kind in KINDS)
+    assert not any(finish(found.places(kind)) for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param(("n", *range(2 * BLOCK)), id="numbers"),
+        pytest.param(("n", *[1, "x", True, None, "", 0.5] * BLOCK), id="mixed"),
+    ],
+)
+def test_keys_that_are_the_typed_values_take_no_memory(typed: Sequence[object]) -> None:
+    """A column without numerals keeps no keys beside its typed values."""
+    displayed = ["" if value is None else str(value) for value in typed]
+
+    assert keys_of(displayed, typed).keys is typed

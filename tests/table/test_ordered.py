@@ -32,7 +32,7 @@ def test_places_are_sorted_as_python_sorts(
     """Sorting piece by piece gives what one stable sort gives."""
     keys = keys_of(make, length)
 
-    found = [*finish(sorted_places(range(length), keys.__getitem__))]
+    found = [*finish(sorted_places(range(length), keys))]
 
     assert found == sorted(range(length), key=keys.__getitem__)
 
@@ -44,7 +44,7 @@ def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[in
     """Columns that are in order already, or against it, come out right."""
     given = keys([place // 3 for place in range(3 * SORTED_AT_ONCE + 1)])
 
-    found = [*finish(sorted_places(range(len(given)), given.__getitem__))]
+    found = [*finish(sorted_places(range(len(given)), given))]
 
     assert found == sorted(range(len(given)), key=given.__getitem__)
 
@@ -103,6 +103,6 @@ def test_long_keys_are_sorted_in_smaller_pieces(length: int) -> None:
     """Pieces of a sort are smaller where comparing takes longer; the order is the same."""
     keys = keys_of(KEYS[2], 9_000)
 
-    found = [*finish(sorted_places(range(9_000), keys.__getitem__, length))]
+    found = [*finish(sorted_places(range(9_000), keys, length))]
 
     assert found == sorted(range(9_000), key=keys.__getitem__)

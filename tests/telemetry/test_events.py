@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from gateway.telemetry.events import (
-    Kind,
     RequestEvent,
+    RequestKind,
     RequestLine,
     configure_logging,
     current_event,
@@ -112,7 +112,9 @@ def test_request_is_one_line(lines: Lines) -> None:
 @pytest.mark.parametrize(
     "kind", ["delete", "update_rows", "update_where", "delete_where", "upsert"]
 )
-def test_operation_is_named_where_method_and_path_do_not_tell_it(lines: Lines, kind: Kind) -> None:
+def test_operation_is_named_where_method_and_path_do_not_tell_it(
+    lines: Lines, kind: RequestKind
+) -> None:
     """Other lines have no such member."""
     request_done(_event(kind=kind))
     request_done(_event(kind="update"))

@@ -20,7 +20,7 @@ from gateway.telemetry.events import (
     reset_logging,
     upstream_failed,
 )
-from gateway.telemetry.foreign_words import UNKNOWN, known_words, unquoted
+from gateway.telemetry.redaction import UNKNOWN, known_words, unquoted
 from sheets_emulator.refusal import MESSAGES
 
 MARK = "Zq7secret"

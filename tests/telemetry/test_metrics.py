@@ -16,7 +16,7 @@ from gateway.commands.serve import with_metrics
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import ConfigError
-from gateway.telemetry.events import KINDS, STATUS_CLASSES, Tallies
+from gateway.telemetry.events import REQUEST_KINDS, STATUS_CLASSES, Tallies
 from gateway.telemetry.metrics import create_metrics
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -59,7 +59,9 @@ def test_requests_are_reported_by_kind_and_status() -> None:
 def test_calls_and_states_are_reported() -> None:
     """So are calls to Google, waits for the budget, the breaker and the snapshots."""
     tallies = Tallies(snapshots=3, snapshot_bytes=4096)
-    tallies.count_call("main", "write", "unknown", 0.5)
+    tallies.calls["write", "unknown"] += 1
+    tallies.account_calls["main", "write"] += 1
+    tallies.call_durations["write"].add(0.5)
     tallies.budget_waits.add(2.0)
     tallies.note_breaker(is_open=True)
     tallies.refused_accounts["second"] = True
@@ -97,7 +99,7 @@ def test_all_series_are_there_from_the_start() -> None:
 
     assert set(found.values()) == {0.0}
     assert {
-        f"gateway_requests_total {kind} {name}" for kind in KINDS for name in STATUS_CLASSES
+        f"gateway_requests_total {kind} {name}" for kind in REQUEST_KINDS for name in STATUS_CLASSES
     } < (set(found))
 
 

@@ -108,22 +108,6 @@ def test_a_request_is_one_line(client: TestClient, logs: Logs) -> None:
     assert "k2" not in str(line)
 
 
-@pytest.mark.parametrize(
-    ("path", "title"),
-    [
-        ("/sheets/x/", "x"),
-        ("/sheets/A%2FB", "A%2FB"),
-        ("/sheets/%252F/", "%252F"),
-        ("/sheets/a%20b", "a%20b"),
-    ],
-)
-def test_routes_see_the_raw_path(client: TestClient, path: str, title: str) -> None:
-    """Nothing is decoded before the path is split, and a last slash is no redirect."""
-    response = client.get(path)
-
-    assert (response.status_code, response.text, response.history) == (200, title, [])
-
-
 def test_a_url_at_its_limit_passes(client: TestClient) -> None:
     """300 bytes of path and query are taken, one more is 414."""
     path = "/sheets/x?"

@@ -4,27 +4,21 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import cast
 from urllib.parse import urljoin, urlsplit
 
 import pytest
 from sqlalchemy.exc import OperationalError
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
 import gateway.web.pages
-from gateway.errors import GatewayError
-from gateway.settings.model import ApiSettings, ServerSettings
-from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.settings.model import ApiSettings
 from gateway.web.pages import ASSETS, POLICY
-from gateway.web.routes import ROUTES, middleware
-from gateway.web.state import State
+from tests.web.endpoints import serving
 
 STATIC = Path(gateway.web.pages.__file__).parent / "static"
 PAGES = ["/", "/docs", "/docs/"]
@@ -78,28 +72,15 @@ def client(store: FakeStore) -> Iterator[TestClient]:
 @contextmanager
 def opened_client(store: FakeStore, api: ApiSettings) -> Iterator[TestClient]:
     """The routes and middleware of the gateway with a key store, and nothing that asks Google."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        state = {
-            "ready": store.ping,
-            "outlasts_outage": lambda: store.is_outlasted,
-            "is_redis_available": lambda: store.is_redis_available,
-            "was_accepted": store.find_acceptance,
-            "refused_accounts": lambda: store.refused_accounts,
-            "api": api,
-            "server": ServerSettings(),
-        }
-        yield cast(State, state)
-
-    app = Starlette(
-        routes=ROUTES,
-        middleware=middleware(ServerSettings()),
-        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
-        lifespan=lifespan,
-    )
-    app.router.redirect_slashes = False
-    with TestClient(app, base_url="http://gateway") as opened:
+    state = {
+        "ready": store.ping,
+        "outlasts_outage": lambda: store.is_outlasted,
+        "is_redis_available": lambda: store.is_redis_available,
+        "was_accepted": store.find_acceptance,
+        "refused_accounts": lambda: store.refused_accounts,
+        "api": api,
+    }
+    with serving(state, "http://gateway") as opened:
         yield opened
 
 

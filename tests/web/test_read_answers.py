@@ -5,13 +5,12 @@ import re
 import pytest
 from starlette.types import Message
 
-from gateway.telemetry.events import RequestEvent
+from gateway.telemetry.events import CacheResult, RequestEvent
 from gateway.web.answers import (
     CachedResponse,
-    Outcome,
     age,
+    cache_result,
     cache_status,
-    outcome,
     read_answer,
 )
 from gateway.web.head import Head, read_head
@@ -204,6 +203,6 @@ def test_the_age_is_whole_seconds(age_seconds: float, expected: str) -> None:
         (False, "google", "stale"),
     ],
 )
-def test_the_outcome_is_a_word(is_hit: bool, reason: str, expected: Outcome) -> None:
+def test_the_outcome_is_a_word(is_hit: bool, reason: str, expected: CacheResult) -> None:
     """For the log and the metrics."""
-    assert outcome(freshness(ttl_seconds=1, is_hit=is_hit, reason=reason)) == expected
+    assert cache_result(freshness(ttl_seconds=1, is_hit=is_hit, reason=reason)) == expected

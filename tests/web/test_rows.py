@@ -1,36 +1,20 @@
 """The endpoints that read: what they ask of the service, and what they answer."""
 
-import math
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import pytest
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
 from gateway.access.caller import Caller
-from gateway.access.keys import Gatekeeper
-from gateway.access.rates import KeyRates
-from gateway.errors import GatewayError
 from gateway.query.query import Query
-from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.header import Selection
-from gateway.telemetry.events import Kind, tallies
-from gateway.web.admission import Admission, AuthCache
-from gateway.web.error_responses import on_gateway_error, on_http_exception
-from gateway.web.parsing import Parsing
-from gateway.web.routes import ROUTES, middleware
-from gateway.web.state import State
-from gateway.web.title_aliases import TitleAliases
+from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
-from gateway.worksheets.catalogue import Catalogue
-from gateway.worksheets.rows import RowService
+from tests.web.endpoints import opened
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
 FRESHNESS = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
@@ -42,13 +26,6 @@ CALLER = Caller(
     grants=Grants(spreadsheets=frozenset({"demo"})),
 )
 PLACES = [pytest.param("Cities", id="list"), pytest.param("Cities/7", id="row")]
-
-
-class OpenGate:
-    """A gatekeeper who takes every key for the same caller's."""
-
-    async def identify(self, key: str | None, where_from: Callable[[], str]) -> Caller:
-        return CALLER
 
 
 @dataclass
@@ -97,49 +74,11 @@ def rows() -> FakeRows:
     return FakeRows()
 
 
-async def always_ready() -> None:
-    """A key store that answers."""
-
-
-async def always_accepted() -> bool:
-    """Google knows an account."""
-    return True
-
-
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
     """The routes and middleware of the gateway, on a fake service."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        yield State(
-            admission=Admission(
-                cast(Gatekeeper, OpenGate()),
-                KeyRates({"paid": CALLER.plan}),
-                AuthCache(lambda: math.inf),
-                proxies=(),
-            ),
-            parsing=Parsing(),
-            ready=always_ready,
-            was_accepted=always_accepted,
-            outlasts_outage=lambda: False,
-            is_redis_available=lambda: None,
-            refused_accounts=lambda: 0,
-            title_aliases=TitleAliases(write_seconds=10.0),
-            rows=cast(RowService, rows),
-            catalogue=cast(Catalogue, None),
-            api=ApiSettings(),
-            server=ServerSettings(),
-        )
-
-    app = Starlette(
-        routes=ROUTES,
-        middleware=middleware(ServerSettings()),
-        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
-        lifespan=lifespan,
-    )
-    with TestClient(app, base_url="http://gateway/v2/sheets/") as opened:
-        yield opened
+    with opened(rows, CALLER) as client:
+        yield client
 
 
 def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRows) -> None:
@@ -239,7 +178,7 @@ def test_answers_are_always_encoded_by_the_same_function(
     ],
 )
 def test_requests_are_counted_by_what_they_do(
-    client: TestClient, method: str, place: str, kind: Kind
+    client: TestClient, method: str, place: str, kind: RequestKind
 ) -> None:
     """Also those that are refused: the endpoint they came to says what they are."""
     before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}

@@ -4,42 +4,21 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
     Change,
-    Fence,
-    KnownRange,
-    Render,
-    Rendering,
-    SheetArea,
     Sheets,
     SheetView,
     Value,
-    Values,
-    WorksheetProperties,
     WrittenCells,
 )
+from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
 
 T = TypeVar("T")
-Kind = Literal[
-    "read_values",
-    "read_columns",
-    "read_several",
-    "read_ranges",
-    "list_worksheets",
-    "read_sheet",
-    "apply",
-    "put_fence",
-    "delete_fences",
-    "fence_tokens",
-    "find_fences",
-]
-WRITES: frozenset[Kind] = frozenset({"apply", "put_fence", "delete_fences"})
-
 _PATIENCE_SECONDS = 5.0
 
 
@@ -54,7 +33,7 @@ Act = Exception | asyncio.Event | Callable[[], object]
 """Around a call: make it fail, hold it until the event is set, or do something."""
 
 
-class ScriptedSheets:
+class ScriptedSheets(ForwardingSheets):
     """Calls of a kind are numbered from 1; `before` and `after` count from the next one on."""
 
     def __init__(self, inner: Sheets) -> None:
@@ -102,50 +81,8 @@ class ScriptedSheets:
         before, self._counted = self._counted, total
         return Cost(total.reads - before.reads, total.writes - before.writes)
 
-    async def read_several(
-        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
-    ) -> list[Rendering | None]:
-        call = self._inner.read_several
-        return await self._play(
-            "read_several", ranges[0].range, lambda: call(spreadsheet, ranges, render=render)
-        )
-
-    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
-        call = self._inner.read_values
-        return await self._play(
-            "read_values", range_, lambda: call(spreadsheet, range_, render=render)
-        )
-
-    async def read_columns(
-        self,
-        spreadsheet: str,
-        range_: str | SheetArea,
-        *,
-        render: Render,
-        known: bytes | None = None,
-    ) -> Rendering | None:
-        call = self._inner.read_columns
-        return await self._play(
-            "read_columns",
-            "" if isinstance(range_, SheetArea) else range_,
-            lambda: call(spreadsheet, range_, render=render, known=known),
-        )
-
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
-        call = self._inner.read_ranges
-        return await self._play("read_ranges", ranges[0], lambda: call(spreadsheet, ranges))
-
-    async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
-        call = self._inner.list_worksheets
-        return await self._play("list_worksheets", "", lambda: call(spreadsheet))
-
-    async def read_sheet(
-        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
-    ) -> SheetView:
-        call = self._inner.read_sheet
-        return await self._play(
-            "read_sheet", ranges[0], lambda: call(spreadsheet, ranges, has_values=has_values)
-        )
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        return await self._play(kind, "", lambda: call(self._inner))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         call = self._inner.apply
@@ -155,45 +92,27 @@ class ScriptedSheets:
             self._refuse(batch.changes)
             return await call(spreadsheet, batch)
 
-        return await self._play("apply", batch.ranges[0], apply)
-
-    async def put_fence(
-        self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
-    ) -> None:
-        call = self._inner.put_fence
-        await self._play("put_fence", "", lambda: call(spreadsheet, *fences, forgotten=forgotten))
-
-    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        call = self._inner.delete_fences
-        await self._play("delete_fences", "", lambda: call(spreadsheet, fences))
-
-    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
-        call = self._inner.fence_tokens
-        return await self._play("fence_tokens", "", lambda: call(spreadsheet, fence_id))
-
-    async def find_fences(self, spreadsheet: str, key: str | None = None) -> Sequence[Fence]:
-        call = self._inner.find_fences
-        return await self._play("find_fences", "", lambda: call(spreadsheet, key))
+        title = batch.ranges[0].rpartition("!")[0].strip("'")
+        return await self._play("apply", title, apply)
 
     def _refuse(self, changes: Sequence[Change]) -> None:
         for index, change in enumerate(changes, start=1):
             for value in (value for row in _rows(change) for value in row if value in self.poison):
                 raise UpstreamRefusal(self.poison[value].format(index=index))
 
-    async def _play(self, kind: Kind, range_: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _play(self, kind: Kind, title: str, call: Callable[[], Awaitable[T]]) -> T:
         async with self._news:
             self._begun[kind] += 1
             number = self._begun[kind]
             self._news.notify_all()
-        with self._at_once(kind, range_):
+        with self._at_once(kind, title):
             await _perform(self._before[kind, number])
             answer = await call()
             await _perform(self._after[kind, number])
         return answer
 
     @contextmanager
-    def _at_once(self, kind: Kind, range_: str) -> Iterator[None]:
-        title = range_.rpartition("!")[0].strip("'")
+    def _at_once(self, kind: Kind, title: str) -> Iterator[None]:
         weight = int(kind in WRITES)
         self._writing[title] += weight
         self.most_writes_at_once[title] = max(self.most_writes_at_once[title], self._writing[title])

@@ -11,7 +11,8 @@ from gateway.worksheets.answers import Encoded, Served
 from gateway.worksheets.catalogue import KEPT_SECONDS, MAX_CHARACTERS, Catalogue, Listed
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets
-from tests.worksheets.scripted_sheets import Cost, Kind, ScriptedSheets
+from tests.forwarding import Kind
+from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 
 LONG = "ä" * 99
 """Of a title: 600 bytes in a URL."""

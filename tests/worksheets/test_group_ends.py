@@ -17,12 +17,12 @@ from gateway.errors import (
 )
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Write, WriteIdentity
+from tests.forwarding import Kind
 from tests.worksheets.conftest import (
     TARGET,
     WORKSHEET,
     Bench,
 )
-from tests.worksheets.scripted_sheets import Kind
 
 SPENT = QuotaSpent("spent", outcome="not_applied", retry_after_seconds=60)
 UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)
@@ -121,6 +121,16 @@ async def test_a_write_that_was_not_noted_is_not_open(bench: Bench) -> None:
     assert isinstance(one_update, InternalError)
     assert isinstance(other, InternalError)
     assert bench.sheets.count("apply") == 1
+
+
+async def test_a_create_without_a_key_touches_no_record(bench: Bench) -> None:
+    """It pays nothing, and is never held for another."""
+    for _ in range(2):
+        settled = await bench.service.write(TARGET, Write.create(rows=({"name": "Salem"},)))
+        assert not settled.is_replayed
+
+    assert set(bench.ledger.calls) <= {"sending"}
+    assert bench.sheets.count("apply") == 2
 
 
 async def test_an_update_that_is_sent_anew_is_noted_anew(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.table.header import Header, parse_header
-from gateway.worksheets.loader import HeaderCache, SheetExtent
+from gateway.worksheets.snapshot import HeaderCache, SheetExtent
 from tests.clock import ManualClock
 
 Moment = Callable[[], int]

@@ -10,8 +10,9 @@ from gateway.table.tag import IfMatch
 from gateway.worksheets.planning import FRESH_LOOK_SECONDS
 from gateway.worksheets.writes import ByFilter, Write
 from tests.fakes import FakeWorksheet, Held
+from tests.forwarding import Kind
 from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
-from tests.worksheets.scripted_sheets import Cost, Kind
+from tests.worksheets.scripted_sheets import Cost
 from tests.worksheets.several_rows import where
 
 LINES: Sequence[Sequence[Held | None]] = [

@@ -157,6 +157,26 @@ async def test_a_write_under_the_old_title_lands_after_the_look(bench: Bench) ->
     assert [type(end) for end in await under_old] == [UpstreamError]
 
 
+async def test_a_key_is_created_under_the_old_title_during_a_slow_look(bench: Bench) -> None:
+    """An upsert under the new title looks at all rows again, although its small look is fresh."""
+    gate, landed = asyncio.Event(), asyncio.Event()
+    bench.sheets.before("apply", gate)
+    bench.sheets.after("apply", landed.set)
+    under_old = asyncio.ensure_future(bench.together(Write.create(rows=({"name": "Reno"},))))
+    await bench.sheets.begun("apply")
+    bench.cities.title = "Towns"
+    bench.fake.add("Cities", OTHER, rows=100)
+    towns = Target(replace(WORKSHEET, title="Towns"))
+    bench.sheets.after("read_columns", lambda: bench.clock.advance(2), gate.set, landed, nth=1)
+
+    await bench.service.write(
+        towns, Write.upsert(keys=("name",), rows=({"name": "Reno", "state": "NV"},))
+    )
+    await under_old
+
+    assert first_cells(bench.cities).count("Reno") == 1
+
+
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [

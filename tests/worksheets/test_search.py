@@ -8,12 +8,15 @@ import pytest
 from gateway.errors import TooManyInFlight
 from gateway.table.steps import Work
 from gateway.table.table import Table
-from gateway.worksheets.reading import Search
-from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Scheduler
+from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS
 from gateway.worksheets.worksheet import Worksheet
+from tests.worksheets.test_pool import WORKSHEET, Stage
 
 ROWS = cast(Table, type("Rows", (), {"last_row": 10**9}))
-NO_WORKSHEET = cast(Worksheet, None)
+
+
+def make_worksheet() -> Worksheet:
+    return Stage()[WORKSHEET]
 
 
 def slices(count: int) -> Work[int]:
@@ -24,15 +27,15 @@ def slices(count: int) -> Work[int]:
 
 async def test_a_write_does_not_wait_for_the_queries_of_its_key() -> None:
     """All writes to its worksheet would wait for it."""
-    search = Search(Scheduler(), max_steps=10**9, weigh=lambda _: None)
+    worksheet = make_worksheet()
     tasks: list[asyncio.Task[Any]] = [
-        asyncio.create_task(search.run(NO_WORKSHEET, ROWS, slices(1_000), "key"))
+        asyncio.create_task(worksheet.search(ROWS, slices(1_000), "key"))
         for _ in range(MAX_WAITING)
     ]
     for _ in range(MAX_WAITING):
         await asyncio.sleep(0)
 
-    assert await search.run(NO_WORKSHEET, ROWS, slices(3), "key", is_write=True) == 3
+    assert await worksheet.search(ROWS, slices(3), "key", is_write=True) == 3
     assert not any(task.done() for task in tasks)
     for task in tasks:
         task.cancel()
@@ -43,9 +46,9 @@ async def test_a_write_does_not_wait_for_the_queries_of_its_key() -> None:
 async def test_a_refused_search_of_a_write_says_that_nothing_was_written(
     is_write: bool, outcome: str | None
 ) -> None:
-    search = Search(Scheduler(), max_steps=10**9, weigh=lambda _: None)
+    worksheet = make_worksheet()
     tasks = [
-        asyncio.create_task(search.run(NO_WORKSHEET, ROWS, slices(1_000), "key", is_write=is_write))
+        asyncio.create_task(worksheet.search(ROWS, slices(1_000), "key", is_write=is_write))
         for _ in range(MAX_WAITING + 9)
     ]
     for _ in range(MAX_WAITING + 9):

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from gateway.google.calls import Apply, Limits, encoded_changes
+from gateway.google.rendering import known_columns
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, make_operands
@@ -28,8 +29,6 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
 from gateway.worksheets.looks import RowLook
 from gateway.worksheets.planning import Planned, Planner, RowChange
-from gateway.worksheets.reading import Search
-from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
@@ -43,8 +42,7 @@ BESIDE = 60 * COLUMNS
 """Instructions once for each column, such as a view of the header."""
 KEYS = 16
 
-SEARCH = Search(Scheduler(), max_steps=50_000_000, weigh=lambda _: None)
-PLANNER = Planner(search=SEARCH, ignore_unknown=False)
+PLANNER = Planner(ignore_unknown=False)
 EVERY_ROW = Comparison(field="f0", operator="$gte", operands=make_operands(["v"]))
 
 
@@ -92,7 +90,7 @@ def by_number() -> Work[Planned]:
 
 
 def by_filter(write: Write = PATCH, *, clears: bool = False) -> Work[Planned]:
-    planner = Planner(search=SEARCH, ignore_unknown=False, clears=clears)
+    planner = Planner(ignore_unknown=False, clears=clears)
     return planner.planned(0, write, wide_table())
 
 
@@ -133,7 +131,7 @@ def answer(lines: int, columns: int) -> Work[object]:
     fence = Fence(id=1, key="gw", token="t")
     call = Apply("book", Batch(sheet_id=1, fence=fence, ranges=["A1"] * lines))
     found = Answer(status=200, headers={}, body=body, digest=b"")
-    return in_instructions(call.decode(found, Limits(len(body), len(body))))
+    return in_instructions(call.decode(found, Limits(len(body), len(body), known_columns())))
 
 
 def in_instructions(work: Work[object]) -> Work[object]:

@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import httpx2
 
-from gateway.commands.doctor.finding import Finding, ok, problem, warning
 from gateway.commands.doctor.reasons import (
     SYNCHRONISE,
     TOLERATED_SECONDS,
     CheckContext,
+    Finding,
     clock_words,
     find_cause,
+    ok,
+    problem,
     refusal_words,
+    warning,
 )
 from gateway.commands.doctor.spreadsheet import check_metadata, check_spreadsheet, check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
@@ -74,7 +77,7 @@ async def opened_accounts(
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
         except tuple(_NO_CLIENT) as error:
             words = next(text for kind, text in _NO_CLIENT.items() if isinstance(error, kind))
-            raise ConfigError([f"network: {words}"]) from error
+            raise ConfigError(f"network: {words}") from error
         yield opened
 
 

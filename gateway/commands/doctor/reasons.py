@@ -1,4 +1,4 @@
-"""Reasons why Google refuses or cannot be reached, and solutions: a template for each cause.
+"""Findings of `check`, and reasons why Google refuses: a template for each cause.
 
 Rules:
 - A text says the cause, then the solution. It never quotes a cell: of Google's messages it has the
@@ -11,9 +11,8 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -33,7 +32,8 @@ from gateway.errors import (
 from gateway.google.credentials import ACCOUNTS_PAGE, DOWNLOAD, VARIABLE
 from gateway.google.token import TokenFailure, TokenUnavailable
 from gateway.google.translation import UNREADABLE, GoogleRefusal
-from gateway.telemetry.foreign_words import unquoted
+from gateway.table import quoting
+from gateway.telemetry.redaction import unquoted
 
 E = TypeVar("E", bound=BaseException)
 
@@ -202,6 +202,53 @@ _BY_REASON: Mapping[str, str] = {
 }
 
 
+MOST_NAMED = 10
+LONGEST_NAME = 60
+
+Level = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line of the report: the problem, then the solution. A `problem` makes the command fail.
+
+    It has no full stop, because it may end with a command or URL to be copied.
+    """
+
+    level: Level
+    text: str
+
+
+def ok(text: str) -> Finding:
+    return _finding("ok", text)
+
+
+def warning(text: str) -> Finding:
+    return _finding("warning", text)
+
+
+def problem(text: str) -> Finding:
+    return _finding("problem", text)
+
+
+def quoted(name: str) -> str:
+    """A name in quotes, shortened, with invisible characters escaped."""
+    return quoting.quoted(name, longest=LONGEST_NAME)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join the names, at most the first ten."""
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _finding(level: Level, text: str) -> Finding:
+    """Escape invisible characters: the text may quote Google or another server."""
+    return Finding(level, quoting.printable(text.removesuffix(".")))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckContext:
     """Account, endpoint and files for messages about a failure.
@@ -328,19 +375,17 @@ def asked_host(error: BaseException) -> str | None:
         return None
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
     """The error and its causes, outermost first."""
-    return islice(_chain(error), _DEEPEST)
+    for _ in range(_DEEPEST):
+        if error is None:
+            return
+        yield error
+        # httpcore2 passes the cause of its errors as their argument.
+        inner = error.args[0] if error.args else None
+        error = error.__cause__ or (inner if isinstance(inner, BaseException) else None)
 
 
 def find_cause(error: BaseException, kind: type[E] | tuple[type[E], ...]) -> E | None:
     """The outermost error of a type among the causes."""
     return next((each for each in chain(error) if isinstance(each, kind)), None)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        # httpcore2 passes the cause of its errors as their argument.
-        inner = error.args[0] if error.args else None
-        error = error.__cause__ or (inner if isinstance(inner, BaseException) else None)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from gateway.cluster.scripts import PROBE
-from gateway.cluster.store import StoreUnavailable, check_url, open_store
-from gateway.cluster.store_fault import StoreFault, fault_of
-from gateway.commands.doctor.finding import Finding, ok, problem
+from gateway.cluster.store import StoreFault, StoreUnavailable, check_url, fault_of, open_store
+from gateway.commands.doctor.reasons import Finding, ok, problem
 from gateway.settings.model import ConfigError
 
 ATTEMPTS = 3

@@ -3,8 +3,16 @@
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from gateway.commands.doctor.finding import Finding, listed, ok, problem, quoted, warning
-from gateway.commands.doctor.reasons import CheckContext, refusal_words
+from gateway.commands.doctor.reasons import (
+    CheckContext,
+    Finding,
+    listed,
+    ok,
+    problem,
+    quoted,
+    refusal_words,
+    warning,
+)
 from gateway.commands.options import counted
 from gateway.errors import GatewayError, UpstreamRefusal
 from gateway.google.sheets import (

@@ -11,7 +11,7 @@ from gateway.web.openapi.error_answers import (
     error_responses,
     error_schemas,
 )
-from gateway.web.openapi.failures import DELETES, FAILURES, WRITES, Kind
+from gateway.web.openapi.failures import DELETES, FAILURES, WRITES, OperationKind
 from gateway.web.openapi.headers import HEADERS
 from gateway.web.openapi.health import (
     HEALTH,
@@ -109,7 +109,7 @@ def _components(places: Sequence[Place], reach: Reach) -> Node:
     }
 
 
-def _is_reached(kind: Kind, reach: Reach) -> bool:
+def _is_reached(kind: OperationKind, reach: Reach) -> bool:
     """True if some operation of the document has the errors of a kind."""
     if kind in DELETES and not reach.may_delete:
         return False

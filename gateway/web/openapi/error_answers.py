@@ -10,7 +10,14 @@ from gateway.errors import GatewayError, Outcome
 from gateway.settings.model import ApiSettings
 from gateway.web.error_responses import ERROR_TYPE, error_response
 from gateway.web.media_types import PROBLEM_JSON
-from gateway.web.openapi.failures import FAILURES, WRITES, Kind, by_status, codes_of, names_of
+from gateway.web.openapi.failures import (
+    FAILURES,
+    WRITES,
+    OperationKind,
+    by_status,
+    codes_of,
+    names_of,
+)
 from gateway.web.openapi.headers import EVERYWHERE, OF_ERRORS, OF_KEYS, header_references
 from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
 from gateway.web.openapi.row_schemas import RECORD
@@ -90,12 +97,12 @@ PROBLEM_SCHEMA: Node = {
 }
 
 
-def error_references(kind: Kind) -> Node:
+def error_references(kind: OperationKind) -> Node:
     """The error answers of an operation, by status."""
     return {str(status): reference("responses", _name(kind, status)) for status in by_status(kind)}
 
 
-def error_responses(kinds: Iterable[Kind]) -> Nodes:
+def error_responses(kinds: Iterable[OperationKind]) -> Nodes:
     return {
         _name(kind, status): error_answer(kind, status)
         for kind in kinds
@@ -104,7 +111,7 @@ def error_responses(kinds: Iterable[Kind]) -> Nodes:
     }
 
 
-def error_answer(kind: Kind, status: int) -> Node:
+def error_answer(kind: OperationKind, status: int) -> Node:
     """The answer with a status: its possible codes, and an example of each."""
     errors = by_status(kind)[status]
     common = EVERYWHERE if kind == "health" else OF_KEYS
@@ -124,12 +131,12 @@ def error_answer(kind: Kind, status: int) -> Node:
     }
 
 
-def error_examples(kinds: Iterable[Kind]) -> Nodes:
+def error_examples(kinds: Iterable[OperationKind]) -> Nodes:
     """Examples of each error for reads and for writes."""
     return {name: _EXAMPLES[name] for kind in kinds for name in _example_names(kind)}
 
 
-def error_schemas(kinds: Iterable[Kind]) -> Nodes:
+def error_schemas(kinds: Iterable[OperationKind]) -> Nodes:
     """Schemas of errors: of all, and of each operation by status."""
     return {
         ERROR: ERROR_SCHEMA,
@@ -144,13 +151,13 @@ def error_schemas(kinds: Iterable[Kind]) -> Nodes:
     }
 
 
-def error_name(kind: Kind, status: int) -> str:
+def error_name(kind: OperationKind, status: int) -> str:
     """The schema's name of errors with this status."""
     words = _kind_of(kind, status).title().replace("_", "")
     return f"{words}{status}Error"
 
 
-def _error_schema(kind: Kind, status: int) -> Node:
+def _error_schema(kind: OperationKind, status: int) -> Node:
     errors = by_status(kind)[status]
     sure = {
         "name": {"enum": names_of(errors)},
@@ -161,11 +168,11 @@ def _error_schema(kind: Kind, status: int) -> Node:
     return {"allOf": [schema_reference(ERROR), {"properties": sure, **told}]}
 
 
-def _of_writes(kind: Kind) -> tuple[str, ...]:
+def _of_writes(kind: OperationKind) -> tuple[str, ...]:
     return ("Idempotent-Replayed",) if kind in WRITES else ()
 
 
-def _kind_of(kind: Kind, status: int) -> Kind:
+def _kind_of(kind: OperationKind, status: int) -> OperationKind:
     """The first kind with the same answers of this status."""
     errors, is_write = by_status(kind)[status], kind in WRITES
     alike = (
@@ -177,19 +184,19 @@ def _kind_of(kind: Kind, status: int) -> Kind:
     return kind if kind == "health" else next(alike, kind)
 
 
-def _name(kind: Kind, status: int) -> str:
+def _name(kind: OperationKind, status: int) -> str:
     return f"{_kind_of(kind, status)}{status}"
 
 
-def _example_names(kind: Kind) -> Iterable[str]:
+def _example_names(kind: OperationKind) -> Iterable[str]:
     return (_example_name(kind, error) for errors in by_status(kind).values() for error in errors)
 
 
-def _example_name(kind: Kind, error: GatewayError) -> str:
+def _example_name(kind: OperationKind, error: GatewayError) -> str:
     return f"{type(error).__name__}{'OfWrite' if kind in WRITES else ''}"
 
 
-def _example(kind: Kind, error: GatewayError) -> Node:
+def _example(kind: OperationKind, error: GatewayError) -> Node:
     """The gateway's answer with this error, without its request ID."""
     method = "POST" if kind in WRITES else "GET"
     scope = {"type": "http", "method": method, "headers": [], "state": {"api": ApiSettings()}}

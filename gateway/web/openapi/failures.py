@@ -77,7 +77,7 @@ from gateway.errors import (
 )
 from gateway.worksheets.fences import RETRY_SECONDS
 
-Kind = Literal[
+OperationKind = Literal[
     "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
 ]
 
@@ -197,7 +197,7 @@ _OF_DELETES: Sequence[GatewayError] = (
 )
 _OF_ALL_ROWS = (*_OF_HTTP, *_OF_KEYS, *_OF_GOOGLE)
 
-FAILURES: Mapping[Kind, Sequence[GatewayError]] = {
+FAILURES: Mapping[OperationKind, Sequence[GatewayError]] = {
     "health": _OF_HTTP,
     "list": (*_OF_ALL_ROWS, *_OF_READS, *_OF_LISTS),
     "read": (*_OF_ALL_ROWS, *_OF_READS, *_OF_ROWS),
@@ -223,15 +223,15 @@ FAILURES: Mapping[Kind, Sequence[GatewayError]] = {
     "delete_where": (*_OF_ALL_ROWS, *_OF_DELETES, *_OF_FILTERS),
     "refresh": (*_OF_HTTP, *_OF_KEYS, _OTHER_PARAMETER),
 }
-WRITES: frozenset[Kind] = frozenset(
+WRITES: frozenset[OperationKind] = frozenset(
     {"create", "update", "change", "delete", "delete_where", "refresh"}
 )
 """Those whose errors have an outcome."""
-DELETES: frozenset[Kind] = frozenset({"delete", "delete_where"})
+DELETES: frozenset[OperationKind] = frozenset({"delete", "delete_where"})
 
 
 @lru_cache(len(FAILURES))
-def by_status(kind: Kind) -> Mapping[int, Sequence[GatewayError]]:
+def by_status(kind: OperationKind) -> Mapping[int, Sequence[GatewayError]]:
     """The errors of an operation by status, each class once."""
     found: dict[int, dict[type[GatewayError], GatewayError]] = {}
     for error in FAILURES[kind]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from gateway.access.rates import FRESH_PRICE
 from gateway.web.media_types import FORM
 from gateway.web.openapi.error_answers import error_references
-from gateway.web.openapi.failures import WRITES, Kind
+from gateway.web.openapi.failures import WRITES, OperationKind
 from gateway.web.openapi.headers import (
     OF_CREATES,
     OF_MANY,
@@ -243,7 +243,7 @@ def _delete_where(place: Place) -> Node:
     }
 
 
-def _common(place: Place, kind: Kind) -> Node:
+def _common(place: Place, kind: OperationKind) -> Node:
     return {"tags": [place.title or ANY_TAG], "security": security(is_write=kind in WRITES)}
 
 

@@ -101,10 +101,10 @@ class Generator:
 def generator(tmp_path_factory: pytest.TempPathFactory) -> Generator:
     folder = tmp_path_factory.mktemp("generator") / "environment"
     python = folder / "bin" / "python"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    made = run([sys.executable, "-m", "venv", str(folder)])
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    made = run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
     assert made.returncode == 0, made.stderr
-    installed = run([*pip, "--require-hashes", "-r", str(REQUIREMENTS)])
+    installed = run([*pip, "install", "--quiet", "--require-hashes", "-r", str(REQUIREMENTS)])
     if installed.returncode != 0:
         unavailable(f"pip failed: {installed.stderr[-500:]}")
     return Generator(python=python)

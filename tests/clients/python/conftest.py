@@ -79,34 +79,44 @@ def waits() -> Waits:
     return Waits()
 
 
+@pytest.fixture(scope="module")
+def portal() -> Iterator[BlockingPortal]:
+    """The event loop of asynchronous clients."""
+    with start_blocking_portal() as running:
+        yield running
+
+
 @pytest.fixture(params=["sync", "async"])
 def connect(
-    request: pytest.FixtureRequest, api: Api, middlebox: Middlebox, waits: Waits
+    request: pytest.FixtureRequest,
+    api: Api,
+    middlebox: Middlebox,
+    waits: Waits,
+    portal: BlockingPortal,
 ) -> Iterator[Connect]:
     """Makes clients of one kind, which are closed at the end."""
     made: list[Any] = []
-    with start_blocking_portal() as portal:
 
-        def connect(**options: Any) -> Any:
-            given: dict[str, Any] = {
-                "base_url": middlebox.url,
-                "api_key": api.keys["paid"],
-                "spreadsheet_id": "demo",
-                "retry": RetryOptions(),
-                "timing": waits.timing,
-                **options,
-            }
-            if request.param == "sync":
-                client: Any = Sheets(**{"sleep": waits.sleep, **given})
-            else:
-                asynchronous = AsyncSheets(**{"sleep": waits.sleep_async, **given})
-                client = Blocking(asynchronous, portal)
-            made.append(client)
-            return client
+    def connect(**options: Any) -> Any:
+        given: dict[str, Any] = {
+            "base_url": middlebox.url,
+            "api_key": api.keys["paid"],
+            "spreadsheet_id": "demo",
+            "retry": RetryOptions(),
+            "timing": waits.timing,
+            **options,
+        }
+        if request.param == "sync":
+            client: Any = Sheets(**{"sleep": waits.sleep, **given})
+        else:
+            asynchronous = AsyncSheets(**{"sleep": waits.sleep_async, **given})
+            client = Blocking(asynchronous, portal)
+        made.append(client)
+        return client
 
-        yield connect
-        for client in made:
-            client.close()
+    yield connect
+    for client in made:
+        client.close()
 
 
 @pytest.fixture

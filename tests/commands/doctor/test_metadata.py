@@ -2,8 +2,7 @@
 
 import pytest
 
-from gateway.commands.doctor.finding import Finding
-from gateway.commands.doctor.reasons import CheckContext
+from gateway.commands.doctor.reasons import CheckContext, Finding
 from gateway.commands.doctor.spreadsheet import check_metadata
 from gateway.google.sheets import Fence
 from tests.fakes import BOOK, FakeSheets

@@ -23,7 +23,7 @@ from unittest.mock import patch
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
-from gateway.google.assembly import assemble
+from gateway.google.google import assemble
 from gateway.google.quota import open_budget
 from gateway.google.sheets import (
     AppendedRows,
@@ -38,7 +38,7 @@ from gateway.google.sheets import (
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, load_settings
-from gateway.storage.sent_batches import BatchRows
+from gateway.storage.write_records import BatchRows
 from gateway.table import a1
 from gateway.table.header import View
 from gateway.table.steps import Work

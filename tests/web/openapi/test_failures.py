@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.errors import Gone
-from gateway.web.openapi.failures import FAILURES, WRITES, Kind, by_status
+from gateway.web.openapi.failures import FAILURES, WRITES, OperationKind, by_status
 from tests.error_tree import concrete_errors
 from tests.web.openapi.conformance import errors_in, resolved
 from tests.web.openapi.worksheets import document
@@ -14,7 +14,7 @@ DOCUMENT = document()
 OF_NO_OPERATION = {Gone}
 """These are of paths that the document does not have."""
 
-OPERATIONS: Mapping[Kind, tuple[str, str]] = {
+OPERATIONS: Mapping[OperationKind, tuple[str, str]] = {
     "health": ("/livez", "get"),
     "list": ("/v2/sheets/{sheetName}", "get"),
     "read": ("/v2/sheets/{sheetName}/{rowIndex}", "get"),
@@ -36,7 +36,7 @@ def test_every_error_is_in_the_document() -> None:
 
 
 @pytest.mark.parametrize("kind", FAILURES)
-def test_every_example_is_an_answer_of_its_status(kind: Kind) -> None:
+def test_every_example_is_an_answer_of_its_status(kind: OperationKind) -> None:
     """The examples, which are what the gateway answers, meet the schema of their answer."""
     path, method = OPERATIONS[kind]
     answers = DOCUMENT["paths"][path][method]["responses"]

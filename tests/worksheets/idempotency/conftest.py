@@ -82,7 +82,7 @@ def run(ledger: FakeLedger, google: Google) -> Run:
     """Starts a request with a ticket."""
     idempotency = Idempotency(ledger, lambda _: google)
 
-    def start(identity: WriteIdentity | None = TICKET) -> "asyncio.Future[Settled]":
+    def start(identity: WriteIdentity = TICKET) -> "asyncio.Future[Settled]":
         return asyncio.ensure_future(idempotency.run(identity, google.perform, google.resume))
 
     return start

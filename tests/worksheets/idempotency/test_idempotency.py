@@ -25,15 +25,6 @@ from tests.worksheets.idempotency.conftest import RESULTS, TICKET, Google, Run, 
 MISPLACED = UpstreamError("misplaced", outcome="applied")
 
 
-async def test_a_write_without_a_key_touches_no_record(run: Run, ledger: FakeLedger) -> None:
-    """It pays nothing, and is never held for another."""
-    first = await run(None)
-    second = await run(None)
-
-    assert (first, second) == (Settled(results=RESULTS), Settled(results=RESULTS))
-    assert set(ledger.calls) == {"sending"}
-
-
 async def test_a_write_is_sent_once_and_answered_alike(run: Run, google: Google) -> None:
     """The second request gets the answer of the first, marked."""
     first = await run()

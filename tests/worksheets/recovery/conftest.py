@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -13,7 +15,7 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.record import Stored
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import Answer, Entry, Ledger, OpenWrite, Settled
+from gateway.worksheets.idempotency import Ledger, OpenWrite, Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Results, Write, WriteIdentity
 from tests.clock import ManualClock
@@ -53,61 +55,22 @@ def service(sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock) -> Ro
     return restarted(sheets, ledger, clock, recorded=ledger.open_fences)
 
 
-class WatchedLedger:
-    """A ledger that tells when a record was read, which a thread does."""
-
-    def __init__(self, ledger: SqlLedger) -> None:
-        self.is_found = asyncio.Event()
-        self.sending = ledger.sending
-        self.twins = ledger.twins
-        self.settled = ledger.settled
-        self.completed = ledger.completed
-        self.complete = ledger.complete
-        self.renew = ledger.renew
-        self.drop = ledger.drop
-        self.check_room = ledger.check_room
-        self._find = ledger.find
-
-    async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        entry = await self._find(scope, texts)
-        self.is_found.set()
-        return entry
+METHODS = [name for name in vars(Ledger) if not name.startswith("_")]
 
 
-class DyingLedger:
-    """A ledger whose process ends when it is to note what landed."""
-
-    def __init__(self, ledger: SqlLedger) -> None:
-        self.find = ledger.find
-        self.check_room = ledger.check_room
-        self.sending = ledger.sending
-        self.twins = ledger.twins
-        self.settled = ledger.settled
-        self.complete = ledger.complete
-        self.renew = ledger.renew
-        self.drop = ledger.drop
-
-    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
-        raise RuntimeError("killed")
+def changed(ledger: SqlLedger, **methods: Callable[..., Awaitable[object]]) -> Ledger:
+    """The ledger with other methods of these names."""
+    own = {name: getattr(ledger, name) for name in METHODS}
+    return cast(Ledger, SimpleNamespace(**{**own, **methods}))
 
 
-class ForgetfulLedger:
-    """A ledger that keeps no answer, as on a full disk."""
+async def dies(results: Sequence[tuple[WriteIdentity, Results]]) -> None:
+    """In place of `completed`: the process ends when it is to note what landed."""
+    raise RuntimeError("killed")
 
-    def __init__(self, ledger: SqlLedger) -> None:
-        self.find = ledger.find
-        self.check_room = ledger.check_room
-        self.sending = ledger.sending
-        self.twins = ledger.twins
-        self.settled = ledger.settled
-        self.renew = ledger.renew
-        self.drop = ledger.drop
 
-    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
-        return None
-
-    async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        return None
+async def forgets(*_: object) -> None:
+    """In place of `completed` and `complete`: no answer is kept, as on a full disk."""
 
 
 def restarted(

@@ -8,7 +8,7 @@ from gateway.worksheets.rows import RowService
 from tests.clock import ManualClock
 from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import TARGET
-from tests.worksheets.recovery.conftest import LOST, ForgetfulLedger, create, names, restarted
+from tests.worksheets.recovery.conftest import LOST, changed, create, forgets, names, restarted
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 OTHER = create({"name": "Basel"}, identity=None)
@@ -37,7 +37,12 @@ async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
     """On a full disk the record stays open, and so does the fence."""
-    service = restarted(sheets, ForgetfulLedger(ledger), clock, recorded=ledger.open_fences)
+    service = restarted(
+        sheets,
+        changed(ledger, completed=forgets, complete=forgets),
+        clock,
+        recorded=ledger.open_fences,
+    )
     await service.write(TARGET, OTHER)
     await service.write(TARGET, create())
     for _ in range(2):

@@ -29,8 +29,9 @@ from tests.worksheets.recovery.conftest import (
     BERN,
     CHANGE,
     TICKET,
-    DyingLedger,
+    changed,
     create,
+    dies,
     killed,
     names,
     restarted,
@@ -84,7 +85,7 @@ async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
     """A process that ended between Google's answer and the note of it leaves one row too."""
-    dying = restarted(sheets, DyingLedger(ledger), clock)
+    dying = restarted(sheets, changed(ledger, completed=dies), clock)
     with pytest.raises(RuntimeError):
         await dying.write(TARGET, create())
     settled = await restarted(sheets, ledger, clock).write(TARGET, create())

@@ -1,6 +1,7 @@
 """Rows that look alike: each belongs to one request, and its fence says to which."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import GatewayError, HeaderChanged, RowNumberUnknown
 from gateway.storage.write_ledger import SqlLedger
+from gateway.worksheets.idempotency import Entry
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import WriteIdentity
 from tests.clock import ManualClock
@@ -15,7 +17,7 @@ from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import TARGET
 from tests.worksheets.recovery.conftest import (
     TICKET,
-    WatchedLedger,
+    changed,
     create,
     ends,
     killed,
@@ -123,16 +125,22 @@ async def test_a_write_under_way_does_not_hold_its_retry_up_for_ever(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
 ) -> None:
     """A retry waits in line until what Google is at is answered, and takes no row of it."""
-    watched = WatchedLedger(ledger)
-    service = restarted(sheets, watched, clock)
+    is_found = asyncio.Event()
+
+    async def find(scope: str, texts: Collection[str] = ()) -> Entry | None:
+        entry = await ledger.find(scope, texts)
+        is_found.set()
+        return entry
+
+    service = restarted(sheets, changed(ledger, find=find), clock)
     await left_open(service, sheets, TICKET)
-    watched.is_found.clear()
+    is_found.clear()
     gate = asyncio.Event()
     sheets.after("apply", gate)
     other = asyncio.create_task(service.write(TARGET, create(identity=None)))
     await wait_all_tasks_blocked()
     mine = asyncio.create_task(service.write(TARGET, create()))
-    await watched.is_found.wait()
+    await is_found.wait()
     await wait_all_tasks_blocked()
     gate.set()
 

@@ -9,15 +9,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 
 from gateway.errors import GatewayError
-from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.client import Client
-from gateway.google.pipeline import Breaker, Pipeline, Retries
+from gateway.google.pipeline import Account, Accounts, Breaker, Pipeline, Retries
 from gateway.google.quota import (
     Budget,
     Quota,
     Share,
-    ShareByName,
     SpentQuota,
     open_budget,
     open_quota,
@@ -97,7 +95,7 @@ async def open_budgets(
     settings: Settings,
     clients: Mapping[str, Client],
     open_spent: OpenSpent,
-    share: ShareByName | None = None,
+    share: Share | None = None,
 ) -> AsyncIterator[Mapping[str, Budget]]:
     """The quota of each account, less what an earlier process spent; or shared with others."""
     google = settings.google
@@ -123,7 +121,8 @@ async def open_budgets(
                 by_account.get(name, google),
                 spent=await spent(name),
                 project=quotas.get(project),
-                share=_shared(share, name, project if project in shared else None),
+                share=share,
+                names=[f"account:{name}", *([f"project:{project}"] if project in shared else [])],
             )
             for name, project in projects.items()
         }
@@ -155,18 +154,3 @@ def assemble(
         pipeline=pipeline,
         acceptance=Acceptance([*clients.values()], accounts),
     )
-
-
-def _shared(
-    share: ShareByName | None, name: str, project: str | None
-) -> Callable[[bool], Share] | None:
-    """The sharing of an account's rates, and of its project's if other accounts use it."""
-    if share is None:
-        return None
-    names = [f"account:{name}"] if project is None else [f"account:{name}", f"project:{project}"]
-
-    def of_kind(is_write: bool) -> Share:
-        kind = "writes" if is_write else "reads"
-        return share(*(f"{kind}:{each}" for each in names))
-
-    return of_kind

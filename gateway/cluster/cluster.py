@@ -13,7 +13,7 @@ from gateway.cluster.write_lock import open_write_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.database import open_database
-from gateway.telemetry.cluster_events import processes_counted, store_opened
+from gateway.telemetry.events import processes_counted, store_opened
 from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
@@ -71,5 +71,4 @@ async def open_cluster(
                     peers=Peers(rows=rows, lock=lock),
                 )
             finally:
-                await rows.aclose()
-                await quota.aclose()
+                await store.finish()

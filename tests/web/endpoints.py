@@ -1,0 +1,79 @@
+"""Routes and middleware of the gateway in process, on a state of fakes."""
+
+import math
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient
+
+from gateway.access.caller import Caller
+from gateway.access.keys import Gatekeeper
+from gateway.access.rates import KeyRates
+from gateway.errors import GatewayError
+from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.web.admission import Admission, AuthCache
+from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.web.parsing import Parsing
+from gateway.web.routes import ROUTES, middleware
+from gateway.web.state import State
+from gateway.web.title_aliases import TitleAliases
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gatekeeper who takes every key for the same caller's, or fails."""
+
+    caller: Caller
+    error: GatewayError | None = None
+
+    async def identify(self, key: str | None, where_from: Callable[[], str]) -> Caller:
+        if self.error is not None:
+            raise self.error
+        return self.caller
+
+
+@contextmanager
+def serving(state: Mapping[str, object], base_url: str) -> Iterator[TestClient]:
+    """The gateway with the members of its state that the test's requests need."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[State]:
+        yield cast(State, {"server": ServerSettings(), **state})
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=middleware(ServerSettings()),
+        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    with TestClient(app, base_url=base_url) as client:
+        yield client
+
+
+@contextmanager
+def opened(
+    rows: object,
+    caller: Caller,
+    api: ApiSettings | None = None,
+    error: GatewayError | None = None,
+) -> Iterator[TestClient]:
+    """The endpoints of worksheets, on a fake service; every key is the caller's, or an error."""
+    state = {
+        "admission": Admission(
+            cast(Gatekeeper, Gate(caller, error)),
+            KeyRates({"paid": caller.plan}),
+            AuthCache(lambda: math.inf),
+            proxies=(),
+        ),
+        "parsing": Parsing(),
+        "title_aliases": TitleAliases(write_seconds=10.0),
+        "rows": rows,
+        "api": api or ApiSettings(),
+    }
+    with serving(state, "http://gateway/v2/sheets/") as client:
+        yield client

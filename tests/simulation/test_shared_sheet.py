@@ -43,10 +43,10 @@ def test_two_gateways_where_more_happens(tmp_path: Path) -> None:
     """Both gateways keep all rows and all conditions, or say that they met another record."""
     campaign = replace(
         SHORT,
-        operations=160,
+        operations=120,
         fault_share=0.03,
         slowest_look_ms=3000,
-        look_share=0.15,
+        look_share=0.1,
         trip_share=0.2,
         full_seconds=2.0,
     )

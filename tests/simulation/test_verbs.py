@@ -186,8 +186,8 @@ CLEARING = replace(
         ),
         pytest.param(
             deleting_young_fences,
-            {"doubled", "false outcome"},
-            replace(LOOKING, operations=120, fault_share=0.25, latest_ms=1500, visit_seconds=0.0),
+            {"doubled", "false outcome", "overwritten"},
+            replace(LOOKING, operations=120, fault_share=0.3, latest_ms=1500, visit_seconds=0.0),
             id="young fences deleted",
         ),
         pytest.param(

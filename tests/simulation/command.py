@@ -2,9 +2,10 @@
 
 import argparse
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, TypeVar
 
 from tests.simulation.report import Report
@@ -42,6 +43,19 @@ def with_options(campaign: C, options: argparse.Namespace) -> C:
         if hasattr(options, field.name)
     }
     return replace(campaign, **changed)
+
+
+def in_turn(folder: Path, runs: Mapping[int, Callable[[Path], Report]]) -> Report:
+    """The sum of several runs by their seeds, each in a folder of its own; prints each report."""
+    total = Report()
+    for seed, run in runs.items():
+        own = folder / f"{seed}"
+        own.mkdir()
+        found = run(own)
+        total += found
+        rmtree(own)
+        print(f"Seed {seed}: {found}", flush=True)
+    return total
 
 
 def exit_status(run: Callable[[Path], Report]) -> int:

@@ -37,7 +37,7 @@ async def killed_now_and_then(
 
     The moments go to `kills`. Who has `calm` keeps the gateway alive.
     """
-    await gateway.start()
+    await _start(gateway)
 
     async def kill_now_and_then() -> None:
         while True:
@@ -59,7 +59,7 @@ async def killed_now_and_then(
 
 
 async def _start(gateway: Mortal) -> None:
-    """Start a gateway, once more if that fails."""
+    """Start a gateway, again if that fails."""
     for _ in range(STARTS - 1):
         with suppress(AssertionError):
             await gateway.start()

@@ -13,10 +13,9 @@ Rules
 
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 
-from tests.simulation.command import exit_status, parsed
-from tests.simulation.report import Report
+from tests.simulation.command import exit_status, in_turn, parsed
 from tests.simulation.verbs.campaign import Verbs, run
 from tests.simulation.verbs.operations import Mixture
 
@@ -106,17 +105,9 @@ def main() -> int:
     """Print the reports; 1 if a promise was broken."""
     campaign = parsed(Fire())
 
-    def burn(folder: Path) -> Report:
-        total = Report()
-        for seed in range(campaign.seed, campaign.seed + campaign.fires):
-            own = folder / f"{seed}"
-            own.mkdir()
-            found = run(own, replace(campaign, seed=seed).verbs)
-            print(f"Seed {seed}: {found}", flush=True)
-            total += found
-        return total
-
-    return exit_status(burn)
+    fires = [replace(campaign, seed=campaign.seed + number) for number in range(campaign.fires)]
+    runs = {each.seed: partial(run, campaign=each.verbs) for each in fires}
+    return exit_status(lambda folder: in_turn(folder, runs))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,17 @@ def run_until_met(
     return run(MOST_RUNS, _made(folder / str(MOST_RUNS)))
 
 
+def run_with(run: Callable[[int, Path], Report], folder: Path, *figures: str) -> Report:
+    """The report of a run in which all of this happened, or which had problems."""
+
+    def happened(report: Report) -> bool:
+        return min(report.figures[name] for name in figures) > 0
+
+    report = run_until_met(run, happened, folder)
+    assert report.problems or happened(report), str(report)
+    return report
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder

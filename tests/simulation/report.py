@@ -53,7 +53,7 @@ class Report:
         sorts = Counter(problem.kind for problem in self.problems)
         shown: dict[str, int] = defaultdict(int)
         lines = [
-            f"{self.title}{self.seconds:.0f} s",
+            *([f"{self.title}{self.seconds:.0f} s"] if self.seconds else []),
             *self.lines,
             *(f"  {name}: {number}" for name, number in sorted(self.outcomes.items())),
             *(f"{name}: {number}" for name, number in self.figures.items()),

@@ -1,11 +1,12 @@
 """Stage of all simulations: the emulator behind an observer, and a gateway as a process."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from starlette.types import ASGIApp
 
 from gateway.access.issue import KeyRequest
@@ -19,6 +20,7 @@ from tests.journeys.mortal import Mortal, prepare
 from tests.simulation.witness import Witness
 
 NO_LIMIT = 1_000_000
+PATIENCE_SECONDS = 60.0
 SPREADSHEET = "simulated"
 FIRST_VISITED = 2_000_000_000
 """The number of the first row that no client of the gateway sent."""
@@ -104,21 +106,32 @@ def mortal_gateway(folder: Path, emulator_url: str, settings: Tables = SETTINGS)
     return gateway_process(folder, emulator_url, settings)
 
 
-async def make_key(folder: Path, *, may_delete: bool = False) -> str:
-    """A new key store with a key that may write all worksheets."""
-    return (await make_keys(folder, {"all": ALL_COLUMNS}, may_delete=may_delete))["all"]
+def client_of(url: str, key: str, spreadsheet: str = SPREADSHEET) -> httpx2.AsyncClient:
+    """A client of a gateway with as many connections as it needs."""
+    return httpx2.AsyncClient(
+        base_url=url,
+        headers={"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": spreadsheet},
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+        timeout=PATIENCE_SECONDS,
+    )
+
+
+async def make_key(folder: Path, spreadsheets: Iterable[str] = (SPREADSHEET,)) -> str:
+    """A new key store with a key that may do everything with all worksheets."""
+    made = await make_keys(folder, {"all": ALL_COLUMNS}, spreadsheets)
+    return made["all"]
 
 
 async def make_keys(
-    folder: Path, columns: Mapping[str, ColumnGrant], *, may_delete: bool = False
+    folder: Path,
+    columns: Mapping[str, ColumnGrant],
+    spreadsheets: Iterable[str] = (SPREADSHEET,),
 ) -> Mapping[str, str]:
     """A new key store with keys that may write these columns of all worksheets, by their names."""
     requests = {
         name: KeyRequest(
             name=name,
-            grants=Grants(
-                spreadsheets=frozenset({SPREADSHEET}), may_delete=may_delete, columns=each
-            ),
+            grants=Grants(spreadsheets=frozenset(spreadsheets), may_delete=True, columns=each),
         )
         for name, each in columns.items()
     }

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from tests.simulation.fleet.proxy import HOST, Proxy, proxied
+from tests.simulation.fleet.engines import HOST, Proxy, proxied
 
 
 async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

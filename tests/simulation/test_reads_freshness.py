@@ -11,10 +11,8 @@ from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until
 from tests.simulation.people import make, writing
-from tests.simulation.reads.marks import Mark, read_mark
 from tests.simulation.reads.outage import ALWAYS
-from tests.simulation.reads.stage import KEEPING
-from tests.simulation.reads.visitor import Question, visitor
+from tests.simulation.reads.stage import KEEPING, Mark, Question, read_mark, visitor
 
 FORCED_SECONDS = 10.0
 """Between two reads of a worksheet that somebody forces."""

@@ -9,8 +9,7 @@ import pytest
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.waiting import until
 from tests.simulation.people import make, writing
-from tests.simulation.reads.stage import KEEPING
-from tests.simulation.reads.visitor import Question, Reply, Visitor, visitor
+from tests.simulation.reads.stage import KEEPING, Question, Reply, Visitor, visitor
 
 READERS = 200
 JOINED_SECONDS = 0.2

@@ -13,9 +13,8 @@ import pytest
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until
-from tests.simulation.reads.marks import read_mark
 from tests.simulation.reads.outage import ALWAYS, Outage, run
-from tests.simulation.reads.stage import KEEPING
+from tests.simulation.reads.stage import KEEPING, read_mark
 from tests.simulation.stage import NO_LIMIT
 
 KNOWN = ("Cities", "Long", "Mixed")

@@ -13,10 +13,16 @@ import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.waiting import until
-from tests.simulation.reads.marks import read_mark
 from tests.simulation.reads.outage import ALWAYS
-from tests.simulation.reads.stage import KEEPING, Scenery, Stage, set_up
-from tests.simulation.reads.visitor import Question, Visitor
+from tests.simulation.reads.stage import (
+    KEEPING,
+    Question,
+    Scenery,
+    Stage,
+    Visitor,
+    read_mark,
+    set_up,
+)
 from tests.simulation.stage import NO_LIMIT, stop_after
 
 OSLO = {"name": "Oslo", "country": "Norway", "population": 709037}

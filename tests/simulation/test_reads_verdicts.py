@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.reads.marks import Mark, read_mark
+from tests.simulation.reads.stage import Mark, Reply, read_mark
 from tests.simulation.reads.verdicts import (
     BREAKER,
     REFUSING,
@@ -18,7 +18,6 @@ from tests.simulation.reads.verdicts import (
     unrefused,
     unserved,
 )
-from tests.simulation.reads.visitor import Reply
 
 GONE = 100.0
 FRESH = Mark(age_seconds=1, ttl_seconds=4, is_hit=True)

@@ -100,6 +100,58 @@ def test_created_rows_above_those_of_the_answer(
     assert kinds_of(story, created(outcome="applied", code=4094)) == kinds[1]
 
 
+BLANK: Cells = ("",) * 6
+SEVEN, EIGHT = row(7), row(8)
+ARRAY: Bodies = ({"id": "id:7", "note": "note:7"}, {"id": "id:8", "note": "note:8"})
+HALF_LATER = at_5(ONE, TWO, SEVEN).add(5.5, ONE, TWO, SEVEN, EIGHT, fence=2)
+
+
+@pytest.mark.parametrize(
+    ("story", "outcome", "kinds"),
+    [
+        pytest.param(at_5(ONE, TWO, SEVEN, EIGHT), "done", set(), id="whole"),
+        pytest.param(at_5(ONE, TWO, SEVEN, EIGHT), "unknown", set(), id="whole, unknown"),
+        pytest.param(begun(ONE, TWO), "unknown", set(), id="not made"),
+        pytest.param(at_5(ONE, TWO, EIGHT), "unknown", {"torn"}, id="half of it"),
+        pytest.param(
+            at_5(ONE, TWO, SEVEN, row(9), EIGHT),
+            "unknown",
+            {"torn", "overwritten"},
+            id="with another row inside",
+        ),
+        pytest.param(HALF_LATER, "unknown", {"torn", "doubled"}, id="in two batches"),
+        pytest.param(at_5(ONE, TWO, EIGHT, SEVEN), "done", {"torn", "answer"}, id="turned"),
+    ],
+)
+def test_arrays(story: Story, outcome: Outcome, kinds: set[str]) -> None:
+    """An array is created as a whole by one batch, its rows one below the other."""
+    told = [{"rowIndex": 4 + at, **body} for at, body in enumerate(ARRAY)]
+    made = entry(
+        "create", ARRAY, outcome=outcome, told=told if outcome == "done" else [], is_list=True
+    )
+
+    assert kinds_of(story, made, failures=[5.0]) == kinds
+
+
+@pytest.mark.parametrize(
+    ("story", "kinds"),
+    [
+        pytest.param(
+            at_5(ONE, TWO, ("id:7", "", "note:7", "note:7", "", "")),
+            {"misplaced", "end"},
+            id="in a column without a header",
+        ),
+        pytest.param(
+            begun(ONE, BLANK, TWO).add(5.0, ONE, SEVEN, TWO, fence=1), {"misplaced"}, id="in a gap"
+        ),
+        pytest.param(at_5(TWO, ONE, SEVEN), {"overwritten"}, id="beside rows that the batch moved"),
+    ],
+)
+def test_rows_in_wrong_places(story: Story, kinds: set[str]) -> None:
+    """A row is created below all others, in the columns of its fields, and moves no other row."""
+    assert kinds_of(story, created(outcome="unknown"), failures=[5.0]) == kinds
+
+
 SHARED: Bodies = ({"id": "id:1000000000", "note": "note:1000000000"},)
 SHARED_ROW = row(1_000_000_000)
 

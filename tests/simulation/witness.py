@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import is_
+from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,6 +34,14 @@ FENCE_ID = re.compile(FENCE + rb'":\s*\{"developerMetadata":\s*\{"metadataId":\s
 
 Note = Callable[[Workbook, Workbook, float], None]
 """Takes in a spreadsheet before and after a change, and the moment of the change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call that came; `asked` is its path with its parameters."""
+
+    at: float
+    asked: str
 
 
 @dataclass(kw_only=True)
@@ -56,6 +65,8 @@ class Witness:
 
     app: ASGIApp
     patience_seconds: float
+    calls: list[Call] = field(default_factory=list)
+    """All calls of the Sheets API, in order."""
     batches: int = 0
     lost: set[int] = field(default_factory=set)
     """The numbers of rows in a batch that got no good answer."""
@@ -82,6 +93,10 @@ class Witness:
 
         faults.take = taken  # type: ignore[method-assign]
 
+    def between(self, start: float, end: float) -> Sequence[Call]:
+        """The calls of a time, in their order."""
+        return [call for call in self.calls if start <= call.at < end]
+
     def saw_failure(self, since: float, until: float) -> bool:
         """Whether Google failed between two moments."""
         return _is_between(self.failures, since, until)
@@ -96,6 +111,8 @@ class Witness:
             return
         hearing = Hearing(receive=receive)
         began = time.monotonic()
+        asked = f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
+        self.calls.append(Call(at=began, asked=unquote(asked)))
         try:
             await self.app(scope, hearing, send)
         except ClientDisconnect:

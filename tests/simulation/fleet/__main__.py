@@ -7,16 +7,14 @@ Each run has engines, processes and a spreadsheet of its own: fences of killed p
 185 s, and what the emulator notes of each change grows with the rows.
 """
 
-import argparse
 import signal
 import sys
-import tempfile
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from tests.simulation.command import add_options, with_options
+from tests.simulation.command import exit_status, in_turn, parsed
 from tests.simulation.fleet.campaign import Fleet, run
 
 
@@ -26,21 +24,13 @@ def main() -> int:
     SIGTERM ends it as Ctrl-C does: engines and processes end with it.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.fleet")
-    add_options(parser, Fleet())
-    parser.add_argument("--runs", type=int, default=1, help="each with the next seed")
-    options = parser.parse_args()
-    campaign = with_options(Fleet(), options)
-    is_fine = True
-    for seed in range(campaign.seed, campaign.seed + options.runs):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                report = run(Path(folder), replace(campaign, seed=seed))
-            except pytest.skip.Exception as error:
-                raise SystemExit(str(error)) from error
-        print(f"Seed {seed}: {report}", flush=True)
-        is_fine &= not report.problems
-    return 0 if is_fine else 1
+    campaign = parsed(Fleet())
+    fleets = [replace(campaign, seed=campaign.seed + number) for number in range(campaign.runs)]
+    runs = {each.seed: partial(run, campaign=each) for each in fleets}
+    try:
+        return exit_status(lambda folder: in_turn(folder, runs))
+    except pytest.skip.Exception as error:
+        raise SystemExit(str(error)) from error
 
 
 if __name__ == "__main__":

@@ -31,7 +31,6 @@ from tests.journeys.workbook import write_seed
 from tests.simulation.asking import Patience
 from tests.simulation.disturbances import filled_now_and_then
 from tests.simulation.faults import Weather, plan
-from tests.simulation.fleet.chronicle import chronicles
 from tests.simulation.fleet.clients import (
     CONNECT_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -41,7 +40,7 @@ from tests.simulation.fleet.clients import (
 from tests.simulation.fleet.disturbances import Pace, Trouble, disturbed
 from tests.simulation.fleet.engines import Engines, running_engines
 from tests.simulation.fleet.members import PEPPER, Member, running_fleet
-from tests.simulation.fleet.verdict import KILL, Evidence, Log, judge
+from tests.simulation.fleet.verdict import KILL, Evidence, Log, chronicles, judge
 from tests.simulation.report import Problem, Report
 from tests.simulation.stage import (
     CREDENTIALS,
@@ -71,6 +70,8 @@ class Fleet:
     """How large a campaign is, and what disturbs it."""
 
     creates: int = 2000
+    runs: int = 1
+    """Each with the next seed."""
     seed: int = 1
     processes: int = 3
     clients: int = 16

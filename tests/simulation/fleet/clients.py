@@ -20,8 +20,7 @@ from typing import Any
 import httpx2
 
 from tests.simulation.asking import Patience, ask
-from tests.simulation.fleet.history import ABSENT, Acknowledged, Shown
-from tests.simulation.fleet.verdict import CREATE, UPDATE, Attempt, Log
+from tests.simulation.fleet.verdict import ABSENT, CREATE, UPDATE, Acknowledged, Attempt, Log, Shown
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import NO_ANSWER, Entry, Repeat, read_answer
 from tests.simulation.verbs.entries import Answer as Told

@@ -1,10 +1,22 @@
-"""The engines that processes share, PostgreSQL and Redis: real servers that can be restarted."""
+"""The engines that processes share, PostgreSQL and Redis, and the ways of a process to them.
 
+Rules
+- Both are real servers that can be restarted. A TCP proxy stands between a process and an engine:
+  connections can be cut, refused, or hang.
+- A proxy listens on the loopback for as long as it is open, at one port. A refused connection is
+  accepted and reset at once.
+- While it hangs, connections are accepted and nothing passes, in either direction. What was sent
+  meanwhile passes afterwards.
+"""
+
+import asyncio
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -72,3 +84,103 @@ def running_engines(folder: Path) -> Iterator[Engines]:
             )
         finally:
             redis.kill()
+
+
+HOST = "127.0.0.1"
+_CHUNK = 65536
+_RESET_AT_CLOSE = struct.pack("ii", 1, 0)
+
+
+@dataclass(kw_only=True)
+class Proxy:
+    """A port that leads to another one of the loopback."""
+
+    target: int
+    port: int = 0
+    refuses: bool = False
+    _passes: asyncio.Event = field(default_factory=asyncio.Event)
+    _links: set[asyncio.StreamWriter] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def hang(self) -> None:
+        self._passes.clear()
+
+    def heal(self) -> None:
+        """Let everything pass from now on."""
+        self.refuses = False
+        self._passes.set()
+
+    def cut(self) -> int:
+        """Reset all connections; their number."""
+        links = [*self._links]
+        for link in links:
+            _reset(link)
+        return len(links) // 2
+
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry one connection until one end closes it."""
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def aclose(self) -> None:
+        """Cut all connections and wait for their end."""
+        self.heal()
+        self.cut()
+        await asyncio.gather(*self._tasks)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refuses:
+            _reset(writer)
+            return
+        try:
+            far_reader, far_writer = await asyncio.open_connection(HOST, self.target)
+        except OSError:
+            _reset(writer)
+            return
+        ends = {writer, far_writer}
+        self._links |= ends
+        ways = [
+            asyncio.create_task(self._carry(reader, far_writer)),
+            asyncio.create_task(self._carry(far_reader, writer)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._links -= ends
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for end in ends:
+                end.close()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(_CHUNK):
+                await self._passes.wait()
+                writer.write(data)
+                await writer.drain()
+
+
+@asynccontextmanager
+async def proxied(target: int) -> AsyncIterator[Proxy]:
+    """A proxy in front of a port for the time of the block."""
+    proxy = Proxy(target=target)
+    proxy.heal()
+    server = await asyncio.start_server(proxy.serve, HOST, 0)
+    proxy.port = server.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        server.close()
+        await proxy.aclose()
+        await server.wait_closed()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close a connection with RST, as a dead machine's firewall does."""
+    taken = writer.get_extra_info("socket")
+    if taken is not None:
+        with suppress(OSError):
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+    writer.transport.abort()

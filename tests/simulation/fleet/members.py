@@ -9,8 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.journeys.mortal import Mortal, prepare
-from tests.simulation.fleet.engines import Engines
-from tests.simulation.fleet.proxy import Proxy, proxied
+from tests.simulation.fleet.engines import Engines, Proxy, proxied
 from tests.simulation.stage import CREDENTIALS, Tables
 
 PEPPER = "pepper of a fleet of gateways"

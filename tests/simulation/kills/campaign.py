@@ -6,29 +6,188 @@ Rules
 - Meanwhile a stranger reads a row of each worksheet and updates it under its tag, until that is
   acknowledged. At the end its note is there, whatever the killed gateway had sent.
 - The killed write is not repeated: nobody knows of it but the store.
+- While an instant is set, calls of the worksheets stop there; afterwards all calls pass. A call
+  that stopped as `sent` is carried out later, without anybody who hears its answer, as a call that
+  was on its way when its sender died.
 """
 
 import asyncio
+import json
+import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from pathlib import Path
+from typing import Any, Literal
 
 import httpx2
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
 from sheets_emulator.app import EmulatorOptions, create_emulator
-from tests.journeys.conftest import create_keys
+from tests.exchanges import Hearing
 from tests.journeys.mortal import Mortal
 from tests.journeys.workbook import write_seed
-from tests.simulation.kills.gate import Gate, Instant
-from tests.simulation.kills.verbs import TEXT, VERBS, Verb
 from tests.simulation.report import Problem, Report
-from tests.simulation.stage import KEYS, NO_LIMIT, SETTINGS, Tables, gateway_process, served
+from tests.simulation.stage import (
+    NO_LIMIT,
+    SETTINGS,
+    Tables,
+    client_of,
+    gateway_process,
+    make_key,
+    served,
+)
+
+HEADER = ("id", "note", "group", "key")
+ROWS = (
+    ("id:1", "note:1", "group:0", "key:1"),
+    ("id:2", "note:2", "group:1", "key:2"),
+    ("id:3", "note:3", "group:0", "key:3"),
+)
+TEXT = "\n".join(",".join(cells) for cells in (HEADER, *ROWS)) + "\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb:
+    """A request, and the number of a row that it concerns."""
+
+    name: str
+    method: str
+    row: int
+    suffix: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    body: object = None
+
+
+NOTE = {"note": "note:killed"}
+WHERE = {"where": json.dumps({"group": "group:0"})}
+VERBS: Sequence[Verb] = (
+    Verb(name="create", method="POST", row=4, body={"id": "id:new", **NOTE}),
+    Verb(name="update", method="PATCH", row=3, suffix="/3", body=NOTE),
+    Verb(
+        name="list of updates",
+        method="PATCH",
+        row=3,
+        body=[{"rowIndex": row, **NOTE} for row in (2, 3)],
+    ),
+    Verb(name="delete", method="DELETE", row=3, suffix="/3"),
+    Verb(name="update by filter", method="PATCH", row=2, parameters=WHERE, body=NOTE),
+    Verb(name="delete by filter", method="DELETE", row=2, parameters=WHERE),
+    Verb(
+        name="upsert",
+        method="POST",
+        row=3,
+        parameters={"on_conflict": "key"},
+        body={"key": "key:2", **NOTE},
+    ),
+)
+
+
+Instant = Literal["looking", "sent", "applied", "answered"]
+"""At its look, when its batch arrived, when it took effect, when its answer was sent."""
+FENCE = b"createDeveloperMetadata"
+SHEET = re.compile(rb'"sheetId":\s*(\d+)')
+FENCE_ID = re.compile(
+    rb'(createDeveloperMetadata":\s*\{"developerMetadata":\s*\{"metadataId":\s*)\d+'
+)
+GATE_SECONDS = 0.01
+
+
+@dataclass(kw_only=True)
+class Gate:
+    """The emulator's application; threads other than its own set `instant` and `lands`."""
+
+    app: ASGIApp
+    has_new_ids: bool = False
+    """A late copy has a fence with an id of its own."""
+    instant: Instant | None = None
+    stopped: set[int] = field(default_factory=set)
+    """Ids of the worksheets whose batches stopped; 0 for a look."""
+    landed: int = 0
+    lands: bool = False
+    """Batches that stopped as sent may take effect."""
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+    _late: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def stop_at(self, instant: Instant) -> None:
+        self.stopped.clear()
+        self.landed, self.lands = 0, False
+        self.instant = instant
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        instant = self.instant
+        if instant is None or scope["type"] != "http" or not scope["path"].startswith("/v4/"):
+            await self.app(scope, receive, send)
+            return
+        body = await _body(receive)
+        sheet = SHEET.search(body) if FENCE in body else None
+        if instant == "sent" and self.has_new_ids:
+            body = FENCE_ID.sub(rb"\g<1>%d" % next(self._ids), body, count=1)
+        again = _Again(body=body, __self__=getattr(receive, "__self__", None))
+        if instant == "looking" and sheet is None:
+            self.stopped.add(0)
+            await _until(lambda: self.instant is None)
+        elif sheet is None or instant == "looking":
+            await self.app(scope, again, send)
+        else:
+            await _AT[instant](self, scope, again, send)
+            self.stopped.add(int(sheet[1]))
+            if instant != "answered":
+                await _until(lambda: self.instant is None)
+
+    async def sent(self, scope: Scope, receive: Receive, _: Send) -> None:
+        async def land() -> None:
+            await _until(lambda: self.lands)
+            await self.app(scope, receive, _unheard)
+            self.landed += 1
+
+        self._late.add(asyncio.create_task(land()))
+
+    async def applied(self, scope: Scope, receive: Receive, _: Send) -> None:
+        await self.app(scope, receive, _unheard)
+
+    async def answered(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+
+Stop = Callable[[Gate, Scope, Receive, Send], Awaitable[None]]
+_AT: Mapping[str, Stop] = {
+    "sent": Gate.sent,
+    "applied": Gate.applied,
+    "answered": Gate.answered,
+}
+
+
+@dataclass(kw_only=True)
+class _Again:
+    """A `receive` with a body that was read before."""
+
+    body: bytes
+    __self__: Any = None
+
+    async def __call__(self) -> Message:
+        body, self.body = self.body, b""
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+async def _body(receive: Receive) -> bytes:
+    hearing = Hearing(receive=receive)
+    while (await hearing()).get("more_body", False):
+        pass
+    return hearing.heard
+
+
+async def _unheard(_: Message) -> None:
+    """Nobody is there any more."""
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    """Wait for what another thread changes."""
+    while not is_so():  # noqa: ASYNC110 - an event is not of two threads
+        await asyncio.sleep(GATE_SECONDS)
+
 
 AT_ONCE = 5
 """Writes that stop together; a gateway has six calls under way at most."""
@@ -150,10 +309,7 @@ def run(folder: Path, campaign: Kills) -> Report:
 
 async def _run(folder: Path, url: str, gate: Gate, lives: dict[str, Sequence[Case]]) -> Report:
     began = time.monotonic()
-    request = KeyRequest(
-        name="kills", grants=Grants(spreadsheets=frozenset(lives), may_delete=True)
-    )
-    key = (await create_keys(folder / KEYS, {"kills": request}))["kills"]
+    key = await make_key(folder, lives)
     tally = Tally()
     gateway = gateway_process(folder, url, PLAN)
     await gateway.start()
@@ -189,7 +345,7 @@ class Life:
     async def live(self, tally: Tally) -> None:
         instant, late_seconds = self.cases[0].instant, self.cases[0].late_seconds
         self.gate.stop_at(instant)
-        async with self._client() as client:
+        async with client_of(self.gateway.url, self.key, self.name) as client:
             writes = [asyncio.create_task(self._write(client, each)) for each in self.cases]
             is_stopped = await self._stopped(1 if instant == "looking" else len(self.cases))
             await self.gateway.kill()
@@ -197,7 +353,7 @@ class Life:
         self.gate.instant = None
         await self.gateway.start()
         began = time.monotonic()
-        async with self._client() as client:
+        async with client_of(self.gateway.url, self.key, self.name) as client:
             acknowledged, _ = await asyncio.gather(
                 asyncio.gather(*(self._be_stranger(client, each, tally) for each in self.cases)),
                 self._land(late_seconds),
@@ -216,14 +372,6 @@ class Life:
             if notes.count(case.stranger) != 1:
                 detail = f"{case}: {notes.count(case.stranger)} rows have {case.stranger}"
                 tally.problems.append(Problem(kind="overwritten", detail=detail))
-
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[httpx2.AsyncClient]:
-        headers = {"Authorization": f"Bearer {self.key}", "X-Spreadsheet-Id": self.name}
-        async with httpx2.AsyncClient(
-            base_url=self.gateway.url, headers=headers, timeout=WRITE_SECONDS
-        ) as client:
-            yield client
 
     async def _write(self, client: httpx2.AsyncClient, case: Case) -> None:
         verb = case.verb

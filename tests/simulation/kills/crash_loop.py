@@ -33,6 +33,7 @@ from tests.simulation.stage import (
     CREDENTIALS,
     SETTINGS,
     SPREADSHEET,
+    client_of,
     google,
     make_key,
     mortal_gateway,
@@ -43,7 +44,6 @@ TEXT = "id,note\nid:seed,note:seed\n"
 PATH = f"/v2/sheets/{TITLE}"
 OWN = "gw-"
 """Begins the keys of all fences."""
-ANSWER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +106,11 @@ async def _run(folder: Path, campaign: CrashLoop, url: str, emulator: Emulator) 
     gateway = mortal_gateway(folder, url, {} if campaign.per_minute else SETTINGS)
     key = await make_key(folder)
     tally = Tally()
-    headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
     numbers = count(1)
     if campaign.is_full:
         await asyncio.to_thread(fill, url, folder / CREDENTIALS, SPREADSHEET)
     await gateway.start()
-    async with httpx2.AsyncClient(
-        base_url=gateway.url, headers=headers, timeout=ANSWER_SECONDS
-    ) as client:
+    async with client_of(gateway.url, key) as client:
 
         async def write_on() -> None:
             while True:

@@ -17,10 +17,17 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.simulation.reads.polling import polled
-from tests.simulation.reads.report import described, reported
-from tests.simulation.reads.stage import OWN_SPREADSHEET, SPREADSHEET, Scenery, Stage, set_up
-from tests.simulation.reads.verdicts import percentile, unserved
-from tests.simulation.reads.visitor import Question, Reply, visitor
+from tests.simulation.reads.stage import (
+    OWN_SPREADSHEET,
+    SPREADSHEET,
+    Question,
+    Reply,
+    Scenery,
+    Stage,
+    set_up,
+    visitor,
+)
+from tests.simulation.reads.verdicts import described, percentile, reported, unserved
 from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 

@@ -1,19 +1,19 @@
 """More worksheets than the budget can keep fresh: all of them age alike, and none is forgotten."""
 
 import asyncio
+import re
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
-from tests.simulation.reads.report import described, reported
-from tests.simulation.reads.stage import Scenery, set_up
-from tests.simulation.reads.verdicts import starved, unserved
-from tests.simulation.reads.visitor import Question, Reply
+from tests.simulation.reads.stage import Question, Reply, Scenery, set_up
+from tests.simulation.reads.verdicts import described, reported, starved, unserved
 from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 
+TITLE = re.compile(r"Reads\d+")
 PACES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the reads of a worksheet, by turns."""
 
@@ -50,7 +50,7 @@ async def run(folder: Path, aging: Aging) -> Report:
         calls = stage.google.watch.between(start, end)
     late = [each for each in replies if each.began >= start]
     refreshes = Counter(dict.fromkeys(stage.titles, 0))
-    refreshes.update(call.title for call in calls if call.title)
+    refreshes.update(found[0] for call in calls if (found := TITLE.search(call.asked)))
     fair_seconds = aging.worksheets * 60.0 / aging.reads_per_minute
     problems = [
         *unserved(late),

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
-from tests.simulation.reads.report import described, reported
-from tests.simulation.reads.stage import Scenery, Stage, set_up
+from tests.simulation.reads.stage import Question, Reply, Scenery, Stage, Visitor, set_up
 from tests.simulation.reads.verdicts import (
     BREAKER,
     PROBE_SECONDS,
@@ -23,14 +22,15 @@ from tests.simulation.reads.verdicts import (
     RETURN_SECONDS,
     Opening,
     crowded,
+    described,
     mismarked,
     noticed,
     recovery_seconds,
+    reported,
     unrecovered,
     unrefused,
     unserved,
 )
-from tests.simulation.reads.visitor import Question, Reply, Visitor
 from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 

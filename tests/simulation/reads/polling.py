@@ -7,10 +7,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.simulation.reads.report import described, reported
-from tests.simulation.reads.stage import Scenery, Stage, set_up
-from tests.simulation.reads.verdicts import unserved
-from tests.simulation.reads.visitor import Question, Reply
+from tests.simulation.reads.stage import Question, Reply, Scenery, Stage, set_up
+from tests.simulation.reads.verdicts import described, reported, unserved
 from tests.simulation.report import Report
 from tests.simulation.stage import stop_after
 

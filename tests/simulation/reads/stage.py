@@ -1,7 +1,10 @@
-"""Stage of read campaigns: a watched emulator, a gateway as a process, and keys."""
+"""Stage of read campaigns: a watched emulator, a gateway as a process, keys, and clients."""
 
+import asyncio
+import re
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,12 +13,140 @@ import httpx2
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
-from tests.simulation.reads.visitor import Visitor, visitor
-from tests.simulation.reads.watch import Watch
-from tests.simulation.stage import KEYS, NO_LIMIT, Tables, gateway_process, served
+from tests.simulation.stage import KEYS, NO_LIMIT, Tables, client_of, gateway_process, google
+from tests.simulation.witness import Witness
+
+CACHE = "sheets-gateway"
+FORWARDS = ("miss", "stale", "request", "uri-miss", "partial", "bypass")
+PARAMETER = re.compile(r'([a-z][a-z-]*)(?:=(-?\d+|[A-Za-z][\w./:*-]*|"[ -~]*"))?')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """Age and remaining lifetime of an answer, and whether Google was called for it."""
+
+    age_seconds: int
+    ttl_seconds: int | None = None
+    is_hit: bool = False
+    forward: str = ""
+    """Why Google was asked; "" for a hit."""
+    detail: str = ""
+
+    @property
+    def is_stale(self) -> bool:
+        return self.ttl_seconds is not None and self.ttl_seconds < 0
+
+
+def read_mark(headers: Mapping[str, str]) -> Mark | None:
+    """The mark of an answer, None if it has none; ValueError for one that makes no sense."""
+    if "cache-status" not in headers and "age" not in headers:
+        return None
+    name, *rest = (part.strip() for part in headers.get("cache-status", "").split(";"))
+    members = dict(_parameter(part) for part in rest)
+    is_hit, forward = "hit" in members, members.get("fwd", "")
+    if name != CACHE or is_hit == bool(forward) or forward not in ("", *FORWARDS):
+        raise ValueError(f"Cache-Status: {headers.get('cache-status')}")
+    if not re.fullmatch(r"\d+", headers.get("age", "")):
+        raise ValueError(f"Age: {headers.get('age')}")
+    return Mark(
+        age_seconds=int(headers["age"]),
+        ttl_seconds=int(members["ttl"]) if "ttl" in members else None,
+        is_hit=is_hit,
+        forward=forward,
+        detail=members.get("detail", "").strip('"'),
+    )
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    found = PARAMETER.fullmatch(text)
+    if found is None:
+        raise ValueError(f"Cache-Status has {text!r}")
+    return found[1], found[2] or ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A read: a worksheet or a row of it, and how it is asked for."""
+
+    path: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """Result of a request; `began` is in seconds of the monotonic clock."""
+
+    path: str
+    began: float
+    seconds: float
+    status: int
+    """0: the connection failed."""
+    code: int = 0
+    """Of an error's body."""
+    retry_after: str = ""
+    mark: Mark | None = None
+
+    @property
+    def is_fresh(self) -> bool:
+        return self.status == 200 and self.mark is not None and not self.mark.is_stale
+
+
+@dataclass(kw_only=True)
+class Visitor:
+    """One client with a key, and the replies that it had."""
+
+    client: httpx2.AsyncClient = field(repr=False)
+    replies: list[Reply] = field(default_factory=list)
+
+    async def ask(self, question: Question) -> Reply:
+        """One read; the reply is kept, too."""
+        began = time.monotonic()
+        try:
+            answer = await self.client.get(
+                f"/v2/sheets/{question.path}",
+                params=dict(question.parameters),
+                headers=dict(question.headers),
+            )
+        except httpx2.TransportError:
+            seconds = time.monotonic() - began
+            reply = Reply(path=question.path, began=began, seconds=seconds, status=0)
+        else:
+            reply = _reply(question.path, began, answer)
+        self.replies.append(reply)
+        return reply
+
+    async def poll(
+        self, questions: Iterator[Question], *, every_seconds: float, wait_seconds: float = 0.0
+    ) -> None:
+        """Ask one question after the other at a steady pace, until cancelled."""
+        due = time.monotonic() + wait_seconds
+        for question in questions:
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            due = max(due + every_seconds, time.monotonic())
+            await self.ask(question)
+
+
+@asynccontextmanager
+async def visitor(url: str, key: str, spreadsheet: str) -> AsyncIterator[Visitor]:
+    """A client that notes its replies."""
+    async with client_of(url, key, spreadsheet) as client:
+        yield Visitor(client=client)
+
+
+def _reply(path: str, began: float, answer: httpx2.Response) -> Reply:
+    return Reply(
+        path=path,
+        began=began,
+        seconds=time.monotonic() - began,
+        status=answer.status_code,
+        code=0 if answer.is_success else answer.json()["code"],
+        retry_after=answer.headers.get("retry-after", ""),
+        mark=read_mark(answer.headers) if answer.is_success else None,
+    )
+
 
 SPREADSHEET = "reads"
 OWN_SPREADSHEET = "own"
@@ -55,7 +186,7 @@ class Google:
     """The emulator, and who watches it."""
 
     url: str
-    watch: Watch
+    watch: Witness
 
     def stats(self) -> dict[str, Any]:
         answer: dict[str, Any] = httpx2.get(f"{self.url}/_emulator/stats").json()
@@ -88,31 +219,22 @@ async def set_up(folder: Path, scenery: Scenery) -> AsyncIterator[Stage]:
     """All of it for the time of the block, in an empty folder."""
     worksheets = dict.fromkeys(scenery.titles, scenery.text)
     write_seed(folder / "seed", dict.fromkeys((SPREADSHEET, OWN_SPREADSHEET), worksheets))
-    with _google(folder, scenery) as google:
-        gateway = gateway_process(folder, google.url, scenery.settings)
+    with google(folder, latency_ms=scenery.latency_ms, per_minute=scenery.reads_per_minute) as (
+        url,
+        witness,
+    ):
+        gateway = gateway_process(folder, url, scenery.settings)
         keys = await create_keys(folder / KEYS, dict(_key_requests(scenery.keys)))
         await gateway.start()
         try:
             yield Stage(
-                url=gateway.url, keys=list(keys.values()), google=google, titles=scenery.titles
+                url=gateway.url,
+                keys=list(keys.values()),
+                google=Google(url=url, watch=witness),
+                titles=scenery.titles,
             )
         finally:
             await gateway.kill()
-
-
-@contextmanager
-def _google(folder: Path, scenery: Scenery) -> Iterator[Google]:
-    limit = scenery.reads_per_minute
-    options = EmulatorOptions(
-        seed=folder / "seed",
-        latency_ms=scenery.latency_ms,
-        reads_per_minute=limit,
-        writes_per_minute=limit,
-    )
-    emulator = create_emulator(options)
-    watch = Watch(app=emulator.app)
-    with served(emulator, watch, folder) as url:
-        yield Google(url=url, watch=watch)
 
 
 def _key_requests(count: int) -> Iterator[tuple[str, KeyRequest]]:

@@ -1,15 +1,16 @@
-"""Problems of readers' answers and of the number of calls to Google.
+"""Problems of readers' answers and of the number of calls to Google, and their reports.
 
 Rules
 - Pure: replies and times of calls go in, a line per problem comes out.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tests.simulation.reads.visitor import Reply
+from tests.simulation.reads.stage import Reply
+from tests.simulation.report import Problem, Report
 
 SERVED_SHARE = 0.999
 PROBE_SECONDS = 5.0
@@ -145,3 +146,26 @@ def percentile(replies: Sequence[Reply], share: float) -> float:
 def _is_refusal(reply: Reply, seconds: float) -> bool:
     is_told = reply.retry_after.isdigit() and int(reply.retry_after) >= 1
     return (reply.status, reply.code) == (503, 5030) and is_told and (reply.seconds < seconds)
+
+
+def reported(lines: Sequence[str], problems: Iterable[str]) -> Report:
+    """The report of a campaign of readers."""
+    return Report(lines=lines, problems=[Problem(kind="reads", detail=each) for each in problems])
+
+
+def described(name: str, replies: Sequence[Reply]) -> str:
+    """Some replies in one line: what they were, how long they took, and how old they were."""
+    statuses = Counter(
+        f"{each.status}/{each.code}" if each.code else f"{each.status}" for each in replies
+    )
+    ages = sorted(each.mark.age_seconds for each in replies if each.mark is not None) or [0]
+    reasons = Counter(
+        each.mark.detail for each in replies if each.mark is not None and each.mark.is_stale
+    )
+    times = ", ".join(
+        f"p{share * 100:g} {percentile(replies, share) * 1000:.0f} ms" for share in (0.5, 0.99, 1)
+    )
+    return (
+        f"{name}: {len(replies)} reads, {dict(statuses)}; {times}; "
+        f"age {ages[len(ages) // 2]} s, {ages[-1]} s at most; stale {dict(reasons) or 'never'}"
+    )

@@ -21,15 +21,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
-from shutil import rmtree
 
 import httpx2
 
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.workbook import write_seed
 from tests.simulation.asking import Patience
+from tests.simulation.command import in_turn
 from tests.simulation.disturbances import (
     Span,
     edited_now_and_then,
@@ -47,6 +48,7 @@ from tests.simulation.stage import (
     SPREADSHEET,
     WRITE_TIMEOUT_SECONDS,
     Tables,
+    client_of,
     gateway_process,
     google,
     make_keys,
@@ -256,17 +258,15 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
 
 def run_parts(folder: Path, campaign: Verbs) -> Report:
     """The operations on one spreadsheet after the other; prints a report for each."""
-    total = Report()
-    for number, first in enumerate(range(0, campaign.operations, OPERATIONS)):
-        size = min(OPERATIONS, campaign.operations - first)
-        part = replace(campaign, seed=campaign.seed + number, operations=size)
-        place = folder / f"{number}"
-        place.mkdir()
-        found = run(place, part)
-        total += found
-        rmtree(place)
-        print(f"Seed {part.seed}: {found}", flush=True)
-    return total
+    parts = [
+        replace(
+            campaign,
+            seed=campaign.seed + number,
+            operations=min(OPERATIONS, campaign.operations - first),
+        )
+        for number, first in enumerate(range(0, campaign.operations, OPERATIONS))
+    ]
+    return in_turn(folder, {part.seed: partial(run, campaign=part) for part in parts})
 
 
 async def _run(scene: Scene, defect: Defect | None) -> None:
@@ -334,11 +334,8 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
     campaign = scene.campaign
     own = scene.folder / f"gateway-{number}"
     own.mkdir()
-    keys = await make_keys(
-        own,
-        {"all": ALL_COLUMNS, "some": ColumnGrant(frozenset(LIMITED_FIELDS))},
-        may_delete=True,
-    )
+    columns = {"all": ALL_COLUMNS, "some": ColumnGrant(frozenset(LIMITED_FIELDS))}
+    keys = await make_keys(own, columns)
     settings = {
         **campaign.settings,
         "google": {
@@ -360,7 +357,7 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
         else:
             gateway = stack.enter_context(gateway_with(defect, own, scene.url, settings))
         clients = [
-            await stack.enter_async_context(_client(gateway.url, key)) for key in keys.values()
+            await stack.enter_async_context(client_of(gateway.url, key)) for key in keys.values()
         ]
         numbers = scene.clerks[0].draw.numbers if scene.clerks else count(1)
         for index, title in enumerate(titles(campaign.worksheets)):
@@ -383,14 +380,6 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
             )
             scene.clerks.append(clerk)
         yield
-
-
-def _client(url: str, key: str) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        base_url=url,
-        headers={"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET},
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-    )
 
 
 def _report(scene: Scene, seconds: float) -> Report:

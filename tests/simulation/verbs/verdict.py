@@ -1,7 +1,19 @@
-"""The verdict on a campaign: all that is wrong, and how much was judged."""
+"""The verdict on a campaign: all that is wrong, and how much was judged.
+
+Rules
+- While nobody but the gateway writes, and it knows what it wrote, a list is the worksheet of one
+  moment, with all writes that had been acknowledged when it was asked for.
+- Kept rows may lack what people did in the last seconds: such lists are not judged so.
+- Every list shows each record once at most, and each that was there all the time: also one of kept
+  rows that people sorted meanwhile. A removal that met such rows leaves no sign; then a record may
+  be missing for a while.
+- A list of a worksheet whose name another tab had within this time is judged less.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 
 from tests.simulation.report import Problem
 from tests.simulation.verbs.answers import (
@@ -13,12 +25,96 @@ from tests.simulation.verbs.answers import (
 )
 from tests.simulation.verbs.clients import texts_of
 from tests.simulation.verbs.entries import Entry, ListRead
-from tests.simulation.verbs.history import LOOK_SECONDS, Course, candidates
+from tests.simulation.verbs.history import LOOK_SECONDS, Course, candidates, record_numbers
 from tests.simulation.verbs.moved import silent_removals
-from tests.simulation.verbs.operations import ARCHIVE, KEY, KEYS
-from tests.simulation.verbs.reads import judge_reads
+from tests.simulation.verbs.operations import ARCHIVE, KEY, KEYS, Texts
 from tests.simulation.verbs.removals import Explanation, explain
 from tests.simulation.verbs.written import Commit, Commits, commits_of, problems_of_writes
+
+Acknowledged = Sequence[tuple[float, int]]
+"""When writes to a worksheet were acknowledged, each with an index of a version that has it."""
+
+
+@dataclass(kw_only=True)
+class JudgedReads:
+    """How many lists were judged, and what is wrong with them."""
+
+    count: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def judge_reads(
+    reads: Sequence[ListRead],
+    courses: Mapping[str, Course],
+    acknowledged: Mapping[str, Acknowledged],
+    *,
+    kept_seconds: float,
+) -> JudgedReads:
+    """Judge the lists that were read; rows are kept for so long."""
+    judged = JudgedReads()
+    for read in reads:
+        since = read.asked_at - kept_seconds - _slowest_seconds(courses)
+        tabs = candidates(courses, read.worksheet, since - LOOK_SECONDS, read.answered_at)
+        judged.problems += _mixed(read, tabs, since)
+        if len(tabs) != 1:
+            continue
+        (course,) = tabs
+        if not _is_calm(course, since, read.answered_at):
+            continue
+        judged.count += 1
+        indexes = course.indexes(since, read.answered_at)
+        known = [index for at, index in acknowledged[course.tab] if at <= read.asked_at]
+        first = max([indexes.start, *known])
+        shown = {record["rowIndex"]: texts_of(record) for record in read.records}
+        if not any(_shows(course, index, shown) for index in range(first, indexes.stop)):
+            detail = f"{read.worksheet} at {read.asked_at:.3f} to {read.answered_at:.3f}: {shown}"
+            is_old = any(_shows(course, index, shown) for index in range(first))
+            judged.problems.append(Problem(kind="old list" if is_old else "list", detail=detail))
+    return judged
+
+
+def _slowest_seconds(courses: Mapping[str, Course]) -> float:
+    return max((each.slowest_look_seconds for each in courses.values()), default=0.0)
+
+
+def _mixed(read: ListRead, tabs: Sequence[Course], since: float) -> Iterator[Problem]:
+    """Records that a list shows twice, or lacks though they were there all the time."""
+    about = f"{read.worksheet} at {read.asked_at:.3f} to {read.answered_at:.3f}"
+    shown = record_numbers(texts_of(each) for each in read.records)
+    versions = [each.numbers for tab in tabs for each in tab.between(since, read.answered_at)]
+    for record, times in shown.items():
+        if times > max([1, *(each[record] for each in versions)]):
+            yield Problem(kind="twice", detail=f"{about} shows {record} {times} times")
+    if len(tabs) == 1 and not _may_lack(tabs[0], since, read.answered_at):
+        always = reduce(and_, versions)
+        for record in always - shown:
+            yield Problem(kind="missing", detail=f"{about} lacks {record}")
+
+
+def _may_lack(course: Course, since: float, until: float) -> bool:
+    """True if rows were removed within the time which people had moved after the look."""
+    return any(
+        batch.removed and since - LOOK_SECONDS <= batch.at <= until and len(course.looks(batch)) > 1
+        for batch in course.batches
+    )
+
+
+def _is_calm(course: Course, since: float, until: float) -> bool:
+    """True if all versions of the time but the first are of batches with a good answer."""
+    for index in course.indexes(since, until)[1:]:
+        batch = course.by_index.get(index)
+        if batch is None or batch.is_lost:
+            return False
+    return True
+
+
+def _shows(course: Course, index: int, shown: Mapping[int, Texts]) -> bool:
+    records = course.versions[index].records()
+    return {row: _named(texts) for row, texts in records.items()} == shown
+
+
+def _named(texts: Texts) -> Texts:
+    return {name: text for name, text in texts.items() if not name.startswith("column ")}
 
 
 @dataclass(frozen=True, kw_only=True)

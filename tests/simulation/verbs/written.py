@@ -209,7 +209,7 @@ def _wrong(commit: Commit) -> Iterator[tuple[str, str]]:
             if _is_new(commit, place, effect):
                 if effect.now != body:
                     yield "misplaced", f"{body} was created as {effect.now}"
-            elif operation.kind == "create" or not any(
+            elif (operation.kind == "create" and effect.was) or not any(
                 _is_written(effect, body, look) for look in looks
             ):
                 yield "overwritten", f"{effect.was} became {effect.now}"

@@ -74,19 +74,19 @@ JOURNEYS = {
         functions=73,
         files=19,
     ),
-    "create": Ask(method="POST", target="Cities", body=BODY, functions=209, files=40),
+    "create": Ask(method="POST", target="Cities", body=BODY, functions=208, files=40),
     "create after a list": Ask(
-        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=213, files=42
+        method="POST", target="Cities", before=listed(2800005), body=BODY, functions=212, files=42
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=248, files=43
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=247, files=43
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=235, files=42),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=234, files=42),
     "upsert": Ask(
         method="POST", target="Cities?on_conflict=name", body=BODY, functions=289, files=46
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=361, files=56
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=360, files=56
     ),
     "delete": Ask(method="DELETE", target="Cities/2", functions=205, files=39),
     "delete by filter": Ask(

@@ -22,7 +22,7 @@ from gateway.errors import (
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.a1 import id_in, is_spreadsheet_id
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.worksheets.access import Access, Target, WorksheetId
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")

@@ -17,9 +17,8 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.table.header import ROW_INDEX
+from gateway.table.header import ROW_INDEX, opaque_tag
 from gateway.table.record import Record
-from gateway.table.tag import opaque_tag
 from gateway.telemetry.events import CacheResult, current_event
 from gateway.web.head import Head, is_known
 from gateway.web.idempotency import REPLAYED

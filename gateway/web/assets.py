@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
-from gateway.table.tag import opaque_tag
+from gateway.table.header import opaque_tag
 from gateway.web.head import Head, head_of, is_known
 
 CHUNK_BYTES = 64 * 1024

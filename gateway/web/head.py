@@ -19,8 +19,8 @@ import msgspec
 from starlette.types import Scope
 
 from gateway.errors import InvalidPath, InvalidRequest
+from gateway.table.header import IfMatch
 from gateway.table.quoting import quoted
-from gateway.table.tag import IfMatch
 
 _KEPT = "gateway.head"
 _LINE_BYTES = 4

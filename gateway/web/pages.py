@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from gateway.errors import RouteNotFound
-from gateway.table.tag import opaque_tag
+from gateway.table.header import opaque_tag
 from gateway.web.assets import Asset, make_asset, read_asset
 from gateway.web.health import readyz
 from gateway.web.state import State

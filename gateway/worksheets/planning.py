@@ -27,7 +27,7 @@ from gateway.errors import (
 from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, condition_fields
 from gateway.table.cells import NUMERAL, cell_keys
-from gateway.table.header import ROW_INDEX, Header, View
+from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import (
     Placement,
     Stored,
@@ -42,7 +42,6 @@ from gateway.table.record import (
 )
 from gateway.table.steps import OutOfSteps, Work, mapped
 from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, column_at
-from gateway.table.tag import IfMatch
 from gateway.table.texts import as_texts, composed, composed_texts
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly

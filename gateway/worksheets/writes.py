@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Literal, TypedDict, Unpack
 
 from gateway.query.query import Condition
-from gateway.table.header import ROW_INDEX, Header, View
+from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer
-from gateway.table.tag import IfMatch
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500

@@ -23,8 +23,7 @@ from gateway.errors import (
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.a1 import is_spreadsheet_id
-from gateway.table.header import ALL_COLUMNS, ColumnGrant
-from gateway.table.tag import IfMatch
+from gateway.table.header import ALL_COLUMNS, ColumnGrant, IfMatch
 from gateway.worksheets.access import WorksheetId
 
 ONE = Grants(spreadsheets=frozenset({"one"}))

@@ -9,8 +9,7 @@ import pytest
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from gateway.table.header import ColumnGrant
-from gateway.table.tag import row_tag
+from gateway.table.header import ColumnGrant, row_tag
 from tests.asgi_client import Answer
 from tests.fakes import FakeWorksheet
 from tests.journeys.failure import refused

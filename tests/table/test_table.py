@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.table.header import Selection, parse_header
+from gateway.table.header import Selection, parse_header, row_tag
 from gateway.table.steps import finish
 from gateway.table.table import Column, Table, cell_at, make_table
-from gateway.table.tag import row_tag
 
 CITIES: list[Column] = [
     ["name", "Boston", "", "Austin"],

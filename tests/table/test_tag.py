@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.table.header import parse_header
-from gateway.table.tag import IfMatch, keyed_row_tag, opaque_tag, row_tag
+from gateway.table.header import IfMatch, keyed_row_tag, opaque_tag, parse_header, row_tag
 
 HEADER = ("name", "", "population")
 ROW = ("Boston", "hidden", "675,647")

@@ -9,8 +9,15 @@ from gateway.errors import InvalidQuery, UnknownField
 from gateway.query.evaluate import columns_of
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.header import ALL_COLUMNS, ColumnGrant, Header, Selection, View, parse_header
-from gateway.table.tag import row_tag
+from gateway.table.header import (
+    ALL_COLUMNS,
+    ColumnGrant,
+    Header,
+    Selection,
+    View,
+    parse_header,
+    row_tag,
+)
 from tests.query.sheet import evaluate_with, make_sheet, text_cell
 
 NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"

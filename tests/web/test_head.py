@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from gateway.errors import PreconditionFailed
 from gateway.settings.model import ApiSettings
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.web.answers import EmptyCell
 from gateway.web.error_responses import error_response
 from gateway.web.head import (

@@ -21,8 +21,8 @@ from gateway.query.where import parse_where
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
+from gateway.table.header import IfMatch
 from gateway.table.record import MAX_PROBLEMS
-from gateway.table.tag import IfMatch
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target, WorksheetId, worksheet_not_found
 from gateway.worksheets.idempotency import Settled

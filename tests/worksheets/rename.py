@@ -1,7 +1,7 @@
 """Twenty rows with a formula each, and updates of them."""
 
+from gateway.table.header import IfMatch
 from gateway.table.record import Stored
-from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Results, Write
 from tests.fakes import Formatted
 from tests.worksheets.conftest import Bench

@@ -9,9 +9,8 @@ import pytest
 from gateway.errors import InvalidBody, InvalidQuery, NotGranted, PreconditionFailed
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.header import ColumnGrant
+from gateway.table.header import ColumnGrant, IfMatch, row_tag
 from gateway.table.record import Stored
-from gateway.table.tag import IfMatch, row_tag
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Write, Written

@@ -19,7 +19,7 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.worksheets.writes import Write, WriteIdentity
 from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET, Bench, MakeBench

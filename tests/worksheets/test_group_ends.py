@@ -15,7 +15,7 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.worksheets.writes import Write, WriteIdentity
 from tests.forwarding import Kind
 from tests.worksheets.conftest import (

@@ -8,7 +8,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import PreconditionFailed, RowNotFound
 from gateway.query.query import Query, SortTerm
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.worksheets.writes import Write
 from tests.fakes import Formatted
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench

@@ -6,8 +6,7 @@ import pytest
 
 from gateway.errors import RowNumberUnknown, RowsMoved, WriteOutcomeUnknown
 from gateway.settings.model import WriteSettings
-from gateway.table.header import ColumnGrant
-from gateway.table.tag import IfMatch
+from gateway.table.header import ColumnGrant, IfMatch
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.replay import decode_answer, encode_answer
 from gateway.worksheets.writes import Write

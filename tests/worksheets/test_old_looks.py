@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import LookOutdated, PreconditionFailed, RowNotFound, SheetTooLarge
 from gateway.settings.model import WriteSettings
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.worksheets.planning import FRESH_LOOK_SECONDS
 from gateway.worksheets.writes import ByFilter, Write
 from tests.fakes import FakeWorksheet, Held

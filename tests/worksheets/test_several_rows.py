@@ -19,7 +19,7 @@ from gateway.errors import (
 from gateway.google.sheets import Batch, EmptiedRow, RemovedRows
 from gateway.query.query import Query
 from gateway.settings.model import WriteSettings
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from gateway.worksheets.writes import Fields, Write, WriteIdentity
 from tests.worksheets.conftest import (
     CITIES,

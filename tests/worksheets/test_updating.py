@@ -18,8 +18,8 @@ from gateway.errors import (
     UpstreamError,
     WriteOutcomeUnknown,
 )
+from gateway.table.header import IfMatch
 from gateway.table.record import Stored
-from gateway.table.tag import IfMatch
 from gateway.worksheets.fences import BURNT
 from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Formatted, Held

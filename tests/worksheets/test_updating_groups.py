@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.errors import InvalidBody, PreconditionFailed, RowNotFound, WorksheetNotFound
-from gateway.table.tag import IfMatch
+from gateway.table.header import IfMatch
 from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.rename import LINES, SUM, names, record, renamed, update
 from tests.worksheets.scripted_sheets import Cost

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gateway.table.header import parse_header
+from gateway.table.header import parse_header, row_tag
 from gateway.table.record import Placement
-from gateway.table.tag import row_tag
 from gateway.worksheets.writes import Write, written_row
 
 HEADER = parse_header(["name", "", "state", "note"])

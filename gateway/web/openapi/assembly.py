@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from gateway.table.tag import opaque_tag
+from gateway.table.header import opaque_tag
 from gateway.web.openapi.error_answers import (
     error_examples,
     error_responses,

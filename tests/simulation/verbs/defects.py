@@ -40,10 +40,9 @@ from gateway.server.sockets import bind
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, load_settings
 from gateway.storage.write_records import BatchRows
 from gateway.table import a1
-from gateway.table.header import View
+from gateway.table.header import View, row_tag
 from gateway.table.steps import Work
 from gateway.table.table import Table
-from gateway.table.tag import row_tag
 from gateway.worksheets import fenced_writer, loader, moved_rows
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences

@@ -22,7 +22,7 @@ from gateway.query.where import parse_where
 from gateway.settings.model import WriteSettings
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.table.tag import IfMatch, row_tag
+from gateway.table.header import IfMatch, row_tag
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Write

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.commands.demo import CITIES, SAMPLE, SPREADSHEET
+from gateway.commands.demo import CITIES, SAMPLE
+from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
@@ -125,7 +126,7 @@ async def ask(
     request = f"GET /livez HTTP/1.1\r\nHost: {address[0]}\r\n\r\n".encode()
     row = (
         f"GET {CITIES.path}/2 HTTP/1.1\r\nHost: {address[0]}\r\n"
-        f"Authorization: Bearer {key}\r\nX-Spreadsheet-Id: {SPREADSHEET}\r\n\r\n"
+        f"Authorization: Bearer {key}\r\nX-Spreadsheet-Id: {DEMO_SPREADSHEET}\r\n\r\n"
     ).encode()
     while not stop.is_set():
         tally.connections += 1
@@ -163,7 +164,7 @@ async def make_key(settings: Settings) -> str:
     """A key for the rows of the sample."""
     async with KeyStore.open(settings.access.database) as store:
         _, key = await create_key(
-            KeyRequest(name="restarts", grants=Grants(spreadsheets=frozenset({SPREADSHEET}))),
+            KeyRequest(name="restarts", grants=Grants(spreadsheets=frozenset({DEMO_SPREADSHEET}))),
             store=store,
             pepper=load_pepper(settings.access),
             plans=settings.plans,

@@ -12,6 +12,7 @@ import typer
 from gateway import __version__
 from gateway.commands.keys import keys
 from gateway.commands.options import (
+    DEMO_SPREADSHEET,
     ConfigOption,
     configuration_words,
     fail,
@@ -104,17 +105,16 @@ def demo(
     Your own is an .xlsx or .csv file, or a folder of .csv files. They stay unchanged.
     """
     _check_server_version()
-    from gateway.commands.demo import SPREADSHEET, NoExample
     from sheets_emulator.state.seed import SeedError, read_spreadsheet
 
     seed = None
     if source is not None:
         say(f"Reading {source} ...")
         try:
-            seed = read_spreadsheet(source, SPREADSHEET)
+            seed = read_spreadsheet(source, DEMO_SPREADSHEET)
         except SeedError as error:
             fail([str(error)], status=1)
-    from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
+    from gateway.commands.demo import NoExample, log_in_file, running_demo, stop_at_signal
     from gateway.server.sockets import bind
 
     signals = stop_at_signal()
@@ -131,11 +131,9 @@ def demo(
 
 
 def _greet(running: "Demo", log: Path) -> None:
-    from gateway.commands.demo import SPREADSHEET
-
     say(
         f"Sheets gateway on {running.url}, emulator on {running.emulator_url}",
-        f"Spreadsheet id: {SPREADSHEET}",
+        f"Spreadsheet id: {DEMO_SPREADSHEET}",
         f"Paid key:       {running.paid_key}",
         f"Free key:       {running.free_key}",
         f"Read-only key:  {running.read_only_key}",
@@ -239,7 +237,8 @@ def emulator(
     from sheets_emulator.state.disk import DiskError
 
     key_files = [_key_file(text, PROJECT) for text in credentials or ()]
-    others = {each.name for each in dataclasses.fields(EmulatorOptions)} - {"projects", "seed"}
+    names = {each.name for each in dataclasses.fields(EmulatorOptions)}
+    others = (names & context.params.keys()) - {"seed"}
     options = EmulatorOptions(
         projects=tuple(project for project, _ in key_files) or (PROJECT,),
         seed=data,

@@ -27,7 +27,7 @@ from gateway.access.issue import KeyRequest
 from gateway.access.keys import ALPHABET, RandomBytes
 from gateway.app import create_app
 from gateway.commands.doctor.account import check_accounts
-from gateway.commands.options import new_key, say
+from gateway.commands.options import DEMO_SPREADSHEET, new_key, say
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
@@ -156,12 +156,12 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 async def _warnings(settings: GoogleSettings) -> Sequence[str]:
     """The warnings of `check` about the spreadsheet."""
-    found = check_accounts(settings, SPREADSHEET, time.time)
+    found = check_accounts(settings, DEMO_SPREADSHEET, time.time)
     return [each.text async for each in found if each.level != "ok"]
 
 
 async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:
-    sheet = frozenset({SPREADSHEET})
+    sheet = frozenset({DEMO_SPREADSHEET})
     keys = []
     for name, plan, grants, random_bytes in (
         ("paid", "paid", Grants(spreadsheets=sheet, may_delete=True), paid_bytes),
@@ -177,7 +177,6 @@ def _public_digits(count: int) -> bytes:
     return bytes(map(ALPHABET.index, _PUBLIC_DIGITS[:count]))
 
 
-SPREADSHEET = "demo"
 PATIENCE_SECONDS = 120.0
 
 _CURL = r"curl -s -w '\n'"
@@ -347,4 +346,4 @@ def _escaped(character: str) -> str:
 
 
 def _headers(key: str) -> str:
-    return f"-H 'Authorization: Bearer {key}' -H 'X-Spreadsheet-Id: {SPREADSHEET}'"
+    return f"-H 'Authorization: Bearer {key}' -H 'X-Spreadsheet-Id: {DEMO_SPREADSHEET}'"

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+DEMO_SPREADSHEET = "demo"
+"""ID of the spreadsheet of `demo`, which is read before the demo is imported."""
+
 ConfigOption = Annotated[
     Path | None,
     typer.Option(

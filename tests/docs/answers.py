@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import msgspec
 
-from gateway.commands.demo import SPREADSHEET, Demo
+from gateway.commands.demo import Demo
+from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.telemetry.events import RequestLine
 from tests.docs.blocks import Block
 
@@ -110,7 +111,7 @@ def _answer(demo: Demo, asked: Asked) -> Any:
         f"{demo.url}{demo.example.path}{asked.path}",
         headers={
             "Authorization": f"Bearer {demo.paid_key}",
-            "X-Spreadsheet-Id": SPREADSHEET,
+            "X-Spreadsheet-Id": DEMO_SPREADSHEET,
             **(asked.headers or {}),
         },
         json=asked.body,

@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from gateway.commands.demo import SPREADSHEET, Demo, running_demo
+from gateway.commands.demo import Demo, running_demo
+from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.server.sockets import bind
@@ -35,7 +36,7 @@ def asked(demo: Demo, query: str) -> httpx2.Response:
     return httpx2.get(
         f"{demo.url}{demo.example.path}",
         params=dict(parse_qsl(query)),
-        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": SPREADSHEET},
+        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
     )
 
 

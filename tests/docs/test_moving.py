@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from gateway.commands.demo import SPREADSHEET, Demo, running_demo
+from gateway.commands.demo import Demo, running_demo
+from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.server.sockets import bind
 from tests.docs.blocks import TOP
 
@@ -48,7 +49,7 @@ def test_a_counterpart_works(
         method,
         f"{demo.url}/v2/sheets{path}",
         params=dict(parse_qsl(query or "")),
-        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": SPREADSHEET},
+        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
         json=None if body is None else json.loads(body),
     )
 

@@ -23,6 +23,7 @@ from tests.simulation.fire import Fire
 from tests.simulation.repeats import run_with
 from tests.simulation.report import Report
 from tests.simulation.verbs.campaign import run
+from tests.simulation.verbs.defects import Defect
 
 WEATHER = Weather(share=0.1, latest_ms=2000, slowest_ms=600, timeout_ms=4000)
 SHORT = Fire(creates=120, worksheets=4, clients=3, waves=2, longest_pause=1.0, end_seconds=120.0)
@@ -44,7 +45,8 @@ def test_a_plan_has_every_kind_of_fault_about_equally_often() -> None:
 
 
 def burn(campaign: Fire) -> Callable[[int, Path], Report]:
-    return lambda seed, folder: run(folder, replace(campaign, seed=seed).verbs)
+    defect = None if campaign.kill_seconds else Defect()  # in this process, which starts sooner
+    return lambda seed, folder: run(folder, replace(campaign, seed=seed).verbs, defect)
 
 
 def test_creates_where_more_happens(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gateway.cluster.shared_rows import SharedRows
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.database import PostgresUrl
 from gateway.storage.damaged_rows import DamagedRow
-from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
+from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS, server_engine
 from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
 from gateway.storage.write_records import place_of
 from gateway.telemetry.events import current_event, damaged_row, request_failed
@@ -206,9 +206,8 @@ async def open_write_lock(
     longest_seconds: float,
 ) -> AsyncIterator[PostgresWriteLock]:
     """The lock of a database. A session that is idle for `longest_seconds` loses its locks."""
-    locks = create_async_engine(
-        database.url.get_secret_value(),
-        hide_parameters=True,
+    locks = server_engine(
+        database,
         isolation_level="AUTOCOMMIT",
         pool_size=MAX_LOCKS,
         max_overflow=0,

@@ -167,12 +167,7 @@ async def unpooled_engine(
     The timeout is for connecting and for each statement.
     """
     connect_args = _connect_args(name, timeout_seconds, timeout_seconds)
-    engine = create_async_engine(
-        database.url.get_secret_value(),
-        hide_parameters=True,
-        poolclass=NullPool,
-        connect_args=connect_args,
-    )
+    engine = server_engine(database, poolclass=NullPool, connect_args=connect_args)
     try:
         yield engine
     finally:
@@ -201,11 +196,25 @@ def _file_engine(database: Path) -> AsyncEngine:
     return engine
 
 
+def server_engine(database: PostgresUrl, **options: Any) -> AsyncEngine:
+    """An engine for PostgreSQL, with these options of `create_async_engine`."""
+    url = database.url.get_secret_value()
+    engine = create_async_engine(url, hide_parameters=True, **options)
+    dialect: Any = engine.sync_engine.dialect
+    # No column is JSON. A connection that is lost while its codecs are set up would raise an error
+    # of asyncpg, which is none of STORE_ERRORS.
+    dialect.setup_asyncpg_json_codec = dialect.setup_asyncpg_jsonb_codec = _no_codec
+    return engine
+
+
+async def _no_codec(_: object) -> None:
+    """Set up nothing for a new connection."""
+
+
 def _server_engine(database: PostgresUrl, statement_timeout_seconds: float | None) -> AsyncEngine:
     try:
-        return create_async_engine(
-            database.url.get_secret_value(),
-            hide_parameters=True,
+        return server_engine(
+            database,
             pool_pre_ping=True,  # a restart of the server fails no request afterwards
             pool_timeout=CONNECT_TIMEOUT_SECONDS,
             connect_args=_connect_args(

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
@@ -14,12 +15,18 @@ from gateway.access.keys import ActiveKeys
 from gateway.errors import KeysUnavailable, RecordsUnavailable
 from gateway.settings.database import PostgresUrl, parse_database
 from gateway.settings.model import ConfigError
-from gateway.storage.database import migrate_database, open_database
+from gateway.storage.database import (
+    STORE_ERRORS,
+    migrate_database,
+    open_database,
+    server_engine,
+)
 from gateway.storage.key_store import KeyStore
 from gateway.worksheets.idempotency import Sending
 from tests.access.watched import PLANS, Instant
 from tests.clock import ManualClock
 from tests.postgres import PASSWORD, PostgresServer, running_server
+from tests.storage import by_hand
 from tests.storage.conftest import FENCE, IDENTITY, ROWS, WORKSHEET, results
 from tests.storage.test_key_store import RECORD, active
 
@@ -125,6 +132,23 @@ async def test_a_server_that_hangs_is_given_up(
         finally:
             server.send_signal(signal.SIGCONT)
         await store.ping()
+
+
+async def test_a_connection_that_is_lost_at_once_is_a_store_error(database: PostgresUrl) -> None:
+    """The server may restart between the handshake and the first statement."""
+
+    async def connect_and_lose() -> asyncpg.Connection:
+        connection = await by_hand.connect(database)
+        await connection.close()
+        return connection
+
+    engine = server_engine(database, async_creator=connect_and_lose)
+    try:
+        with pytest.raises(STORE_ERRORS):
+            async with engine.connect():
+                pass
+    finally:
+        await engine.dispose()
 
 
 async def test_a_gateway_without_the_driver_says_so(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from gateway.commands.options import say
 from gateway.server.sockets import base_url, bind, free_port, inherited
@@ -176,7 +176,7 @@ class _Parent:
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
         """Until all events have happened, or the stop. Raises the error of a task that ends."""
-        happening: asyncio.Future[Any] = asyncio.gather(*(event.wait() for event in events))
+        happening = asyncio.create_task(_all(events))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait(
@@ -263,3 +263,8 @@ class _Parent:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _all(events: list[asyncio.Event]) -> None:
+    for event in events:
+        await event.wait()

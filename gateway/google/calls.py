@@ -13,7 +13,6 @@ Rules
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -534,12 +533,12 @@ _found_metadata = msgspec.json.Decoder(FoundMetadata)
 _done = msgspec.json.Decoder(Done)
 _line = msgspec.json.Decoder(tuple[Value, ...])
 _row = msgspec.json.Decoder(RowData)
-_data_of = attrgetter("data")
 
 
 def _rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
-    _, max_bytes, columns = limits
-    return read_rendering(answer, known=known, max_bytes=max_bytes, columns=columns)
+    return read_rendering(
+        answer, known=known, max_bytes=limits.rendering_bytes, columns=limits.columns
+    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[S], answer: Answer, limits: Limits) -> Work[S]:
@@ -590,7 +589,7 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
 
 def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[SheetView]:
     """The one worksheet of an answer, with its blocks: one for each requested range."""
-    sheets = [*filter(_data_of, spreadsheet.sheets)] if spreadsheet is not None else []
+    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
     if len(sheets) != 1:
         raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
     properties, data = sheets[0].properties, checked_parts(sheets[0].data, block_count)

@@ -25,7 +25,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
-from typing import Any
 
 import anyio.from_thread
 import anyio.to_thread
@@ -286,15 +285,14 @@ class TokenSource:
         credentials = self._credentials
         if credentials is None:
             return TokenState.INVALID, {}
-        token: Any = credentials.token
+        # First the state: a token that is refreshed meanwhile is newer than it, never older.
+        state, token = credentials.token_state, credentials.token
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
             return TokenState.INVALID, {}
         headers = {"authorization": f"Bearer {token}"}
         if credentials.quota_project_id:
             headers["x-goog-user-project"] = credentials.quota_project_id
-        return (
-            (TokenState.INVALID, {}) if headers == refused else (credentials.token_state, headers)
-        )
+        return (TokenState.INVALID, {}) if headers == refused else (state, headers)
 
     def _note_clock(self, answer: Answer, sent: float) -> None:
         date = answer.headers.get("date")

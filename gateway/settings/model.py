@@ -403,9 +403,8 @@ def load_settings(
     else:
         if not problems:
             return settings
-    raise ConfigError(
-        *problems
-    )  # outside the handler: the error's context would contain the values
+    # Outside the handler: the error's context would contain the values.
+    raise ConfigError(*problems)
 
 
 def setting_paths() -> Iterator[KeyPath]:

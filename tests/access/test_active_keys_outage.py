@@ -19,7 +19,7 @@ from tests.clock import ManualClock
 
 GRACE_SECONDS = 300.0
 PATIENCE_SECONDS = 10.0
-SHORT = replace(server_outage(GRACE_SECONDS), wait_seconds=0.01, answer_seconds=0.05)
+SHORT = replace(server_outage(GRACE_SECONDS), wait_seconds=0.01, answer_seconds=0.3)
 """As at a server, but the waits, which are real, are shorter."""
 AWAY = OperationalError("select", {}, Exception("the server is away"))
 

@@ -112,6 +112,9 @@ MAX_FAILURES = 2
 MAX_TABS = 1_000
 """Tabs above which ends of batches are forgotten that no look is older than."""
 
+LONGEST_PLAN_SECONDS = 300.0
+"""A plan is sent within this time of its look: a read, and two small looks, with their retries."""
+
 SMALL_ROWS = 2_000
 SMALL_CELLS = 100_000
 """A grid of so many rows, and so many cells below the header, is small: if its last row is unknown,
@@ -373,7 +376,7 @@ class FencedWriter:
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
         title = worksheet.id.title
         if len(self._tabs) > MAX_TABS:
-            recent = worksheet.now() - self._header_ttl_seconds - FRESH_LOOK_SECONDS
+            recent = worksheet.now() - max(self._header_ttl_seconds, LONGEST_PLAN_SECONDS)
             self._tabs = {
                 each: ends
                 for each, ends in self._tabs.items()
@@ -381,8 +384,10 @@ class FencedWriter:
             }
         tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
         others = tab.keys() - {title}
-        # A small look shows the rows that are written to, but no other row that has the key now.
-        if others and max(tab[each] for each in others) > plan.looked_at:
+        # A small look does not show other rows that match, or have the key, by now.
+        is_search = any(each.write.kind == "search" for each in writes)
+        rows_seen_at = plan.looked_at if is_search else looked_at
+        if others and max(tab[each] for each in others) > rows_seen_at:
             if has_note:
                 await self._ledger.settled(worksheet.id, fence, is_applied=False)
             return _Sent({}, _Again.OLD_LOOK, LookOutdated())

@@ -333,6 +333,7 @@ class FencedWriter:
                 header=look.header,
                 sheet_id=look.sheet_id,
                 emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
+                grid_rows=look.grid_rows,
                 around={**look.rows, **look.around} if removes else {},
                 looked_at=look.sent_at,
             )
@@ -348,6 +349,7 @@ class FencedWriter:
             sheet_id=sheet_id,
             after_row=max(table.last_row, 1),
             emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
+            grid_rows=snapshot.grid_rows,
             around=await self._scheduler.build(rows_around(table, planned)),
             looked_at=snapshot.began_seconds(part),
             is_cached=is_cached,
@@ -579,12 +581,21 @@ class FencedWriter:
         if not isinstance(error, UpstreamRefusal):
             raise error
         change, culprit = request.changes[(refused_request(error) or 1) - 1]
-        row = 1
+        row, grid_rows = 1, 0
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row
         elif isinstance(change, RemovedRows):
-            row = change.last_row
-        reason = await explain(self._sheets, worksheet.id, error, row=row)
+            row, grid_rows = change.last_row, plan.grid_rows
+        reason = await explain(
+            self._sheets,
+            worksheet.id,
+            error,
+            row=row,
+            sheet_id=plan.sheet_id,
+            grid_rows=grid_rows,
+        )
+        if isinstance(reason, LookOutdated):
+            return _Sent({}, _Again.OUTDATED, reason)
         if plan.is_cached and isinstance(reason, UpstreamRefusal | RowNotFound):
             return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
         if isinstance(reason, RowNotFound) and culprit.write.kind == "search":

@@ -79,6 +79,8 @@ OPERATIONS = 1000
 ANSWER_SECONDS = 60.0
 LONGEST_ROW = 1000
 WINDOW_ABOVE_CELLS = 100
+TAG_READ = "read for a tag: "
+"""Precedes the status of failed reads among the outcomes of a report; 0: no answer came."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,6 +403,8 @@ def _report(scene: Scene, seconds: float) -> Report:
         f"{each.operation.kind}: {each.outcome}, {each.answer.status} {each.answer.code or ''}"
         for each in entries
     )
+    failed_reads = sum((clerk.failed_reads for clerk in scene.clerks), Counter[int]())
+    outcomes.update({f"{TAG_READ}{status}": times for status, times in failed_reads.items()})
     codes = Counter(each.answer.code for each in entries)
     conditional = [each for each in entries if each.operation.tag is not None]
     figures = {
@@ -423,6 +427,7 @@ def _report(scene: Scene, seconds: float) -> Report:
         ),
         "conditions that held": sum(each.was_applied for each in conditional),
         "conditions that did not hold": codes[PRECONDITION],
+        "reads for a tag that failed": failed_reads.total(),
         "told that rows moved": codes[ROWS_MOVED],
         "refused for full metadata": codes[METADATA_FULL],
         "metadata filled": len(scene.full),

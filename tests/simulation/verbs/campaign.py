@@ -19,7 +19,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -51,6 +51,7 @@ from tests.simulation.stage import (
     client_of,
     gateway_process,
     google,
+    logged_to,
     make_keys,
 )
 from tests.simulation.verbs.answers import (
@@ -216,7 +217,8 @@ class Scene:
 def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
     """All operations on a new spreadsheet, in an empty folder.
 
-    With a `defect` the gateways serve in this process, and are not killed.
+    With a `defect` the gateways serve in this process, and are not killed; `folder / "log"` is
+    their log.
     """
     seeds = seed_texts(
         campaign.worksheets, has_archive=campaign.swaps_tabs, more_rows=campaign.more_rows
@@ -254,7 +256,8 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
             person=person,
         )
         began = time.monotonic()
-        asyncio.run(_run(scene, defect))
+        with nullcontext() if defect is None else logged_to(folder / "log"):
+            asyncio.run(_run(scene, defect))
         return _report(scene, time.monotonic() - began)
 
 

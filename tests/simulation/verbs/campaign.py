@@ -420,6 +420,7 @@ def _report(scene: Scene, seconds: float) -> Report:
         "rows removed": sum(len(batch.removed) for batch in batches),
         "edits by people": scene.history.edits,
         "rows moved by people": sum(course.moves for course in courses.values()),
+        "rows removed by people": sum(course.removals for course in courses.values()),
         "tabs renamed": scene.history.renamings,
         "in another tab than before": sum(
             commit.course.tab != entry.worksheet for entry, commit in verdict.commits

@@ -23,7 +23,7 @@ from tests.simulation.verbs.operations import Mixture
 CLIENTS, ROWS = 24, 48
 """Of two updates of a row, the second one waits for another group of writes."""
 SLACK_SECONDS = 0.75
-"""What a busy machine may take, beside the round trip, between a look and its write."""
+"""A busy machine adds so much at most to the round trip between a look and its write."""
 EXPECTED = (
     "update: done, 200",
     "update: applied, 409",

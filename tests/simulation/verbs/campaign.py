@@ -76,7 +76,7 @@ from tests.simulation.verbs.verdict import judge
 from tests.simulation.witness import Witness
 
 OPERATIONS = 1000
-"""Of one spreadsheet: the fences of three minutes would fill its metadata without a quota."""
+"""A spreadsheet has no more: the fences of three minutes would fill its metadata."""
 ANSWER_SECONDS = 60.0
 LONGEST_ROW = 1000
 WINDOW_ABOVE_CELLS = 100
@@ -86,7 +86,7 @@ TAG_READ = "read for a tag: "
 
 @dataclass(frozen=True, kw_only=True)
 class Verbs:
-    """How many operations there are, and what disturbs them."""
+    """Number of operations, and their disturbances."""
 
     operations: int = OPERATIONS
     seconds: float = 0.0
@@ -95,7 +95,7 @@ class Verbs:
     gateways: int = 1
     """Each with a store of its own; several are not killed."""
     clients: int = 8
-    """Of each worksheet and gateway."""
+    """Number of clients of each worksheet at each gateway."""
     waves: int = 1
     """Between two of them a person moves a column."""
     fault_share: float = 0.05
@@ -107,7 +107,7 @@ class Verbs:
     read_share: float = 0.3
     """So many operations are followed by a read."""
     rest_seconds: float = 0.0
-    """Of a client before each operation, at most."""
+    """A client rests so long before each operation, at most."""
     read_pause_seconds: float = 0.0
     """Between the read and the write of a condition, at most."""
     moves_columns: bool = False
@@ -140,15 +140,15 @@ class Verbs:
     has_repeatable_ids: bool = False
     """Ids of metadata may be used again, so that waits get long."""
     asks: int = 60
-    """Of a write with a key."""
+    """A client sends a write with a key so many times, at most."""
     longest_pause: float = 1.0
-    """Seconds between two of them."""
+    """A client waits so many seconds between two of these requests, at most."""
     seed: int = 1
     end_seconds: float = 600.0
     """After so long the clients are given up."""
     mixture: Mixture = field(default_factory=Mixture)
     habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
-    """Of people."""
+    """Weights of the edits of people."""
     leaves_blank: frozenset[str] = frozenset()
     """Fields that half of the rows of people do not have."""
 
@@ -198,7 +198,7 @@ class Scene:
     campaign: Verbs
     folder: Path
     url: str
-    """The emulator's."""
+    """URL of the emulator."""
     witness: Witness
     history: History
     person: Person
@@ -206,7 +206,7 @@ class Scene:
     """When the metadata was full."""
     kills: list[float] = field(default_factory=list)
     calm: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Who has it keeps gateways alive, and people away."""
+    """While it is locked, no gateway is killed and people change nothing."""
     clerks: list[Clerk] = field(default_factory=list)
     last_reads: list[ListRead] = field(default_factory=list)
 

@@ -21,7 +21,7 @@ from tests.simulation.verbs.entries import NO_ANSWER, Answer, Entry, ListRead, R
 from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS, Draw, Operation, Texts
 
 MOST_ROWS = 1000
-"""Of a list."""
+"""A list has no more rows."""
 ORDERED_SHARE = 0.3
 """So many lists are sorted, which takes the values as they are typed."""
 LONGEST_PAUSE_SECONDS = 1.0
@@ -36,7 +36,7 @@ class Clerk:
 
     client: httpx2.AsyncClient
     limited_client: httpx2.AsyncClient
-    """Of a key that sees some fields only."""
+    """A client with a key that sees some fields only."""
     worksheet: str
     patience: Patience
     is_up: asyncio.Event

@@ -210,7 +210,7 @@ def ignoring_tags() -> Defect:
 
 
 def failing_reads() -> Defect:
-    """Reads of a single row are answered 503."""
+    """Reads of a single row are answered 503; reads of all rows succeed."""
     return Defect(app=_without_reads_of_rows)
 
 

@@ -247,7 +247,7 @@ class SharedRows:
                 state.changed(epoch)
             else:
                 for each in news:
-                    state.take_in(each)
+                    state.learn(each)
                 state.overtaken()
                 state.wrote(epoch)
         return True

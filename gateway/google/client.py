@@ -26,7 +26,7 @@ from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 from gateway.errors import InvalidSpreadsheetId, LookOutdated
 from gateway.google.calls import PIECE_BYTES, Apply, Call, JoinedRead, Limits
 from gateway.google.credentials import load_service_account
-from gateway.google.rendering import known_columns
+from gateway.google.rendering import KnownColumns, known_columns
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Message, Wire, open_wire
@@ -57,7 +57,7 @@ async def open_accounts(
     the memory of one rendering; `now` returns seconds since the epoch. Raises `ConfigError` for an
     unusable key file. Uses no network before the first call; closes all connections at the end.
     """
-    any_settings = next(iter(settings.values()))
+    any_settings, columns = next(iter(settings.values())), known_columns()
     async with open_wire(
         max_connections=any_settings.max_connections,
         connect_timeout_seconds=any_settings.connect_timeout_seconds,
@@ -73,6 +73,7 @@ async def open_accounts(
                     allow_insecure_endpoint=each.allow_insecure_endpoint,
                     now=now,
                 ),
+                columns=columns,  # two accounts may read the renderings of one worksheet
                 max_rendering_bytes=max_rendering_bytes,
             )
             for name, each in settings.items()
@@ -98,6 +99,7 @@ class Client:
         *,
         wire: Wire,
         tokens: TokenSource,
+        columns: KnownColumns,
         max_rendering_bytes: int = MAX_RENDERING_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -106,7 +108,7 @@ class Client:
         self._wire = wire
         self.tokens = tokens
         self._gspread = Gspread(endpoint=settings.endpoint)
-        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes, known_columns())
+        self._limits = Limits(settings.max_answer_bytes, max_rendering_bytes, columns)
 
     @property
     def project(self) -> str | None:

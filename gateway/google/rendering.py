@@ -79,7 +79,10 @@ class Part(NamedTuple):
 
 
 class EncodedColumn:
-    """A column of an answer, decoded once for all answers that have it."""
+    """A column of an answer, decoded once for all answers that have it.
+
+    `max_bytes` is the limit of a rendering: what else a reader has decoded concerns no other.
+    """
 
     def __init__(self, raw: msgspec.Raw, max_bytes: int) -> None:
         self._raw = raw
@@ -165,7 +168,7 @@ def _read(answer: Answer, max_bytes: int, known: KnownColumns) -> Work[Rendering
             digest = yield from _digest(raw)
             one = known.get(digest)
             if one is None:
-                one = known[digest] = EncodedColumn(raw, max_bytes - byte_count)
+                one = known[digest] = EncodedColumn(raw, max_bytes)
             column, column_bytes = yield from one.cells()
             byte_count = _bounded(byte_count + column_bytes, max_bytes)
             columns.append(column)

@@ -112,6 +112,9 @@ MAX_FAILURES = 2
 MAX_TABS = 1_000
 """Tabs above which ends of batches are forgotten that no look is older than."""
 
+LONGEST_PLAN_SECONDS = 300.0
+"""A plan is sent within this time of its look: a read, and two small looks, with their retries."""
+
 SMALL_ROWS = 2_000
 SMALL_CELLS = 100_000
 """A grid of so many rows, and so many cells below the header, is small: if its last row is unknown,
@@ -330,6 +333,7 @@ class FencedWriter:
                 header=look.header,
                 sheet_id=look.sheet_id,
                 emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
+                grid_rows=look.grid_rows,
                 around={**look.rows, **look.around} if removes else {},
                 looked_at=look.sent_at,
             )
@@ -345,6 +349,7 @@ class FencedWriter:
             sheet_id=sheet_id,
             after_row=max(table.last_row, 1),
             emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
+            grid_rows=snapshot.grid_rows,
             around=await self._scheduler.build(rows_around(table, planned)),
             looked_at=snapshot.began_seconds(part),
             is_cached=is_cached,
@@ -373,7 +378,7 @@ class FencedWriter:
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
         title = worksheet.id.title
         if len(self._tabs) > MAX_TABS:
-            recent = worksheet.now() - self._header_ttl_seconds - FRESH_LOOK_SECONDS
+            recent = worksheet.now() - max(self._header_ttl_seconds, LONGEST_PLAN_SECONDS)
             self._tabs = {
                 each: ends
                 for each, ends in self._tabs.items()
@@ -381,8 +386,10 @@ class FencedWriter:
             }
         tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
         others = tab.keys() - {title}
-        # A small look shows the rows that are written to, but no other row that has the key now.
-        if others and max(tab[each] for each in others) > plan.looked_at:
+        # A small look does not show other rows that match, or have the key, by now.
+        is_search = any(each.write.kind == "search" for each in writes)
+        rows_seen_at = plan.looked_at if is_search else looked_at
+        if others and max(tab[each] for each in others) > rows_seen_at:
             if has_note:
                 await self._ledger.settled(worksheet.id, fence, is_applied=False)
             return _Sent({}, _Again.OLD_LOOK, LookOutdated())
@@ -574,12 +581,21 @@ class FencedWriter:
         if not isinstance(error, UpstreamRefusal):
             raise error
         change, culprit = request.changes[(refused_request(error) or 1) - 1]
-        row = 1
+        row, grid_rows = 1, 0
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row
         elif isinstance(change, RemovedRows):
-            row = change.last_row
-        reason = await explain(self._sheets, worksheet.id, error, row=row)
+            row, grid_rows = change.last_row, plan.grid_rows
+        reason = await explain(
+            self._sheets,
+            worksheet.id,
+            error,
+            row=row,
+            sheet_id=plan.sheet_id,
+            grid_rows=grid_rows,
+        )
+        if isinstance(reason, LookOutdated):
+            return _Sent({}, _Again.OUTDATED, reason)
         if plan.is_cached and isinstance(reason, UpstreamRefusal | RowNotFound):
             return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
         if isinstance(reason, RowNotFound) and culprit.write.kind == "search":

@@ -232,6 +232,8 @@ class Plan:
     """True if that was the last row of the sheet at the look."""
     emptied: frozenset[int] = frozenset()
     """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
+    grid_rows: int = 0
+    """Rows of the grid at the look, blank ones too; 0 if they are not known."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The rows next to removed or emptied ones."""
     looked_at: float

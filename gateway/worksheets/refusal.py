@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from gateway.errors import (
     GatewayError,
     InvalidBody,
+    LookOutdated,
     ProtectedCells,
     RowNotFound,
     RowNotRemovable,
@@ -39,19 +40,32 @@ _WORDS: Mapping[str, Callable[[], GatewayError]] = {
 
 
 async def explain(
-    sheets: Sheets, worksheet: WorksheetId, refusal: UpstreamRefusal, *, row: int = 1
+    sheets: Sheets,
+    worksheet: WorksheetId,
+    refusal: UpstreamRefusal,
+    *,
+    row: int = 1,
+    sheet_id: int | None = None,
+    grid_rows: int = 0,
 ) -> GatewayError:
     """The error that a refusal amounts to. 1 read: the worksheets' titles and sizes.
 
-    `row` is the last row that the request named. A refusal that nothing explains gives another
-    one of its words: raised from itself, an exception would be its own cause.
+    `row` is the last row that the request named. LookOutdated if a write was planned for a tab that
+    has another title by now, by its `sheet_id`, or for a grid that had another size. A refusal that
+    nothing explains gives another one of its words: raised from itself, an exception would be its
+    own cause.
     """
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(worksheet.spreadsheet)}
     if worksheet.title not in worksheets:
         return worksheet_not_found(worksheet, list(worksheets))
-    if row > worksheets[worksheet.title].rows:
+    found = worksheets[worksheet.title]
+    if sheet_id not in (None, found.sheet_id):
+        return LookOutdated()
+    if row > found.rows:
         return row_not_found(row)
+    if grid_rows not in (0, found.rows):
+        return LookOutdated()
     for words, make in _WORDS.items():
         if words in refusal.google_message:
             return make()

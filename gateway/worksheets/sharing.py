@@ -51,7 +51,7 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 class SharedState:
     """Knowledge of the work of other processes on a worksheet; a single process has none.
 
-    `moment`, `take_in`, `expire` and `forget` are those of the worksheet.
+    `moment`, `learn`, `expire` and `forget` are those of the worksheet.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class SharedState:
         *,
         header: HeaderCache,
         moment: Callable[[], int],
-        take_in: Callable[[News], None],
+        learn: Callable[[News], None],
         expire: Callable[[], None],
         forget: Callable[[], None],
     ) -> None:
         self.id = worksheet
         self.peers = peers
         self.header = header
-        self.take_in = take_in
+        self.learn = learn
         self.forget = forget
         self._moment, self._expire = moment, expire
         self.epoch: str | None = None

@@ -179,7 +179,7 @@ class Worksheet:
                 peers,
                 header=self.header,
                 moment=self.moment,
-                take_in=self.learn,
+                learn=self.learn,
                 expire=self.expire,
                 forget=self.forget,
             )
@@ -505,16 +505,15 @@ class Worksheet:
         if both are of different states.
         """
         known, loader = self._snapshot(TYPED), self._loader
-        has_base = base is not None and base is self._snapshot(DISPLAYED)
-        # What another process read may be sent for earlier than the rows were there.
-        is_single = self.shared is None
-        is_in_turn = has_base or (is_single and known is None and self._lost >= 0)
-        if base is not None and has_base:
+        # Another process may have sent for its types before these rows were there.
+        is_single, is_in_turn = self.shared is None, True
+        if base is not None and base is self._snapshot(DISPLAYED):
             displayed, typed = base, await loader.typed(known)
-        elif is_in_turn:
+        elif is_single and known is None and self._lost >= 0:
             displayed = await self._displayed(is_alone=is_alone, sheet_id=sheet_id)
             typed = await loader.typed(known, sheet_id=sheet_id)
         else:
+            is_in_turn = False
             displayed, typed = await asyncio.gather(
                 self._displayed(is_alone=is_alone, sheet_id=sheet_id),
                 loader.typed(known, sheet_id=sheet_id),

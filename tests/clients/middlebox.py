@@ -2,7 +2,7 @@
 
 Rules: faults are data. Each is used once, by the next request that is not a preflight; after the
 last one all requests get the gateway's own answers. Every request that arrives is noted. A machine
-serves many tests: each has a `Middlebox`, so that no late request of another test counts in it.
+serves many tests, each with its own `Middlebox`, which has the requests that came since its start.
 """
 
 import threading

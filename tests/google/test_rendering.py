@@ -245,6 +245,32 @@ def test_equal_columns_are_decoded_once() -> None:
     assert not columns
 
 
+def test_a_shared_column_has_no_limit_of_another_answer() -> None:
+    """An answer that fits is read, although a larger one with the same column is too large."""
+    column = [f"text of a cell {row}" for row in range(100_000)]
+    others = ["x" * 50 + str(row) for row in range(50_000)]
+    alone = rendering_of(column).byte_count
+    columns, max_bytes = known_columns(), alone + 1_000
+    large = reading(
+        answer_of({"range": "T!A1", "values": [others, column]}),
+        max_bytes=max_bytes,
+        columns=columns,
+    )
+    small = reading(
+        answer_of({"range": "T!A1", "values": [column]}), max_bytes=max_bytes, columns=columns
+    )
+    while len(columns) < 2:  # the column is begun by the large one
+        next(large)
+    for _ in range(3):
+        next(large)
+    found = finish(small)
+
+    assert found is not None
+    assert found.byte_count == alone
+    with pytest.raises(SheetTooLarge):
+        finish(large)
+
+
 @pytest.mark.parametrize("cells", [300, 300_000], ids=["whole", "in-parts"])
 def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
     """A column that another answer is decoding is continued, not decoded twice."""

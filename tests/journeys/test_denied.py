@@ -54,6 +54,23 @@ def test_a_denied_worksheet_answers_as_one_that_is_not_there(
     assert shared_api.emulator.stats()["calls"] == {}
 
 
+def test_what_another_key_has_read_is_denied_all_the_same(shared_api: Api) -> None:
+    """Nothing that is remembered of a worksheet is open to a key that was not granted it."""
+    seen = shared_api.get("Secret", key="any", spreadsheet="third")
+    shared_api.emulator.reset()
+
+    answers = [
+        shared_api.get(path, key=key, spreadsheet="third")
+        for path in ("Secret", "Secret/2", "Secret?order=name")
+        for key in ("paid", "two", "cities", "read-only")
+    ]
+
+    assert "top secret" in seen.text
+    assert {refused(answer) for answer in answers} == {(404, 101)}
+    assert all("secret" not in answer.text.lower() for answer in answers)
+    assert shared_api.emulator.stats()["calls"] == {}
+
+
 def test_a_denied_request_is_refused_before_its_query_and_body(shared_api: Api) -> None:
     """Other problems are not reported: they could distinguish spreadsheets."""
     answers = [

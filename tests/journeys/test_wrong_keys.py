@@ -11,7 +11,7 @@ from gateway.access.keys import mint_key
 from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
 
-GUESSES = 3_000
+GUESSES = 10_000
 CLIENTS = 50
 SETTINGS = {"access.failures_per_minute": 20}
 FIVE = {

@@ -157,6 +157,40 @@ async def test_a_write_under_the_old_title_lands_after_the_look(bench: Bench) ->
     assert [type(end) for end in await under_old] == [UpstreamError]
 
 
+async def test_a_removal_that_google_refuses_after_the_title_went_away(bench: Bench) -> None:
+    """The refusal is of another tab than the one with the title: that one is looked at."""
+    tabs = Tabs(bench)
+
+    def swap() -> None:
+        tabs.swap()
+        tabs.old.array_rows.add(3)
+
+    bench.sheets.before("apply", swap)
+
+    await carried_out(bench, Write.delete(row=3))
+
+    assert first_cells(tabs.new) == ["Salem"]
+    assert first_cells(tabs.old) == ["Boston", "Denver", "Austin"]
+    assert bench.sheets.count("apply") == 2
+
+
+async def test_a_removal_that_google_refuses_after_the_grid_shrank(make_bench: MakeBench) -> None:
+    """A person removed the other rows after the look: the last one is emptied."""
+    bench = make_bench(rows=4)
+    bench.cities.frozen_rows = 1
+
+    def shrink() -> None:
+        bench.cities.delete_rows(3, 2)
+        bench.cities.rows = 2
+
+    bench.sheets.before("apply", shrink)
+
+    await carried_out(bench, Write.delete(row=2))
+
+    assert first_cells(bench.cities) == []
+    assert bench.sheets.count("apply") == 2
+
+
 async def test_a_key_is_created_under_the_old_title_during_a_slow_look(bench: Bench) -> None:
     """An upsert under the new title looks at all rows again, although its small look is fresh."""
     gate, landed = asyncio.Event(), asyncio.Event()

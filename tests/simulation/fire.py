@@ -22,27 +22,27 @@ from tests.simulation.verbs.operations import Mixture
 
 @dataclass(frozen=True, kw_only=True)
 class Fire:
-    """How large a fire is and how hot."""
+    """Size of a fire, and its disturbances."""
 
     creates: int = 1000
-    """Of each fire."""
+    """Number of creates in each fire."""
     fires: int = 10
     seed: int = 1
     worksheets: int = 8
     clients: int = 8
-    """Of each worksheet."""
+    """Number of clients of each worksheet."""
     waves: int = 3
     """Between two of them a person moves a column."""
     faults: float = 0.05
-    """Share of the calls."""
+    """Share of Google's calls that go wrong."""
     latest_ms: int = 5000
-    """Of late effects."""
+    """A late effect comes so many milliseconds after its call, at most."""
     kill_seconds: float = 5.0
     """Between two kills, on average."""
     asks: int = 60
-    """Of a write with a key."""
+    """A client sends a write with a key so many times, at most."""
     longest_pause: float = 190.0
-    """Seconds between two of them."""
+    """A client waits so many seconds between two of these requests, at most."""
     visit_seconds: float = 0.2
     """Between two edits of people, on average."""
     updates: float = 0.3

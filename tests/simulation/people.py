@@ -25,7 +25,7 @@ HABITS: Mapping[str, int] = {
     "insert a row": 2,
     "correct": 4,
 }
-"""How often people do what."""
+"""Weights of the edits that a person makes."""
 SCRIPT: Mapping[str, int] = {"add a row": 1, "append by script": 1}
 RETYPING: Mapping[str, int] = {"retype": 1}
 RETYPED_ROWS = 3
@@ -33,7 +33,7 @@ Edit = Mapping[str, Any]
 
 
 class Screen(Protocol):
-    """What a person sees of the worksheets."""
+    """The worksheets as a person sees them."""
 
     @property
     def workbook(self) -> Workbook | None: ...

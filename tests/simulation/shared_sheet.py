@@ -24,12 +24,12 @@ GATEWAYS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """How many operations there are, and what disturbs them."""
+    """Number of operations, and their disturbances."""
 
     operations: int = 20_000
     """Creates and conditional updates, of both gateways together."""
     clients: int = 6
-    """Of each gateway."""
+    """Number of clients of each gateway."""
     update_share: float = 0.5
     fault_share: float = 0.1
     latest_ms: int = 4500

@@ -1,6 +1,7 @@
 """Stage of all simulations: the emulator behind an observer, and a gateway as a process."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.storage.key_store import Grants
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
+from gateway.telemetry.events import configure_logging, reset_logging
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal, prepare
@@ -39,7 +41,7 @@ SETTINGS: Tables = {
     },
     "cache": {"header_ttl_seconds": HEADER_TTL_SECONDS},
 }
-"""Of a gateway that is in nobody's way but that knows when to stop waiting for Google."""
+"""These settings give a gateway no quota to wait for, and a timeout for writes to Google."""
 
 
 @contextmanager
@@ -49,6 +51,22 @@ def served(emulator: Emulator, app: ASGIApp, folder: Path) -> Iterator[str]:
     emulator.write_credentials(folder / CREDENTIALS, base_url(listening))
     with in_background(make_server(app, shutdown_seconds=1), listening) as url:
         yield url
+
+
+@contextmanager
+def logged_to(path: Path) -> Iterator[None]:
+    """Write the log of this process and its libraries to a file for the time of the block."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    root.handlers.clear()  # which `configure_logging` would close
+    with path.open("w", encoding="utf-8") as log:
+        configure_logging(log)
+        try:
+            yield
+        finally:
+            reset_logging()
+            root.handlers[:] = handlers
+            root.setLevel(level)
 
 
 def gateway_process(folder: Path, emulator_url: str, settings: Tables) -> Mortal:

@@ -29,7 +29,7 @@ from tests.simulation.story import TITLE, Bodies, Cells, begun, entry
 from tests.simulation.story import row as cells
 from tests.simulation.verbs.answers import NUMBER_UNKNOWN
 from tests.simulation.verbs.entries import Outcome
-from tests.simulation.verbs.operations import Kind
+from tests.simulation.verbs.operations import HEADER, Kind
 
 ROW = 3
 NUMBER = 2
@@ -63,6 +63,8 @@ class Story:
     spans: tuple[Span, ...] = ()
     failures: tuple[float, ...] = ()
     peaks: dict[str, int] = field(default_factory=dict)
+    unnoted: tuple[Cells, ...] = ()
+    """Rows at the end that no version has."""
 
     def created(self, *, at: float = 1.5, row: int = ROW) -> None:
         """The row takes effect."""
@@ -155,7 +157,8 @@ class Story:
     @property
     def evidence(self) -> Evidence:
         rows: dict[int, Cells] = {2: cells(9)}
-        story = begun(rows[2])
+        held = [rows[2]]
+        story = begun(*held)
         for fence, (at, row, is_update) in enumerate(sorted(self.made), start=1):
             before = rows.get(row, BLANK)
             rows[row] = (*before[:3], SECOND, *before[4:]) if is_update else cells(1)
@@ -167,6 +170,7 @@ class Story:
             spans=self.spans,
             saw_failure=self.saw_failure,
             peaks=self.peaks,
+            last_texts={TITLE: [HEADER, *held, *self.unnoted]},
         )
 
     def kinds(self) -> set[str]:
@@ -260,6 +264,10 @@ def too_many_calls(story: Story) -> None:
     story.peaks = {"gateway@emulator reads": 61}
 
 
+def written_past_the_history(story: Story) -> None:
+    story.unnoted = (cells(5),)
+
+
 BUGS = [
     pytest.param(lost_row, {"lost", "never was"}, id="acknowledged and missing"),
     pytest.param(doubled_by_another_process, {"doubled", "taken"}, id="doubled"),
@@ -275,6 +283,7 @@ BUGS = [
     pytest.param(unknown_in_peace, {"unknown"}, id="unknown for no reason"),
     pytest.param(refused_without_engines, {"refused read"}, id="no read without engines"),
     pytest.param(too_many_calls, {"quota"}, id="more calls than Google allows"),
+    pytest.param(written_past_the_history, {"witness"}, id="a row that no version has"),
 ]
 
 

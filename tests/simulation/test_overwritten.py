@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.simulation.overwritten import Overwriting, run_overwriting
 from tests.simulation.repeats import run_until_met
 from tests.simulation.report import Report
+from tests.simulation.verbs.defects import failing_reads
 
 
 def waited(report: Report) -> bool:
@@ -36,3 +37,12 @@ def test_a_wait_between_look_and_write_is_found(tmp_path: Path) -> None:
     report = run_overwriting(tmp_path, Overwriting(seconds=8.0, is_planted=True))
 
     assert "another record" in report.kinds, str(report)
+
+
+def test_reads_for_a_tag_that_fail_are_found(tmp_path: Path) -> None:
+    """Planted bug: if reads fail, no update is sent without a condition, and that is a problem."""
+    report = run_overwriting(tmp_path, Overwriting(seconds=3.0), failing_reads())
+
+    assert report.kinds == {"answer"}, str(report)
+    assert report.figures["reads for a tag that failed"] > 0, str(report)
+    assert report.figures["updates"] == 0, str(report)

@@ -212,6 +212,7 @@ async def _run(
         saw_failure=witness.saw_failure,
         peaks=peaks_at(url),
         per_minute=campaign.per_minute,
+        last_texts=last_texts_at(url),
     )
     problems = judge(evidence)
     if not is_done:
@@ -362,6 +363,15 @@ def peaks_at(url: str) -> dict[str, int]:
         for project in stats["projects"].values()
         for account, usage in project["accounts"].items()
         for sort in ("reads", "writes")
+    }
+
+
+def last_texts_at(url: str) -> Mapping[str, Sequence[Sequence[str]]]:
+    """All cells of the worksheets as the emulator shows them, by title."""
+    answer = httpx2.get(f"{url}/_emulator/spreadsheets/{SPREADSHEET}", timeout=60.0)
+    return {
+        title: [[cell["text"] for cell in row] for row in rows]
+        for title, rows in answer.raise_for_status().json().items()
     }
 
 

@@ -13,6 +13,7 @@ Rules
 - Monotonic: what a client was shown counts for its later reads, unless either answer, or the
   write of what was shown, says `detail=alone`, or the later read is marked stale.
 - What is shown has taken effect at Google before the answer.
+- At the end the emulator has the rows of the last versions that were noted.
 """
 
 import math
@@ -28,6 +29,7 @@ from tests.simulation.verbs.answers import problems_of_answers
 from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import Course
 from tests.simulation.verbs.written import commits_of, problems_of_writes
+from tests.simulation.witness import texts_of
 
 Place = tuple[str, int]
 """A worksheet and a row."""
@@ -254,6 +256,8 @@ class Evidence:
     """Whether Google failed between two moments."""
     peaks: Mapping[str, int] = field(default_factory=dict)
     per_minute: int = 60
+    last_texts: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """All cells of the worksheets at the end, by title, as the emulator shows them."""
 
     def is_quiet(self, since: float, until: float) -> bool:
         """Whether nothing went wrong from long before a moment until another."""
@@ -273,6 +277,7 @@ def judge(evidence: Evidence) -> list[Problem]:
         *_answers(evidence),
         *_refused_reads(evidence),
         *_quota(evidence),
+        *_at_the_end(evidence),
     ]
 
 
@@ -336,6 +341,25 @@ def _quota(evidence: Evidence) -> Iterator[Problem]:
         if peak > evidence.per_minute:
             detail = f"{name}: {peak} calls in 60 s, at most {evidence.per_minute}"
             yield Problem(kind="quota", detail=detail)
+
+
+def _at_the_end(evidence: Evidence) -> Iterator[Problem]:
+    for title, course in evidence.courses.items():
+        noted = _filled(texts_of(course.versions[-1].sheet))
+        found = _filled(evidence.last_texts.get(title, ()))
+        if found != noted:
+            detail = f"the emulator has other rows of {title} than noted: {found}, not {noted}"
+            yield Problem(kind="witness", detail=detail)
+
+
+def _filled(rows: Sequence[Sequence[str]]) -> Mapping[tuple[int, int], str]:
+    """The cells that are not blank, by row and column from 1 on."""
+    return {
+        (row, column): text
+        for row, cells in enumerate(rows, start=1)
+        for column, text in enumerate(cells, start=1)
+        if text
+    }
 
 
 TOLD = ("lost", "doubled", "misplaced", "false outcome", "taken", "overwritten")

@@ -19,7 +19,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -51,6 +51,7 @@ from tests.simulation.stage import (
     client_of,
     gateway_process,
     google,
+    logged_to,
     make_keys,
 )
 from tests.simulation.verbs.answers import (
@@ -75,15 +76,17 @@ from tests.simulation.verbs.verdict import judge
 from tests.simulation.witness import Witness
 
 OPERATIONS = 1000
-"""Of one spreadsheet: the fences of three minutes would fill its metadata without a quota."""
+"""A spreadsheet has no more: the fences of three minutes would fill its metadata."""
 ANSWER_SECONDS = 60.0
 LONGEST_ROW = 1000
 WINDOW_ABOVE_CELLS = 100
+TAG_READ = "read for a tag: "
+"""Precedes the status of failed reads among the outcomes of a report; 0: no answer came."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verbs:
-    """How many operations there are, and what disturbs them."""
+    """Number of operations, and their disturbances."""
 
     operations: int = OPERATIONS
     seconds: float = 0.0
@@ -92,7 +95,7 @@ class Verbs:
     gateways: int = 1
     """Each with a store of its own; several are not killed."""
     clients: int = 8
-    """Of each worksheet and gateway."""
+    """Number of clients of each worksheet at each gateway."""
     waves: int = 1
     """Between two of them a person moves a column."""
     fault_share: float = 0.05
@@ -104,7 +107,7 @@ class Verbs:
     read_share: float = 0.3
     """So many operations are followed by a read."""
     rest_seconds: float = 0.0
-    """Of a client before each operation, at most."""
+    """A client rests so long before each operation, at most."""
     read_pause_seconds: float = 0.0
     """Between the read and the write of a condition, at most."""
     moves_columns: bool = False
@@ -137,15 +140,15 @@ class Verbs:
     has_repeatable_ids: bool = False
     """Ids of metadata may be used again, so that waits get long."""
     asks: int = 60
-    """Of a write with a key."""
+    """A client sends a write with a key so many times, at most."""
     longest_pause: float = 1.0
-    """Seconds between two of them."""
+    """A client waits so many seconds between two of these requests, at most."""
     seed: int = 1
     end_seconds: float = 600.0
     """After so long the clients are given up."""
     mixture: Mixture = field(default_factory=Mixture)
     habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
-    """Of people."""
+    """Weights of the edits of people."""
     leaves_blank: frozenset[str] = frozenset()
     """Fields that half of the rows of people do not have."""
 
@@ -195,7 +198,7 @@ class Scene:
     campaign: Verbs
     folder: Path
     url: str
-    """The emulator's."""
+    """URL of the emulator."""
     witness: Witness
     history: History
     person: Person
@@ -203,7 +206,7 @@ class Scene:
     """When the metadata was full."""
     kills: list[float] = field(default_factory=list)
     calm: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Who has it keeps gateways alive, and people away."""
+    """While it is locked, no gateway is killed and people change nothing."""
     clerks: list[Clerk] = field(default_factory=list)
     last_reads: list[ListRead] = field(default_factory=list)
 
@@ -214,7 +217,8 @@ class Scene:
 def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
     """All operations on a new spreadsheet, in an empty folder.
 
-    With a `defect` the gateways serve in this process, and are not killed.
+    With a `defect` the gateways serve in this process, and are not killed; `folder / "log"` is
+    their log.
     """
     seeds = seed_texts(
         campaign.worksheets, has_archive=campaign.swaps_tabs, more_rows=campaign.more_rows
@@ -252,7 +256,8 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
             person=person,
         )
         began = time.monotonic()
-        asyncio.run(_run(scene, defect))
+        with nullcontext() if defect is None else logged_to(folder / "log"):
+            asyncio.run(_run(scene, defect))
         return _report(scene, time.monotonic() - began)
 
 
@@ -401,6 +406,8 @@ def _report(scene: Scene, seconds: float) -> Report:
         f"{each.operation.kind}: {each.outcome}, {each.answer.status} {each.answer.code or ''}"
         for each in entries
     )
+    failed_reads = sum((clerk.failed_reads for clerk in scene.clerks), Counter[int]())
+    outcomes.update({f"{TAG_READ}{status}": times for status, times in failed_reads.items()})
     codes = Counter(each.answer.code for each in entries)
     conditional = [each for each in entries if each.operation.tag is not None]
     figures = {
@@ -413,6 +420,7 @@ def _report(scene: Scene, seconds: float) -> Report:
         "rows removed": sum(len(batch.removed) for batch in batches),
         "edits by people": scene.history.edits,
         "rows moved by people": sum(course.moves for course in courses.values()),
+        "rows removed by people": sum(course.removals for course in courses.values()),
         "tabs renamed": scene.history.renamings,
         "in another tab than before": sum(
             commit.course.tab != entry.worksheet for entry, commit in verdict.commits
@@ -423,6 +431,7 @@ def _report(scene: Scene, seconds: float) -> Report:
         ),
         "conditions that held": sum(each.was_applied for each in conditional),
         "conditions that did not hold": codes[PRECONDITION],
+        "reads for a tag that failed": failed_reads.total(),
         "told that rows moved": codes[ROWS_MOVED],
         "refused for full metadata": codes[METADATA_FULL],
         "metadata filled": len(scene.full),

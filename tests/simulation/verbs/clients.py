@@ -3,12 +3,14 @@
 Rules
 - With its Idempotency-Key an operation is asked for until it is settled. Without one it is sent
   again only if it surely was not applied, and the answer says when.
-- A condition is the tag of a row that the client read just before, with the same key.
+- A condition is the tag of a row that the client read just before, with the same key. If that read
+  fails, the operation is left out and the read is counted.
 - What is sent once more when it was done comes later, so that rows move meanwhile.
 """
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +21,7 @@ from tests.simulation.verbs.entries import NO_ANSWER, Answer, Entry, ListRead, R
 from tests.simulation.verbs.operations import HEADER, LIMITED_FIELDS, Draw, Operation, Texts
 
 MOST_ROWS = 1000
-"""Of a list."""
+"""A list has no more rows."""
 ORDERED_SHARE = 0.3
 """So many lists are sorted, which takes the values as they are typed."""
 LONGEST_PAUSE_SECONDS = 1.0
@@ -34,7 +36,7 @@ class Clerk:
 
     client: httpx2.AsyncClient
     limited_client: httpx2.AsyncClient
-    """Of a key that sees some fields only."""
+    """A client with a key that sees some fields only."""
     worksheet: str
     patience: Patience
     is_up: asyncio.Event
@@ -55,6 +57,8 @@ class Clerk:
     reads: list[ListRead] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     stale_reads: int = 0
+    failed_reads: Counter[int] = field(default_factory=Counter)
+    """Reads for a tag that failed, by status; 0: no answer came."""
 
     @property
     def path(self) -> str:
@@ -64,7 +68,9 @@ class Clerk:
         """One operation for each item that is left."""
         for _ in operations:
             await asyncio.sleep(self.rest_seconds * self.draw.chance.random())
-            await self._perform(await self._drawn())
+            operation = await self._drawn()
+            if operation is not None:
+                await self._perform(operation)
             if len(self.due) > FEWEST_DUE:
                 await self._repeat()
             if self.draw.chance.random() < self.read_share:
@@ -79,7 +85,7 @@ class Clerk:
         parameters = {"limit": str(MOST_ROWS), **({"order": "note"} if is_ordered else {})}
         asked_at = time.monotonic()
         answer = await self._get(self.path, parameters, headers)
-        if answer is None:
+        if answer is None or answer.status_code != httpx2.codes.OK:
             return None
         if "detail=" in answer.headers["Cache-Status"]:
             self.stale_reads += 1
@@ -100,7 +106,8 @@ class Clerk:
         self.reads.append(read)
         return read
 
-    async def _drawn(self) -> Operation:
+    async def _drawn(self) -> Operation | None:
+        """The next operation; None if it needs a tag and the read for that tag failed."""
         operation = self.draw.operation(self.last_row)
         if operation.kind not in ("update", "delete") or not self.draw.wants_tag():
             return operation
@@ -111,8 +118,9 @@ class Clerk:
         asked_at = time.monotonic()
         path = f"{self.path}/{operation.rows[0]}"
         answer = await self._get(path, {}, {}, client=self._client_of(operation))
-        if answer is None:
-            return operation
+        if answer is None or answer.status_code != httpx2.codes.OK:
+            self.failed_reads[0 if answer is None else answer.status_code] += 1
+            return None
         tagged = (asked_at, time.monotonic())
         longest_seconds = LONGEST_PAUSE_SECONDS if operation.is_limited else self.pause_seconds
         await asyncio.sleep(longest_seconds * self.draw.chance.random())
@@ -174,9 +182,10 @@ class Clerk:
         *,
         client: httpx2.AsyncClient | None = None,
     ) -> httpx2.Response | None:
+        """The answer, whatever its status; None if the connection failed."""
         await self.is_up.wait()
         try:
-            answer = await (client or self.client).get(
+            return await (client or self.client).get(
                 path,
                 params=dict(parameters),
                 headers=dict(headers),
@@ -184,7 +193,6 @@ class Clerk:
             )
         except httpx2.TransportError:
             return None
-        return answer if answer.status_code == httpx2.codes.OK else None
 
 
 def texts_of(record: Mapping[str, object]) -> Texts:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 from unittest.mock import patch
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
@@ -53,6 +54,7 @@ from tests.simulation.stage import KEYS, Tables
 from tests.stand_in import open_client, open_google, stand_in
 
 LAST_ROW = re.compile(r"!A(\d+):")
+ROW_PATH = re.compile(r"/v2/sheets/[^/]+/\d+")
 
 
 class Gateway(Protocol):
@@ -207,6 +209,11 @@ def ignoring_tags() -> Defect:
     return Defect(app=_without_conditions)
 
 
+def failing_reads() -> Defect:
+    """Reads of a single row are answered 503; reads of all rows succeed."""
+    return Defect(app=_without_reads_of_rows)
+
+
 def waiting_after_looks(writes_per_minute: int) -> Defect:
     """Writes wait for this quota after their read, however old it is then."""
 
@@ -308,6 +315,17 @@ def _without_conditions(app: ASGIApp) -> ASGIApp:
         await app(scope, receive, send)
 
     return unconditional
+
+
+def _without_reads_of_rows(app: ASGIApp) -> ASGIApp:
+    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+        is_read = scope["type"] == "http" and scope["method"] == "GET"
+        if is_read and ROW_PATH.fullmatch(scope["path"]):
+            await Response(status_code=503)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return failing
 
 
 def _top_down(batch: Batch) -> Batch:

@@ -274,6 +274,16 @@ class Course:
             for place, row in enumerate(after.sheet.rows)
         )
 
+    @property
+    def removals(self) -> int:
+        """Number of rows with text that people removed."""
+        counts = [sum(map(bool, version.rows)) for version in self.versions]
+        return sum(
+            max(before - after, 0)
+            for (before, after), version in zip(pairwise(counts), self.versions[1:], strict=True)
+            if version.fence is None
+        )
+
     def was_renamed(self, since: float, until: float) -> bool:
         return any(since <= at <= until for at, _ in self.titles[1:])
 

@@ -94,7 +94,7 @@ class _Patch(msgspec.Struct, frozen=True, array_like=True):
     values: Mapping[Place, Cell]
 
 
-class _Told(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+class _StoredNews(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """News of any kind; one of `missed`, `seen` and the rest is there."""
 
     header: Texts = ()
@@ -107,18 +107,18 @@ class _Told(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 class _All(msgspec.Struct, frozen=True, array_like=True):
     format: int
-    told: Sequence[_Told]
+    news: Sequence[_StoredNews]
 
 
 _news_decoder = msgspec.msgpack.Decoder(_All)
 
 
 def encode_news(news: Sequence[News] | None) -> bytes:
-    """News as other processes read them; nothing if they are not known, or cannot be told."""
+    """News as other processes read them; nothing if they are not known, or are too large."""
     if news is None:
         return b""
     try:
-        encoded = msgspec.msgpack.encode(_All(NEWS_FORMAT, [_told(each) for each in news]))
+        encoded = msgspec.msgpack.encode(_All(NEWS_FORMAT, [_encodable(each) for each in news]))
     except OverflowError:  # a number of more than 64 bits
         return b""
     return encoded if len(encoded) <= MAX_NEWS_BYTES else b""
@@ -129,11 +129,11 @@ def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News]
     following = dict(_links(stored))
     chain: list[News] = []
     while at != epoch:
-        at, told = following.pop(at, ("", b""))
-        found = decoded(_news_decoder, told)
-        if found is None or found.format != NEWS_FORMAT or not all(map(_is_small, found.told)):
+        at, encoded = following.pop(at, ("", b""))
+        found = decoded(_news_decoder, encoded)
+        if found is None or found.format != NEWS_FORMAT or not all(map(_is_small, found.news)):
             return None
-        chain += map(_news, found.told)
+        chain += map(_news, found.news)
     return chain
 
 
@@ -141,45 +141,45 @@ def _links(stored: Iterable[bytes]) -> Iterator[tuple[str, tuple[str, bytes]]]:
     """Epoch before, epoch after and news of each write."""
     for each in stored:
         earlier, _, rest = each.partition(b"\n")
-        later, _, told = rest.partition(b"\n")
-        yield earlier.decode("ascii", "replace"), (later.decode("ascii", "replace"), told)
+        later, _, encoded = rest.partition(b"\n")
+        yield earlier.decode("ascii", "replace"), (later.decode("ascii", "replace"), encoded)
 
 
-def _is_small(told: _Told) -> bool:
+def _is_small(stored: _StoredNews) -> bool:
     """True if all rows that news name, as wide as the widest of them, are not too many cells."""
-    lines = [told.header, *(told.seen or {}).values(), *told.before.values()]
-    places = [place for patch in told.rows for place in (*patch.texts, *patch.values)]
+    lines = [stored.header, *(stored.seen or {}).values(), *stored.before.values()]
+    places = [place for patch in stored.rows for place in (*patch.texts, *patch.values)]
     width = max([*map(len, lines), *(place + 1 for place in places)])
-    return width * (len(lines) + len(told.rows)) <= MAX_CELLS
+    return width * (len(lines) + len(stored.rows)) <= MAX_CELLS
 
 
-def _news(told: _Told) -> News:
-    header = parse_header(told.header)
-    if told.missed:
-        return Missed(told.missed)
-    if told.seen is not None:
-        return Seen(header, told.seen)
+def _news(stored: _StoredNews) -> News:
+    header = parse_header(stored.header)
+    if stored.missed:
+        return Missed(stored.missed)
+    if stored.seen is not None:
+        return Seen(header, stored.seen)
     return Written(
         Effect(
             header=header,
             rows=[
                 RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
-                for patch in told.rows
+                for patch in stored.rows
             ],
-            before=told.before,
-            last_row=told.last_row,
+            before=stored.before,
+            last_row=stored.last_row,
         )
     )
 
 
-def _told(news: News) -> _Told:
+def _encodable(news: News) -> _StoredNews:
     match news:
         case Missed(row):
-            return _Told(missed=row)
+            return _StoredNews(missed=row)
         case Seen(header, rows):
-            return _Told(header=header.cells, seen=rows)
+            return _StoredNews(header=header.cells, seen=rows)
         case Written(effect):
-            return _Told(
+            return _StoredNews(
                 header=effect.header.cells,
                 rows=[_Patch(each.row, each.texts, each.values) for each in effect.rows],  # type: ignore[arg-type]
                 before=effect.before,

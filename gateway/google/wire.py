@@ -172,6 +172,7 @@ async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
                     taken_bytes = 0
                     await asyncio.sleep(0)
     except (httpx2.HTTPError, AnswerTooLarge) as error:
+        pieces.clear()  # the traceback's frame would keep them in memory
         if not is_ok:  # the status is more useful than the error of its body
             return _without_body(response)
         if isinstance(error, AnswerTooLarge):

@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -201,14 +201,21 @@ def server_engine(database: PostgresUrl, **options: Any) -> AsyncEngine:
     url = database.url.get_secret_value()
     engine = create_async_engine(url, hide_parameters=True, **options)
     dialect: Any = engine.sync_engine.dialect
-    # No column is JSON. A connection that is lost while its codecs are set up would raise an error
-    # of asyncpg, which is none of STORE_ERRORS.
-    dialect.setup_asyncpg_json_codec = dialect.setup_asyncpg_jsonb_codec = _no_codec
+    dialect.setup_asyncpg_json_codec = _store_errors_of(dialect.setup_asyncpg_json_codec)
+    dialect.setup_asyncpg_jsonb_codec = _store_errors_of(dialect.setup_asyncpg_jsonb_codec)
     return engine
 
 
-async def _no_codec(_: object) -> None:
-    """Set up nothing for a new connection."""
+def _store_errors_of(set_up: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+    """A step of a new connection; if that is lost, asyncpg's own error is one of STORE_ERRORS."""
+
+    async def set_up_or_fail(connection: Any) -> None:
+        try:
+            await set_up(connection)
+        except Exception as error:
+            raise OperationalError("connect", None, error) from error
+
+    return set_up_or_fail
 
 
 def _server_engine(database: PostgresUrl, statement_timeout_seconds: float | None) -> AsyncEngine:

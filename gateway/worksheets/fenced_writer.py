@@ -94,7 +94,7 @@ from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import WriteTurns, no_turn
-from gateway.worksheets.writes import Append, ByNumber, Outcome, Write
+from gateway.worksheets.writes import Append, ByFilter, ByKey, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
 """Further batches of a group after refusals."""
@@ -387,7 +387,7 @@ class FencedWriter:
         tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
         others = tab.keys() - {title}
         # A small look does not show other rows that match, or have the key, by now.
-        is_search = any(each.write.kind == "search" for each in writes)
+        is_search = any(isinstance(each.write.selector, ByFilter | ByKey) for each in writes)
         rows_seen_at = plan.looked_at if is_search else looked_at
         if others and max(tab[each] for each in others) > rows_seen_at:
             if has_note:

@@ -23,6 +23,8 @@ SLACK, FILE_SLACK = 6, 2
 """By how much a number may be too large: what is made once per process may be made already."""
 BESIDE = frozenset({"LastUse._keep_all", "KeyStore.touch", "_set_up_connection"})
 """Functions that run beside requests now and then."""
+ATTEMPTS = 3
+"""On a busy machine a slice of work may end in a second turn, which takes a function more."""
 KEYED = ("Idempotency-Key", "a-1")
 JSON = ("Content-Type", "application/json")
 BODY = b'{"name":"X","population":5}'
@@ -141,7 +143,12 @@ def travelled(folder: Path, ask: Ask) -> Journey:
 @pytest.mark.parametrize("ask", JOURNEYS.values(), ids=JOURNEYS)
 def test_journeys_grow_no_longer(tmp_path: Path, ask: Ask) -> None:
     """A request passes through as many functions and files as noted, or a few less."""
-    functions, files = travelled(tmp_path, ask).size
+    for attempt in range(ATTEMPTS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        functions, files = travelled(folder, ask).size
+        if functions <= ask.functions and files <= ask.files:
+            break
 
     assert ask.functions - SLACK <= functions <= ask.functions, "lower the number, never raise it"
     assert ask.files - FILE_SLACK <= files <= ask.files, "lower the number, never raise it"

@@ -157,10 +157,10 @@ MAX_HOLDERS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """What holds while the store fails; the defaults are those of a SQLite file."""
+    """Rules while the store fails; the defaults are those of a SQLite file."""
 
     grace_seconds: float = BELIEVED_SECONDS
-    """How long an answer of the store is valid."""
+    """Time for which an answer of the store is valid."""
     wait_seconds: float | None = None
     """Maximum wait for the store if an earlier answer is valid; None: until it answers."""
     answer_seconds: float | None = None
@@ -251,7 +251,7 @@ class ActiveKeys:
 
     @property
     def outlasts_outage(self) -> bool:
-        """Whether known keys are found while a PostgreSQL server is away."""
+        """True if known keys are found while a PostgreSQL server is away."""
         return self._outage != OF_FILE and self._is_valid(self._timer())
 
     def fresh_until(self) -> float:

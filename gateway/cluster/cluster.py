@@ -1,4 +1,4 @@
-"""What this process shares with others through PostgreSQL and Redis."""
+"""State that this process shares with others through PostgreSQL and Redis."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -51,7 +51,7 @@ FORMAT = 1
 
 
 class Known(NamedTuple):
-    """What Redis knows of a key."""
+    """The use of a key as Redis knows it."""
 
     generation: str
     total: int
@@ -84,7 +84,7 @@ class SharedGcra:
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf
         self._is_rejoining = False
-        """Whether the use of this process alone was told, and not answered yet."""
+        """True if the use of this process alone was sent, and not answered yet."""
         self.limit = rate_limit(0, burst=0)
         """That of the last `take`."""
         self.new = 0
@@ -251,7 +251,7 @@ class SharedKeyRates:
         return self._noted.get(key_id) or SharedUsage(self, key_id)
 
     def part(self, limit: RateLimit) -> RateLimit:
-        """What this process may use of a limit now."""
+        """The part of a limit that this process may use now."""
         if not self.is_disconnected or not limit.per_minute:
             return limit
         burst = max(FRESH_PRICE, int(limit.burst * self.share))

@@ -39,7 +39,7 @@ MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Tempo:
-    """How soon processes notice each other's coming and going."""
+    """Intervals at which processes notice each other's coming and going."""
 
     beat_seconds: float = 0.5
     """Time between heartbeats, or between probes of Redis."""

@@ -95,7 +95,7 @@ end
 return found
 """
 )
-"""What the last writes did. KEYS: news. Returns: epoch before, epoch after and news of each."""
+"""News of the last writes. KEYS: news. Returns: epoch before, epoch after and news of each."""
 
 LOOK = (
     _EPOCH

@@ -200,7 +200,7 @@ class _Flight:
 
     readers: int = 0
     is_set: bool = False
-    """Whether others may wait for them."""
+    """True if others may wait for them."""
 
 
 class SharedRows:

@@ -56,7 +56,7 @@ class _Hold:
     left: OpenFence | None = None
     """The fence of the last batch, if its outcome is open."""
     is_used: bool = False
-    """Whether something was sent, or settled."""
+    """True if something was sent, or settled."""
 
 
 class PostgresWriteLock:

@@ -42,7 +42,7 @@ from gateway.telemetry.events import (
 from gateway.telemetry.metrics import create_metrics
 
 TAKEOVER_SECONDS = 5.0
-"""How long a predecessor may exceed its `shutdown_seconds`."""
+"""Time by which a predecessor may exceed its `shutdown_seconds`."""
 CREDENTIALS_SECONDS = 2.0
 """Longest search for Application Default Credentials before the start."""
 _NO_CREDENTIALS = (

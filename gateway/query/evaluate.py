@@ -41,7 +41,7 @@ _FEW = 4
 _PLANNING_STEPS = 20
 """Steps of one condition among more than a few."""
 _PATIENCE = 3
-"""How many times its expected steps a walk may take."""
+"""Multiple of its expected steps that a walk may take."""
 _FIRST_BLOCK = 64
 
 

@@ -97,7 +97,7 @@ def _holder(descriptor: int) -> str:
 
 
 CHECK_SECONDS = 1.0
-"""How often the session is used, so that its end is noticed."""
+"""Interval at which the session is used, so that its end is noticed."""
 SESSION_PAUSE_SECONDS = 0.1
 _TRY_LOCK = text("SELECT pg_try_advisory_lock('api_keys'::regclass::oid::bigint)")
 _CHECK = text("SELECT 1")

@@ -207,9 +207,9 @@ class Reader:
         *,
         no_cache: bool,
     ) -> tuple[Snapshot | None, Read | None]:
-        """Displayed rows to read the types of; or stale rows with types, to be answered.
+        """Displayed rows whose types are to be read, or stale rows with types to be answered.
 
-        Neither if both renderings are to be read. Raises UnknownField.
+        Both are None if both renderings are to be read. Raises UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()
@@ -229,8 +229,7 @@ class Reader:
         return None if reason else displayed, None
 
     async def _impatience(self, flight: SingleFlight[Part, Rows], now: float) -> str:
-        """Wait for a read as long as stale rows can wait; the reason to serve them if it takes
-        longer, or ""."""
+        """Wait for a read for a limited time: "" if it ends, else the reason for stale rows."""
         if await flight.done_within(flight.began_seconds + QUEUE_PATIENCE_SECONDS - now):
             return ""
         if flight.sent_seconds is None:
@@ -315,7 +314,7 @@ class AdaptiveTtl:
         self._read_budget = read_budget
         self._demands = demands
         self._ttls: Mapping[str, float] = {}
-        """Of the spreadsheets in use."""
+        """The ttl of each spreadsheet in use."""
         self._looked_seconds = float("-inf")
 
     def seconds(self, spreadsheet: str, now: float) -> float:

@@ -20,7 +20,7 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.snapshot import Effect, HeaderCache
 
 TELLING_SECONDS = 0.25
-"""So long a read waits for the end of a write that it shows."""
+"""Time for which a read waits for the end of a write that it shows."""
 
 
 class Written(NamedTuple):
@@ -86,7 +86,7 @@ class SharedState:
         self.is_alone = False
         """True if the others may not know yet of the last write."""
         self.digests: dict[Render, bytes] = {}
-        """Of the renderings that this process published or found last."""
+        """Digests of the renderings that this process published or found last."""
         self.catching_up = asyncio.Lock()
         self.is_written = False
         """True if this process holds the lock."""

@@ -226,7 +226,7 @@ class Origin:
     byte_count: int
     digest: bytes | None = None
     encoded: tuple[object, ...] = ()
-    """What later renderings need to share columns of this one."""
+    """References that keep the columns in memory, so that later renderings share them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

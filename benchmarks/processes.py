@@ -79,16 +79,8 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
 def gateway(site: Site, *options: str, tool: Sequence[str] = ()) -> Iterator[Running]:
     """The gateway as a user starts it, with its log in a file; `tool` runs its interpreter."""
     port = free_port()
-    command = [
-        *tool,
-        *COMMAND,
-        "serve",
-        "--config",
-        str(site.config),
-        "--port",
-        str(port),
-        *options,
-    ]
+    given = ("--config", str(site.config), "--port", str(port), *options)
+    command = [*tool, *COMMAND, "serve", *given]
     with serving(command, port, "/readyz", log=site.log) as running:
         yield running
 

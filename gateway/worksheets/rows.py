@@ -28,7 +28,7 @@ from cachetools import TTLCache
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import CallContext, Sheets, in_call_context
-from gateway.query.evaluate import evaluate, plain_page
+from gateway.query.evaluate import Page, find_page, plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
@@ -145,9 +145,8 @@ class RowService:
         if unknown:
             rows.header.seen_with(columns).check_parameters(unknown)
         if isinstance(rows, Window):
-            # One past the grid has no header.
-            found = rows.header.seen_with(columns).select(query.keys) if rows.header.cells else ()
-            selected = {column for _, column in found}
+            view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
+            selected = {column for _, column in view.select(query.keys)} if is_in_grid else ()
             lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
             bodies = encoder.rows(
                 row_object(rows.header, row, cells, selected, encoder.empty) for row, cells in lines
@@ -157,13 +156,16 @@ class RowService:
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
             if part is TYPED:
-                began = self._clock()
-                work = evaluate(rows.table, query, rows.header.seen_with(columns))
-                try:
-                    page = await worksheet.search(rows.table, work, target.access.key_id)
-                except OutOfSteps as error:
-                    raise too_costly(query, rows.table, error) from None
-                freshness = freshness.later(self._clock() - began)
+                found = find_page(rows.table, query, rows.header.seen_with(columns))
+                if isinstance(found, Page):
+                    page = found
+                else:
+                    began = self._clock()
+                    try:
+                        page = await worksheet.search(rows.table, found, target.access.key_id)
+                    except OutOfSteps as error:
+                        raise too_costly(query, rows.table, error) from None
+                    freshness = freshness.later(self._clock() - began)
             else:
                 page = plain_page(rows.table, query)
             bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows)

@@ -158,12 +158,13 @@ def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
-    if operands <= _FEW:
-        try:
+    try:
+        if operands <= _FEW:
             return _looked_up(table, query, order, columns)
-        except Unbuilt:
-            pass
-    return _counted(table, query, order, columns, _LOOK_UP_STEPS * operands)
+        missing = None
+    except Unbuilt as unbuilt:
+        missing = unbuilt.work
+    return _counted(table, query, order, columns, missing, _LOOK_UP_STEPS * operands)
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -177,15 +178,18 @@ def _counted(
     query: Query,
     order: Sequence[SortTerm],
     columns: Mapping[str, int],
+    missing: Work[object] | None,
     look_up_steps: int,
 ) -> Work[Page]:
-    """Make the indexes that the query needs, one after another, then find the page."""
+    """Make the `missing` index and others that the query needs, then find the page."""
     while True:
+        if missing is not None:
+            yield from missing
         yield look_up_steps
         try:
             found = _looked_up(table, query, order, columns)
         except Unbuilt as unbuilt:
-            yield from unbuilt.work
+            missing = unbuilt.work
         else:
             return found if isinstance(found, Page) else (yield from found)
 

@@ -114,8 +114,8 @@ class ColumnField(msgspec.Struct, frozen=True):
             sets.append(texts)
         if operand.serial is not None and cells.count(*NUMBERS):
             run = ready(ColumnIndex.dates, self.index)
-            low, high = _date_bounds(run, operand.serial)
-            sets.append(_cut(run.ranked, ends, (0, low, high, len(run.keys))))
+            positions = (0, *_date_bounds(run, operand.serial), len(run.keys))
+            sets.append(groups_of(run.ranked, range(positions[ends[0]], positions[ends[1]])))
         return any_of(sets, self.rows)
 
     def containing(self, text: str) -> RowSet:
@@ -171,7 +171,8 @@ class RowIndexField(msgspec.Struct, frozen=True):
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
         count = max(0, self.table.last_row - 1)
         low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
-        return _cut(rows, ends, (0, low, high, count))
+        positions = (0, low, high, count)
+        return groups_of(rows, range(positions[ends[0]], positions[ends[1]]))
 
     def containing(self, text: str) -> RowSet:
         return NumberContaining(range(1, self.table.size), text.casefold())
@@ -195,11 +196,10 @@ def _values(run: Run, keys: Iterable[Any]) -> RowSet:
 
 def _range(run: Run, ends: Ends, key: Any) -> RowSet:
     keys = run.keys
-    return _cut(run.ranked, ends, (0, bisect_left(keys, key), bisect_right(keys, key), len(keys)))
-
-
-def _cut(ranked: Ranked, ends: Ends, positions: tuple[int, int, int, int]) -> RowSet:
-    return groups_of(ranked, range(positions[ends[0]], positions[ends[1]]))
+    low = bisect_left(keys, key) if 1 in ends else 0
+    high = bisect_right(keys, key) if 2 in ends else 0
+    positions = (0, low, high, len(keys))
+    return groups_of(run.ranked, range(positions[ends[0]], positions[ends[1]]))
 
 
 def _equal_dates(run: Run, serials: Sequence[float], rows: Ranked) -> RowSet:

@@ -161,10 +161,10 @@ def text_at(row: Sequence[object], column: int) -> str:
 
 
 def row_record(
-    row: int, columns: Sequence[tuple[str, int]], displayed: Sequence[object]
+    row: int, columns: Mapping[int, str], displayed: Sequence[object]
 ) -> dict[str, object]:
     """`rowIndex` and the named columns of a displayed row; an empty cell is None."""
-    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for name, at in columns}
+    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for at, name in columns.items()}
 
 
 def row_object(

@@ -122,15 +122,14 @@ class EncodedRows:
                 if isinstance(block, int) and block >= MOST_SINGLY and made < MADE_AT_ONCE:
                     block = kept[number] = self._made(encoder, keys, grant, number)
                     made += 1
-                if isinstance(block, int):
-                    singly[len(found)] = row
-                    found.append(b"")
-                    if block:
-                        kept[number] = block + 1
-                    else:
-                        self._keep(way, number, 1, ROW_OVERHEAD_BYTES)
-                else:
+                if isinstance(block, list):
                     found.append(block[at])
+                    continue
+                singly[len(found)] = row
+                found.append(b"")
+                if not block:
+                    self._keep(way, number, 1, ROW_OVERHEAD_BYTES)
+                kept[number] = block + 1
             if singly:
                 bodies = self._encoded(encoder, keys, grant, [*singly.values()])
                 for position, body in zip(singly, bodies, strict=True):
@@ -152,7 +151,7 @@ class EncodedRows:
     def _encoded(
         self, encoder: Encoder, keys: Selection | None, grant: ColumnGrant, rows: Sequence[int]
     ) -> list[bytes]:
-        selected = {column for _, column in self._table.header.seen_with(grant).select(keys)}
+        selected = self._table.header.seen_with(grant).select(keys)
         return encoder.rows(self._table.row_objects(rows, selected, encoder.empty))
 
     def _keep(self, way: Hashable, number: int, block: list[bytes] | int, byte_count: int) -> None:

@@ -146,7 +146,7 @@ class RowService:
             rows.header.seen_with(columns).check_parameters(unknown)
         if isinstance(rows, Window):
             view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
-            selected = {column for _, column in view.select(query.keys)} if is_in_grid else ()
+            selected = view.select(query.keys) if is_in_grid else ()
             lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
             bodies = encoder.rows(
                 row_object(rows.header, row, cells, selected, encoder.empty) for row, cells in lines
@@ -207,9 +207,9 @@ class RowService:
         if encoded is None:
             grant = target.access.to(target.worksheet).columns
             view = rows.header.seen_with(grant)
-            selected = {column for _, column in view.select(keys)}
             cells = rows.rows[0] if isinstance(rows, Window) else rows.table.cells(row)
-            (body,) = encoder.rows([row_object(rows.header, row, cells, selected, encoder.empty)])
+            found = row_object(rows.header, row, cells, view.select(keys), encoder.empty)
+            (body,) = encoder.rows([found])
             encoded = Encoded(body, view.tag(row, cells))
             if isinstance(rows, Snapshot):
                 rows.encodings.answers.keep(key, encoded)

@@ -5,11 +5,11 @@ place among the concurrent requests. Paths are split before decoding.
 """
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
+from random import getrandbits
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -75,7 +75,8 @@ class Frame:
         path = scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
         head = head_of(scope)
         given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
-        request_id = given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+        is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
+        request_id = given if given and is_valid else f"{getrandbits(64):016x}"
         event = RequestEvent(request_id, scope["method"], path)
         cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
         request = Request(scope, receive, head, event, scope["state"], cors)

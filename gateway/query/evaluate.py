@@ -13,6 +13,7 @@ Rules:
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 from operator import attrgetter
 
@@ -30,7 +31,7 @@ from gateway.query.query import (
     SortTerm,
     comparisons,
 )
-from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
+from gateway.query.row_sets import Complement, Groups, Intersection, RowSet, all_of, any_of, sifted
 from gateway.query.suggestions import field_like
 from gateway.table.header import ROW_INDEX, View
 from gateway.table.index import ColumnIndex
@@ -158,13 +159,14 @@ def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
+    look_up = partial(_looked_up, table, query, order, columns)
     try:
         if operands <= _FEW:
-            return _looked_up(table, query, order, columns)
+            return look_up()
         missing = None
     except Unbuilt as unbuilt:
         missing = unbuilt.work
-    return _counted(table, query, order, columns, missing, _LOOK_UP_STEPS * operands)
+    return _counted(look_up, missing, _LOOK_UP_STEPS * operands)
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -174,12 +176,7 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 
 
 def _counted(
-    table: Table,
-    query: Query,
-    order: Sequence[SortTerm],
-    columns: Mapping[str, int],
-    missing: Work[object] | None,
-    look_up_steps: int,
+    look_up: Callable[[], Page | Work[Page]], missing: Work[object] | None, look_up_steps: int
 ) -> Work[Page]:
     """Make the `missing` index and others that the query needs, then find the page."""
     while True:
@@ -187,7 +184,7 @@ def _counted(
             yield from missing
         yield look_up_steps
         try:
-            found = _looked_up(table, query, order, columns)
+            found = look_up()
         except Unbuilt as unbuilt:
             missing = unbuilt.work
         else:
@@ -202,7 +199,7 @@ def _looked_up(
     if query.where is not None:
         row_set = _matching(query.where, table, columns)
         if row_set.least < rows.groups:
-            parts = parts_of(row_set)
+            parts = row_set.parts if isinstance(row_set, Intersection) else (row_set,)
     terms = [] if order else [Term(rows)]
     for term in order:
         if term.field == ROW_INDEX:  # no rows are equal in it, so it is the last
@@ -272,9 +269,23 @@ def _found(
     terms: Sequence[Term],
     query: Query,
 ) -> Work[Page]:
-    """The page of the rows of all `parts`, of which the source is one, and `others` the rest."""
-    end = query.skip + query.limit
-    most_steps = _walk_steps(source, others, parts, terms, query)
+    """The page of the rows of all `parts`, of which the source is one, and `others` the rest.
+
+    A walk in order that takes more steps than expected ends in gathering and sorting.
+    """
+    end, most_steps = query.skip + query.limit, inf
+    if others:
+        weight = 1 + sum(part.weight for part in others)
+        sifting = 1 + sum(part.weight for part in parts[1:])
+        most = parts[0].most
+        gathering = most * (sifting + SORT_STEPS * len(terms))
+        # If the matches are spread evenly.
+        fewest = (end + 1) * source.length * weight / max(1, most)
+        if query.wants_total:
+            most_steps = inf if source.length * weight <= gathering else 0
+        else:
+            is_cheaper = most and fewest <= gathering
+            most_steps = min(max(_PATIENCE * fewest, BLOCK), gathering) if is_cheaper else 0
     if most_steps:
         page = yield from _walk(source, others, terms, query, most_steps)
         if page is not None:
@@ -283,29 +294,6 @@ def _found(
     places = (yield from _sort(terms, matching))[query.skip : end]
     total = len(matching) if query.wants_total else None
     return Page([place + 1 for place in places], end < len(matching), total)
-
-
-def _walk_steps(
-    source: Source,
-    others: Sequence[RowSet],
-    parts: Sequence[RowSet],
-    terms: Sequence[Term],
-    query: Query,
-) -> float:
-    """Maximum steps of a walk before the plan falls back to gathering; 0 means no walk."""
-    if not others:
-        return inf
-    weight = 1 + sum(part.weight for part in others)
-    most = parts[0].most
-    sifting = 1 + sum(part.weight for part in parts[1:])
-    gathering = most * (sifting + SORT_STEPS * len(terms))
-    if query.wants_total:
-        return inf if source.length * weight <= gathering else 0
-    if not most:
-        return 0
-    # If the matches are spread evenly.
-    fewest = (query.skip + query.limit + 1) * source.length * weight / most
-    return min(max(_PATIENCE * fewest, BLOCK), gathering) if fewest <= gathering else 0
 
 
 def _walk(
@@ -359,22 +347,19 @@ def _sort(terms: Sequence[Term], places: Sequence[int]) -> Work[Sequence[int]]:
     """Sort places by all terms; ties stay in worksheet order."""
     places = yield from ascending(places, terms[0].ranked.size)
     for term in reversed(terms):
-        places = yield from _sorted_by(term, places)
+        ranked, is_descending = term.ranked, term.descending
+        if isinstance(ranked.places, range):  # all rows: the places are ascending
+            places = places[::-1] if is_descending else places
+            continue
+        ranks, nowhere = (yield from ranked.ranks()), ranked.groups
+        filled, empty = array("I"), array("I")
+        for start in range(0, len(places), BLOCK):
+            block = places[start : start + BLOCK]
+            yield 2 * len(block)
+            filled.extend([place for place in block if ranks[place] != nowhere])
+            empty.extend([place for place in block if ranks[place] == nowhere])
+        if is_descending:
+            filled.reverse()  # twice, so that ties keep their order
+        ordered = yield from sorted_places(filled, ranks)
+        places = (ordered[::-1] if is_descending else ordered) + empty
     return places
-
-
-def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
-    ranked = term.ranked
-    if isinstance(ranked.places, range):  # all rows: the places are ascending
-        return places[::-1] if term.descending else places
-    ranks, nowhere = (yield from ranked.ranks()), ranked.groups
-    filled, empty = array("I"), array("I")
-    for start in range(0, len(places), BLOCK):
-        block = places[start : start + BLOCK]
-        yield 2 * len(block)
-        filled.extend([place for place in block if ranks[place] != nowhere])
-        empty.extend([place for place in block if ranks[place] == nowhere])
-    if not term.descending:
-        return (yield from sorted_places(filled, ranks)) + empty
-    filled.reverse()  # twice, so that ties keep their order
-    return (yield from sorted_places(filled, ranks))[::-1] + empty

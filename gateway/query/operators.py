@@ -1,4 +1,4 @@
-"""The table of `where` operators, and the row sets that they look up on one field.
+"""The table of `where` operators: the row sets that they look up, and verdicts without rows.
 
 Rules:
 - An operator is one entry of `OPERATORS`; parser, evaluator and `/openapi.json` are made from it.
@@ -8,6 +8,12 @@ Rules:
 - An operand is looked up in the index of its kind of cell. An operand that does not compare matches
   no row, and odd content raises nothing. All operands of a condition together become at most one
   set per kind of cell.
+- Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
+  operator decides for its operands (`Operator.decide`); combinators join the verdicts.
+- A range of `rowIndex` depends on the row: it is the deliberate way to all rows, as `$exists` is.
+  Other conditions on it are decided as those of a cell that always holds a number from 2.
+- Conditions that leave out no row together, such as `$exists` true or false, depend on the row,
+  too: each says something of a field, and no empty input makes both.
 """
 
 import math
@@ -18,7 +24,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gateway.query.query import Operand
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand
 from gateway.query.row_sets import (
     Containing,
     NumberContaining,
@@ -38,10 +44,11 @@ from gateway.table.cells import (
     TEXT,
     TOLERANCE_DAYS,
 )
+from gateway.table.header import ROW_INDEX
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked, Run
 from gateway.table.steps import ready
-from gateway.table.table import Table
+from gateway.table.table import FIRST_DATA_ROW, Table
 
 Ends = tuple[int, int]
 """The groups of a range, from one of these positions up to another: 0 is the first group, 1 the
@@ -332,3 +339,28 @@ ALIASES: Mapping[str, str] = {
     alias: operator.name for operator in _TABLE for alias in operator.aliases
 }
 EQUAL = OPERATORS["$eq"]
+
+
+def verdict(condition: Condition) -> bool | None:
+    """True if every row matches, False if none does, None if that depends on the rows."""
+    match condition:
+        case Comparison(name, word, operands):
+            operator = OPERATORS[word]
+            if name == ROW_INDEX and operator.operand not in (FLAG, TEXT_OPERAND):
+                least = FIRST_DATA_ROW if operator.lookup is EQUAL.lookup else -math.inf
+                numbers = [operand.number for operand in operands if operand.number is not None]
+                decided = None if any(number >= least for number in numbers) else False
+            else:
+                decided = operator.decide(operands)
+            return _inverse(decided) if operator.is_negated else decided
+        case Negation(inside):
+            return _inverse(verdict(inside))
+        case AllOf(conditions) | AnyOf(conditions):
+            decisive, verdicts = isinstance(condition, AnyOf), set(map(verdict, conditions))
+            if decisive in verdicts:
+                return decisive
+            return None if None in verdicts else not decisive
+
+
+def _inverse(decided: bool | None) -> bool | None:
+    return None if decided is None else not decided

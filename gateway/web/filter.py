@@ -1,7 +1,7 @@
 """Filters of writes: `where` and `max-affected`.
 
 Rules: a write by filter changes many rows, so nothing of its filter is ignored. A missing or empty
-`where`, an empty object in it, and a filter that says nothing of the rows (`gateway.query.verdict`)
+`where`, an empty object in it, and a filter that says nothing of the rows (`operators.verdict`)
 are errors.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from gateway.errors import InvalidQuery
+from gateway.query.operators import verdict
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
-from gateway.query.verdict import verdict
 from gateway.web.parameters import (
     PLAIN,
     Leniency,

@@ -52,11 +52,6 @@ class Freshness(NamedTuple):
     is_alone: bool = False
     """True if writes of other processes may be missing."""
 
-    def later(self, seconds: float) -> "Freshness":
-        """The freshness some seconds later."""
-        age_seconds, ttl_seconds, is_hit, reason, is_alone = self
-        return Freshness(age_seconds + seconds, ttl_seconds - seconds, is_hit, reason, is_alone)
-
 
 class Served(NamedTuple):
     """An encoded answer and its freshness."""

@@ -165,7 +165,10 @@ class RowService:
                         page = await worksheet.search(rows.table, found, target.access.key_id)
                     except OutOfSteps as error:
                         raise too_costly(query, rows.table, error) from None
-                    freshness = freshness.later(self._clock() - began)
+                    seconds, (age, left, *_) = self._clock() - began, freshness
+                    freshness = freshness._replace(
+                        age_seconds=age + seconds, ttl_seconds=left - seconds
+                    )
             else:
                 page = plain_page(rows.table, query)
             bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows)

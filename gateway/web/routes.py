@@ -9,7 +9,7 @@ from gateway.errors import Gone
 from gateway.settings.model import ServerSettings
 from gateway.web.health import livez, readyz
 from gateway.web.middleware import Endpoint, ErrorNet, Handler, RequestFrame
-from gateway.web.openapi.endpoint import describe
+from gateway.web.openapi.document import describe
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.refresh import post_row
 from gateway.web.rows import (

@@ -63,6 +63,7 @@ class GatewayError(Exception):
     name: ClassVar[str]
     status: ClassVar[int]
     retryable: ClassVar[bool] = False
+    outcome: Outcome | None = None
 
     def __init__(
         self,
@@ -76,7 +77,8 @@ class GatewayError(Exception):
         super().__init__(message)
         self.message = message
         self.problems = tuple(problems)
-        self.outcome: Outcome | None = outcome
+        if outcome is not None:
+            self.outcome = outcome
         self.retry_after_seconds = retry_after_seconds
         self.allowed_methods = tuple(allowed_methods)
         self.is_replayed = False
@@ -319,11 +321,12 @@ class UpstreamRefusal(UpstreamError):
     counts as the first one.
     """
 
+    outcome = "not_applied"
     retryable = False
     first_request = 0
 
     def __init__(self, google_message: str) -> None:
-        super().__init__(self.description(), outcome="not_applied")
+        super().__init__(self.description())
         self.google_message = google_message
 
 
@@ -400,10 +403,10 @@ class LookOutdated(QueueFull):
     written; send it again.
     """
 
+    outcome = "not_applied"
+
     def __init__(self, *, retry_after_seconds: int | None = 1) -> None:
-        super().__init__(
-            self.description(), outcome="not_applied", retry_after_seconds=retry_after_seconds
-        )
+        super().__init__(self.description(), retry_after_seconds=retry_after_seconds)
 
 
 class RowsUnsettled(QueueFull):
@@ -595,16 +598,10 @@ class HeaderChanged(GatewayError):
     """
 
     code, name, status = 4091, "HeaderChanged", 409
+    outcome = "applied"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        row: int = 0,
-        problems: Sequence[Problem] = (),
-        outcome: Outcome | None = "applied",
-    ) -> None:
-        super().__init__(message, problems=problems, outcome=outcome)
+    def __init__(self, message: str, *, row: int = 0) -> None:
+        super().__init__(message)
         self.row = row
 
 
@@ -628,15 +625,7 @@ class RowNumberUnknown(GatewayError):
     """
 
     code, name, status = 4094, "RowNumberUnknown", 409
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        problems: Sequence[Problem] = (),
-        outcome: Outcome | None = "applied",
-    ) -> None:
-        super().__init__(message, problems=problems, outcome=outcome)
+    outcome = "applied"
 
 
 class RowsMoved(GatewayError):
@@ -648,6 +637,7 @@ class RowsMoved(GatewayError):
     """
 
     code, name, status = 4095, "RowsMoved", 409
+    outcome = "applied"
 
     def __init__(
         self,
@@ -656,10 +646,8 @@ class RowsMoved(GatewayError):
         row: int = 0,
         expected: Mapping[str, object] | None = None,
         met: Mapping[str, object] | None = None,
-        problems: Sequence[Problem] = (),
-        outcome: Outcome | None = "applied",
     ) -> None:
-        super().__init__(message, problems=problems, outcome=outcome)
+        super().__init__(message)
         self.row = row
         self.expected = expected
         self.met = met
@@ -671,18 +659,9 @@ class WriteOutcomeUnknown(GatewayError):
     """
 
     code, name, status = 5041, "WriteOutcomeUnknown", 504
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        outcome: Outcome = "unknown",
-        retry_after_seconds: int | None = None,
-    ) -> None:
-        super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
+    outcome = "unknown"
 
 
 def write_outcome(error: GatewayError) -> Outcome:
     """How a write ended: what was not sent was not applied; an internal error proves nothing."""
-    is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
-    return error.outcome or ("unknown" if is_open else "not_applied")
+    return error.outcome or ("unknown" if isinstance(error, InternalError) else "not_applied")

@@ -1,11 +1,14 @@
-"""HTML pages: `/` and `/docs`.
+"""HTML pages: `/` and `/docs`, and the files that they load.
 
 Rules: no calls to Google, and only the first page uses the key store. No part of a path reaches the
 file system: a table of all files is read at startup. Links are relative, so that a proxy may serve
 the gateway under any host or path.
 """
 
-from collections.abc import Mapping
+import asyncio
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -13,11 +16,11 @@ from string import Template
 
 import msgspec
 from starlette.requests import Request
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import RouteNotFound
 from gateway.table.header import opaque_tag
-from gateway.web.assets import Asset, make_asset, read_asset
+from gateway.web.head import Head, head_of, is_known
 from gateway.web.health import readyz
 from gateway.web.state import State
 
@@ -35,6 +38,70 @@ POLICY = "; ".join(
 )
 """Nothing external, nothing inline, no frames; Swagger UI needs no more."""
 
+CHUNK_BYTES = 64 * 1024
+"""Size of the pieces passed to a connection."""
+
+_MEDIA_TYPES: Mapping[str, str] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+_REFUSING_WEIGHTS = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
+
+
+@dataclass(kw_only=True)
+class Asset:
+    """A file or page as an answer, which is compressed at the first request that takes gzip."""
+
+    content: Sequence[bytes]
+    """In chunks shared by all answers, so that slow readers do not hold copies."""
+    headers: Sequence[tuple[bytes, bytes]]
+    tag: str
+    """A weak tag, because both encodings have it."""
+    _packed: Sequence[bytes] = field(default=(), init=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = head_of(scope)
+        if is_known(head, self.tag):
+            await send({"type": "http.response.start", "status": 304, "headers": self.headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        is_packed = accepts_gzip(head)
+        if is_packed and not self._packed:
+            whole = b"".join(self.content)
+            self._packed = _chunks(await asyncio.to_thread(gzip.compress, whole, mtime=0))
+        content = self._packed if is_packed else self.content
+        length = (b"content-length", b"%d" % sum(map(len, content)))
+        coding = [(b"content-encoding", b"gzip")] if is_packed else []
+        headers = [*self.headers, length, *coding]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if scope["method"] != "HEAD":
+            for chunk in content:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
+    """An asset of some content, whose suffix as a file gives the media type."""
+    tag = f"W/{opaque_tag(content)}"
+    own = {"Content-Type": _MEDIA_TYPES[suffix], "ETag": tag, "Vary": "Accept-Encoding"}
+    lines = [(name.lower().encode(), value.encode()) for name, value in {**headers, **own}.items()]
+    return Asset(content=_chunks(content), headers=lines, tag=tag)
+
+
+def _chunks(content: bytes) -> Sequence[bytes]:
+    return [content[at : at + CHUNK_BYTES] for at in range(0, len(content), CHUNK_BYTES)]
+
+
+def accepts_gzip(head: Head) -> bool:
+    """True if `Accept-Encoding` names gzip (RFC 9110, 12.5.3); `*` does not suffice."""
+    codings = ",".join(head.values(b"accept-encoding")).lower().replace(" ", "").split(",")
+    weights = dict(coding.partition(";")[::2] for coding in codings)
+    return "gzip" in weights and weights["gzip"] not in _REFUSING_WEIGHTS
+
+
 _STATIC = Path(__file__).parent / "static"
 _SAFE = {
     "Content-Security-Policy": POLICY,
@@ -50,7 +117,8 @@ _FILES = (
 )
 _A_DAY = {"Cache-Control": "public, max-age=86400", **_SAFE}
 ASSETS: Mapping[str, Asset] = {
-    Path(name).name: read_asset(_STATIC / name, _A_DAY) for name in _FILES
+    Path(name).name: make_asset((_STATIC / name).read_bytes(), Path(name).suffix, _A_DAY)
+    for name in _FILES
 }
 """Files of the pages by their names below /docs/."""
 

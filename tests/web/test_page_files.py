@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 from starlette.types import Message
 
-from gateway.web.assets import CHUNK_BYTES, Asset, accepts_gzip, make_asset
 from gateway.web.head import read_head
+from gateway.web.pages import CHUNK_BYTES, Asset, accepts_gzip, make_asset
 from tests.web.requests import Sender, make_scope
 
 CONTENT = bytes(range(256)) * (CHUNK_BYTES // 100)
@@ -55,6 +55,15 @@ async def test_a_file_is_packed_for_those_who_can_unpack_it() -> None:
     assert head_lines(start)["content-encoding"] == "gzip"
     assert head_lines(start)["content-length"] == str(len(body))
     assert gzip.decompress(body) == CONTENT
+
+
+async def test_a_file_is_packed_once() -> None:
+    """Later answers share the compressed chunks of the first."""
+    _, *first = await messages(ASSET, "GET", {"Accept-Encoding": "gzip"})
+    _, *second = await messages(ASSET, "GET", {"Accept-Encoding": "gzip"})
+
+    assert [each["body"] for each in first] == [each["body"] for each in second]
+    assert all(one["body"] is other["body"] for one, other in zip(first, second, strict=True))
 
 
 async def test_a_head_is_the_one_of_the_whole_file() -> None:

@@ -29,6 +29,12 @@ LARGEST_ROW = 99_999_999
 IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
 """Bare keys; quoted ones have the same meaning."""
 
+
+def _parameter(place: str, name: str, description: str, schema: Node) -> Node:
+    """A parameter in the query or a header; those that must be sent say so themselves."""
+    return {"name": name, "in": place, "description": description, "schema": schema}
+
+
 _SHEET_NAME: Node = {
     "name": "sheetName",
     "in": "path",
@@ -47,59 +53,53 @@ _ROW: Node = {
     "schema": {"type": "integer", "minimum": 2, "maximum": LARGEST_ROW},
     "example": 2,
 }
-_SKIP: Node = {
-    "name": "skip",
-    "in": "query",
-    "description": "How many rows to leave out from the beginning.",
-    "schema": {"type": "integer", "minimum": 0, "default": 0},
-}
-_COUNT: Node = {
-    "name": "count",
-    "in": "query",
-    "description": "`true` adds `total`, the number of rows that match.",
-    "schema": {"type": "boolean", "default": False},
-}
-_NO_CACHE: Node = {
-    "name": "no-cache",
-    "in": "query",
-    "description": (
-        "`true` has the rows read anew, as the header `Cache-Control: no-cache` does. Without it "
-        "they are some seconds old, as `Age` tells, but never miss what you wrote. It counts as "
-        f"{FRESH_PRICE} requests."
-    ),
-    "schema": {"type": "boolean", "default": False},
-}
-_IF_NONE_MATCH: Node = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The `ETag` of an earlier answer: if nothing has changed since, 304 comes back.",
-    "schema": {"type": "string"},
-}
-_IDEMPOTENCY_KEY: Node = {
-    "name": IDEMPOTENCY_KEY,
-    "in": "header",
-    "description": (
-        "A new name for this write, such as a UUID. Sent again with the same one, after a lost "
-        "connection for example, it is not carried out twice: the first answer comes again, with "
-        "`Idempotent-Replayed: true`."
-    ),
-    "schema": {"type": "string", "pattern": IDEMPOTENCY_KEYS},
-}
-_PREFER_RESOLUTION: Node = {
-    "name": "Prefer",
-    "in": "header",
-    "description": (
-        f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
-        "`resolution=merge-duplicates` is the default. Other preferences are passed over."
-    ),
-    "schema": {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
-}
-_PREFER_MAX_AFFECTED: Node = {
-    "name": "Prefer",
-    "in": "header",
-    "description": f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
-    "schema": {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
-}
+_SKIP = _parameter(
+    "query",
+    "skip",
+    "How many rows to leave out from the beginning.",
+    {"type": "integer", "minimum": 0, "default": 0},
+)
+_COUNT = _parameter(
+    "query",
+    "count",
+    "`true` adds `total`, the number of rows that match.",
+    {"type": "boolean", "default": False},
+)
+_NO_CACHE = _parameter(
+    "query",
+    "no-cache",
+    "`true` has the rows read anew, as the header `Cache-Control: no-cache` does. Without it they "
+    "are some seconds old, as `Age` tells, but never miss what you wrote. It counts as "
+    f"{FRESH_PRICE} requests.",
+    {"type": "boolean", "default": False},
+)
+_IF_NONE_MATCH = _parameter(
+    "header",
+    "If-None-Match",
+    "The `ETag` of an earlier answer: if nothing has changed since, 304 comes back.",
+    {"type": "string"},
+)
+_IDEMPOTENCY_KEY = _parameter(
+    "header",
+    IDEMPOTENCY_KEY,
+    "A new name for this write, such as a UUID. Sent again with the same one, after a lost "
+    "connection for example, it is not carried out twice: the first answer comes again, with "
+    "`Idempotent-Replayed: true`.",
+    {"type": "string", "pattern": IDEMPOTENCY_KEYS},
+)
+_PREFER_RESOLUTION = _parameter(
+    "header",
+    "Prefer",
+    f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
+    "`resolution=merge-duplicates` is the default. Other preferences are passed over.",
+    {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
+)
+_PREFER_MAX_AFFECTED = _parameter(
+    "header",
+    "Prefer",
+    f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
+    {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
+)
 _WHERE_EXAMPLES: Node = {
     "equal": {"summary": "One value", "value": '{"state":"California"}'},
     "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
@@ -230,41 +230,32 @@ def _limit(reach: Reach) -> Node:
         schema["maximum"] = reach.plan.max_limit
         schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
         most = f"{reach.plan.max_limit}, the most that your plan allows"
-    return {
-        "name": "limit",
-        "in": "query",
-        "description": f"How many rows to list at most; more is cut to {most}.",
-        "schema": schema,
-    }
+    told = f"How many rows to list at most; more is cut to {most}."
+    return _parameter("query", "limit", told, schema)
 
 
 def _max_affected(reach: Reach) -> Node:
     most = "the key's plan allows" if reach.plan is None else f"{reach.plan.max_affected} rows"
-    return {
-        "name": MAX_AFFECTED,
-        "in": "query",
-        "description": (
-            "How many rows the filter may match: if it matches more, nothing is written and 400 "
-            f"has their number. It never matches more than {most}."
-        ),
-        "schema": {"type": "integer", "minimum": 0},
-    }
+    told = (
+        "How many rows the filter may match: if it matches more, nothing is written and 400 has "
+        f"their number. It never matches more than {most}."
+    )
+    return _parameter("query", MAX_AFFECTED, told, {"type": "integer", "minimum": 0})
 
 
 def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
     is_list = "list" in kinds
+    told = (
+        f"Which rows to {'list' if is_list else 'write to'}: a JSON object, such as "
+        '`{"state":"Texas"}`; in a URL percent-encoded.'
+    )
+    schema: Node = {
+        "type": "string",  # `content` would leave the filter out of generated clients
+        "contentMediaType": "application/json",
+        "contentSchema": schema_reference(f"{place.stem}Where"),
+    }
     return {
-        "name": WHERE,
-        "in": "query",
-        "description": (
-            f"Which rows to {'list' if is_list else 'write to'}: a JSON object, such as "
-            '`{"state":"Texas"}`; in a URL percent-encoded.'
-        ),
-        "schema": {
-            "type": "string",  # `content` would leave the filter out of generated clients
-            "contentMediaType": "application/json",
-            "contentSchema": schema_reference(f"{place.stem}Where"),
-        },
+        **_parameter("query", WHERE, told, schema),
         **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
         **({} if is_list else {"required": "delete_where" in kinds}),
     }

@@ -14,15 +14,12 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-import msgspec
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from gateway.errors import RouteNotFound
 from gateway.table.header import opaque_tag
-from gateway.web.head import Head, head_of, is_known
-from gateway.web.health import readyz
-from gateway.web.state import State
+from gateway.web.answers import Answer, header_lines
+from gateway.web.head import Head, is_known
+from gateway.web.health import readiness
+from gateway.web.request import Request
 
 POLICY = "; ".join(
     [
@@ -62,12 +59,10 @@ class Asset:
     """A weak tag, because both encodings have it."""
     _packed: Sequence[bytes] = field(default=(), init=False)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        head = head_of(scope)
+    async def answer(self, head: Head) -> Answer:
+        """The content, or 304 if the client has it already."""
         if is_known(head, self.tag):
-            await send({"type": "http.response.start", "status": 304, "headers": self.headers})
-            await send({"type": "http.response.body", "body": b""})
-            return
+            return Answer(304, self.headers)
         is_packed = accepts_gzip(head)
         if is_packed and not self._packed:
             whole = b"".join(self.content)
@@ -75,20 +70,14 @@ class Asset:
         content = self._packed if is_packed else self.content
         length = (b"content-length", b"%d" % sum(map(len, content)))
         coding = [(b"content-encoding", b"gzip")] if is_packed else []
-        headers = [*self.headers, length, *coding]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        if scope["method"] != "HEAD":
-            for chunk in content:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+        return Answer(200, [*self.headers, length, *coding], content)
 
 
 def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
     """An asset of some content, whose suffix as a file gives the media type."""
     tag = f"W/{opaque_tag(content)}"
     own = {"Content-Type": _MEDIA_TYPES[suffix], "ETag": tag, "Vary": "Accept-Encoding"}
-    lines = [(name.lower().encode(), value.encode()) for name, value in {**headers, **own}.items()]
-    return Asset(content=_chunks(content), headers=lines, tag=tag)
+    return Asset(content=_chunks(content), headers=header_lines({**headers, **own}), tag=tag)
 
 
 def _chunks(content: bytes) -> Sequence[bytes]:
@@ -145,30 +134,30 @@ def _docs_page(root: str, docs_url: str) -> Asset:
     return _page(_DOCS, "no-cache", root=root, guides=guides)
 
 
-async def home(request: Request[State]) -> ASGIApp:
+async def home(request: Request) -> Answer:
     """Start page: name, readiness, link to the documentation."""
     if len(request.scope["raw_path"]) > 1:  # two slashes, which the routes see as one
         raise RouteNotFound("There is nothing at this path. The documentation is at /docs.")
-    readiness = await readyz(request)
-    is_ready = readiness.status_code == 200
-    found: Mapping[str, str] = msgspec.json.decode(readiness.body)
-    return _page(
+    is_ready, found = await readiness(request)
+    status = "Healthy: ready to serve." if is_ready else f"Not ready: {found['status']}."
+    page = _page(
         _HOME,
         "no-store",
         root="./",
         mood="good" if is_ready else "bad",
-        status="Healthy: ready to serve." if is_ready else f"Not ready: {escape(found['status'])}.",
+        status=escape(status),
     )
+    return await page.answer(request.head)
 
 
-async def docs(request: Request[State]) -> ASGIApp:
+async def docs(request: Request) -> Answer:
     """The documentation; a slash at the end of the path would change the base of its links."""
     root = "../" if request.scope["raw_path"].endswith(b"/") else "./"
-    return _docs_page(root, request.state["api"].docs_url)
+    return await _docs_page(root, request.state["api"].docs_url).answer(request.head)
 
 
-async def docs_file(request: Request[State]) -> ASGIApp:
-    asset = ASSETS.get(request.path_params["file"])
+async def docs_file(request: Request) -> Answer:
+    asset = ASSETS.get(request.event.path.rpartition("/")[2])
     if asset is None:
         raise RouteNotFound("There is no such file. The documentation is at /docs.")
-    return asset
+    return await asset.answer(request.head)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
-from gateway.web.operations import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, RowOperation
+from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, Signature
 from gateway.web.unknown_parameters import by_letters, misspelling
 
 PREFER = b"prefer"
@@ -66,7 +66,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def check_preferences(head: Head, operation: RowOperation) -> None:
+def check_preferences(head: Head, operation: Signature) -> None:
     """Raise InvalidRequest for a preference of another operation. As `preferences` otherwise."""
     found = preferences(head)
     if "rollback" in found.get("tx", ()):

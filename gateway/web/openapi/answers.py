@@ -5,24 +5,35 @@ the examples. Every error with a code is here, except those that no operation of
 return.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, get_args
-
-from starlette.requests import Request
+from typing import Literal, cast, get_args
 
 from gateway import errors
 from gateway.errors import GatewayError, Outcome
 from gateway.settings.model import ApiSettings
-from gateway.web.error_responses import ERROR_TYPE, error_response
+from gateway.telemetry.events import RequestEvent, RequestKind
+from gateway.web.error_responses import ERROR_TYPE, error_members
 from gateway.web.media_types import PROBLEM_JSON
 from gateway.web.openapi.schemas import RECORD, Node, Nodes, reference, schema_reference
+from gateway.web.operations import OPERATIONS
+from gateway.web.state import State
 
 OperationKind = Literal[
     "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
 ]
 """Operations of the document: those of a path with a method, with all of their forms."""
+KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
+    "list": ["list"],
+    "read": ["read"],
+    "create": ["create", "upsert"],
+    "update": ["update"],
+    "change": ["update_rows", "update_where"],
+    "delete": ["delete"],
+    "delete_where": ["delete_where"],
+    "refresh": ["refresh"],
+}
+"""Lines of the table of operations."""
 
 _TEXT: Node = {"type": "string"}
 _COUNT: Node = {"type": "integer", "minimum": 0}
@@ -210,7 +221,7 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
 }
 """Groups of errors. Operations with the same groups for a status have one answer for it."""
 WRITES: frozenset[OperationKind] = frozenset(
-    {"create", "update", "change", "delete", "delete_where", "refresh"}
+    kind for kind, lines in KINDS.items() if "GET" not in OPERATIONS[lines[0]].methods
 )
 """Operations whose errors have an outcome."""
 
@@ -336,17 +347,12 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
 
 def _example(error: type[GatewayError], *, is_write: bool) -> Node:
     """The gateway's answer with this error, with a made-up request ID."""
-    method = "POST" if is_write else "GET"
-    scope = {"type": "http", "method": method, "headers": [], "state": {"api": ApiSettings()}}
-    answer = error_response(Request(scope), _DETAILED.get(error) or error(_message(error)))
-    body: dict[str, object] = json.loads(bytes(answer.body))
-    return {
-        "summary": f"{error.code} {error.name}",
-        "value": {**body, "requestId": "0f3c6a1de8b2457f"},
-    }
+    event = RequestEvent("0f3c6a1de8b2457f", "POST" if is_write else "GET", "")
+    met = _DETAILED.get(error) or error(_message(error))
+    members = error_members(met, event, cast(State, {"api": ApiSettings()}))
+    return {"summary": f"{error.code} {error.name}", "value": members}
 
 
-# Created at import, outside of requests: answering an error records it in the current event.
 _EXAMPLES: Nodes = {
     _example_name(kind, error): _example(error, is_write=kind in WRITES)
     for kind in FAILURES

@@ -6,11 +6,11 @@ a method, and so may have several lines there.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.access.rates import FRESH_PRICE
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
 from gateway.web.media_types import FORM, JSON
 from gateway.web.openapi.answers import (
+    KINDS,
     OF_ALL,
     OF_CREATES,
     OF_MANY,
@@ -32,32 +32,17 @@ from gateway.web.openapi.schemas import (
     list_of,
     schema_reference,
 )
-from gateway.web.operations import KEY_PARAMETER
+from gateway.web.operations import OPERATIONS
 from gateway.web.prefer import PREFERENCE_APPLIED
+from gateway.web.signature import KEY_PARAMETER
 
 ANY_TAG, HEALTH_TAG = "Rows", "Health"
-KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
-    "list": ["list"],
-    "read": ["read"],
-    "create": ["create", "upsert"],
-    "update": ["update"],
-    "change": ["update_rows", "update_where"],
-    "delete": ["delete"],
-    "delete_where": ["delete_where"],
-    "refresh": ["refresh"],
+_VERBS: Mapping[tuple[OperationKind, str], str] = {
+    ("update", "PUT"): "put",
+    ("update", "PATCH"): "patch",
+    ("delete_where", "DELETE"): "remove",
 }
-"""Lines of the table of operations."""
-_REQUESTS: Mapping[OperationKind, tuple[str, Mapping[str, str]]] = {
-    "list": ("", {"get": "list"}),
-    "read": ("/{rowIndex}", {"get": "read"}),
-    "create": ("", {"post": "create"}),
-    "update": ("/{rowIndex}", {"post": "update", "put": "put", "patch": "patch"}),
-    "change": ("", {"patch": "change"}),
-    "delete": ("/{rowIndex}", {"delete": "delete"}),
-    "delete_where": ("", {"delete": "remove"}),
-    "refresh": ("/refresh", {"post": "refresh"}),
-}
-"""End of the path, and methods with the prefixes of their names."""
+"""First words of names that are not the operation's."""
 _LONGEST_EXAMPLE = 20
 
 _IN_HEADERS: Nodes = {
@@ -131,17 +116,17 @@ def paths_of(place: Place) -> Nodes:
     for kind, lines in operations_of(place.reach).items():
         if kind in ("create", "update", "change") and not place.is_writable:
             continue
-        suffix, methods = _REQUESTS[kind]
-        has_row = suffix == "/{rowIndex}"
+        row = OPERATIONS[lines[0]]
+        end = f"/{row.row or '{rowIndex}'}" if row.is_of_row else ""
+        has_number = row.is_of_row and not row.row
         item = items.setdefault(
-            f"{place.path}{suffix}", {"parameters": path_parameters(place, has_row=has_row)}
+            f"{place.path}{end}", {"parameters": path_parameters(place, has_row=has_number)}
         )
         operation = _DESCRIBED[kind](place, lines)
-        for method, verb in methods.items():
-            item[method] = {
-                "operationId": f"{verb}{place.stem or ('Row' if has_row else 'Rows')}",
-                **operation,
-            }
+        for method in row.methods:
+            noun = place.stem or ("Row" if has_number else "Rows")
+            name = f"{_VERBS.get((kind, method), kind)}{noun}"
+            item[method.lower()] = {"operationId": name, **operation}
     return items
 
 
@@ -195,7 +180,8 @@ def _create(place: Place, lines: Sequence[RequestKind]) -> Node:
     )
     upsert = (
         "\n\nWith `on_conflict` it is an upsert: rows that there are with the same values in these "
-        f"fields are updated, the others are created. It counts as {FRESH_PRICE} requests."
+        "fields are updated, the others are created. It counts as "
+        f"{OPERATIONS['upsert'].price} requests."
     )
     upserted = _answer(
         "The rows of an upsert in their order; not all are new.",
@@ -254,7 +240,7 @@ def _change(place: Place, lines: Sequence[RequestKind]) -> Node:
     )
     by_filter = (
         "\n\nWith `where` it writes the fields of one object to all rows that match, or to none. "
-        f"That counts as {FRESH_PRICE} requests."
+        f"That counts as {OPERATIONS['update_where'].price} requests."
     )
     return _operation(
         "change",
@@ -289,7 +275,7 @@ def _delete_where(place: Place, lines: Sequence[RequestKind]) -> Node:
         lines,
         "Delete rows by filter",
         "Deletes all rows that match, or none. The rows below move up. It counts as "
-        f"{FRESH_PRICE} requests.",
+        f"{OPERATIONS['delete_where'].price} requests.",
         answers={
             "200": _answer(told, OF_MANY, schema_reference(MATCHES), has_preference=True),
         },
@@ -303,7 +289,7 @@ def _refresh(place: Place, lines: Sequence[RequestKind]) -> Node:
         lines,
         "Report a change",
         "For a script in the spreadsheet: the next request reads the rows anew. At most one report "
-        f"in 2 seconds has an effect at once. It counts as {FRESH_PRICE} requests.",
+        f"in 2 seconds has an effect at once. It counts as {OPERATIONS['refresh'].price} requests.",
         answers={"202": {"description": "The next request looks at the sheet."}},
     )
 

@@ -12,16 +12,16 @@ from gateway.telemetry.events import RequestKind
 from gateway.web.idempotency import IDEMPOTENCY_KEY
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
-from gateway.web.operations import (
+from gateway.web.operations import OPERATIONS
+from gateway.web.parameters import MAX_ORDER_FIELDS
+from gateway.web.prefer import RESOLUTIONS
+from gateway.web.signature import (
     MAX_AFFECTED,
     ON_CONFLICT,
-    OPERATIONS,
     RESOLUTION,
     SPREADSHEET_PARAMETER,
     WHERE,
 )
-from gateway.web.parameters import MAX_ORDER_FIELDS
-from gateway.web.prefer import RESOLUTIONS
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"
@@ -171,12 +171,10 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
         if name in names
     ]
     headers = [_PREFERENCES[name] for name in _PREFERENCES if name in preferences]
-    if kinds[0] in ("list", "read"):
+    if "GET" in rows[0].methods:
         headers.append("IfNoneMatch")
-    elif kinds[0] != "refresh":
-        headers.append("IdempotencyKey")
-    if kinds[0] in ("update", "delete"):
-        headers.append("IfMatch")
+    elif rows[0].kind != "refresh":
+        headers += ["IdempotencyKey", *(["IfMatch"] if rows[0].is_of_row else [])]
     return [*query, *_shared(*headers)]
 
 

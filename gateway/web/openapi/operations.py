@@ -5,6 +5,7 @@ a method, and so may have several lines there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
@@ -104,6 +105,15 @@ HEALTH_SCHEMAS: Nodes = {
 }
 
 
+class _Described(NamedTuple):
+    """An operation in words, with its answers by status, and the content of its body."""
+
+    summary: str
+    description: str
+    answers: Node
+    body: Node | None = None
+
+
 def operations_of(reach: Reach) -> Mapping[OperationKind, Sequence[RequestKind]]:
     """The operations that a key has, each with its lines of the table of operations."""
     found = {kind: [line for line in lines if reach.has(line)] for kind, lines in KINDS.items()}
@@ -122,55 +132,40 @@ def paths_of(place: Place) -> Nodes:
         item = items.setdefault(
             f"{place.path}{end}", {"parameters": path_parameters(place, has_row=has_number)}
         )
-        operation = _DESCRIBED[kind](place, lines)
+        summary, description, answers, body = _DESCRIBED[kind](place)
+        parameters = operation_parameters(place, lines)
+        responses: Node = {**answers, **error_references(kind)}
         for method in row.methods:
             noun = place.stem or ("Row" if has_number else "Rows")
-            name = f"{_VERBS.get((kind, method), kind)}{noun}"
-            item[method.lower()] = {"operationId": name, **operation}
+            item[method.lower()] = {
+                "operationId": f"{_VERBS.get((kind, method), kind)}{noun}",
+                "summary": summary if place.is_any else f"{summary} of {place.title}",
+                **({"description": description} if description else {}),
+                "tags": [place.title or ANY_TAG],
+                "security": security(is_write=kind in WRITES),
+                **({"parameters": parameters} if parameters else {}),
+                **({"requestBody": {"required": True, "content": body}} if body else {}),
+                "responses": responses,
+            }
     return items
 
 
-def _operation(
-    kind: OperationKind,
-    place: Place,
-    lines: Sequence[RequestKind],
-    summary: str,
-    description: str = "",
-    *,
-    answers: Node,
-    body: Node | None = None,
-) -> Node:
-    parameters = operation_parameters(place, lines)
-    return {
-        "summary": summary if place.is_any else f"{summary} of {place.title}",
-        **({"description": description} if description else {}),
-        "tags": [place.title or ANY_TAG],
-        "security": security(is_write=kind in WRITES),
-        **({"parameters": parameters} if parameters else {}),
-        **({"requestBody": {"required": True, "content": body}} if body else {}),
-        "responses": {**answers, **error_references(kind)},
-    }
-
-
-def _list(place: Place, lines: Sequence[RequestKind]) -> Node:
+def _list(place: Place) -> _Described:
     page = _answer("The rows.", OF_READS, schema_reference(f"{place.stem}Page"))
-    return _operation(
-        "list",
-        place,
-        lines,
+    return _Described(
         "List rows",
         "Rows in the order of the worksheet, or as `order` says, page by page.",
-        answers={"200": page, "304": _UNCHANGED},
+        {"200": page, "304": _UNCHANGED},
     )
 
 
-def _read(place: Place, lines: Sequence[RequestKind]) -> Node:
+def _read(place: Place) -> _Described:
     row = _answer("The row.", OF_READS, schema_reference(f"{place.stem}Row"))
-    return _operation("read", place, lines, "Read a row", answers={"200": row, "304": _UNCHANGED})
+    return _Described("Read a row", "", {"200": row, "304": _UNCHANGED})
 
 
-def _create(place: Place, lines: Sequence[RequestKind]) -> Node:
-    has_upsert = "upsert" in lines
+def _create(place: Place) -> _Described:
+    has_upsert = place.reach.has("upsert")
     row = schema_reference(f"{place.stem}Fields")
     # Without the form: openapi-python-client fails at run time if a list is one of several types.
     body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
@@ -197,38 +192,32 @@ def _create(place: Place, lines: Sequence[RequestKind]) -> Node:
         {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]},
         has_preference=has_upsert,
     )
-    return _operation(
-        "create",
-        place,
-        lines,
+    return _Described(
         "Create rows",
         told + (upsert if has_upsert else ""),
-        answers={**({"200": upserted} if has_upsert else {}), "201": created},
-        body=body,
+        {**({"200": upserted} if has_upsert else {}), "201": created},
+        body,
     )
 
 
-def _update(place: Place, lines: Sequence[RequestKind]) -> Node:
+def _update(place: Place) -> _Described:
     told = "The fields that were sent, as they are displayed now."
     row = schema_reference(f"{place.stem}Row")
-    return _operation(
-        "update",
-        place,
-        lines,
+    return _Described(
         "Update a row",
         "Writes the fields that are sent; all others stay. A text that its cell displays already "
         "is not written, so that a row can be sent back as it was read. POST, PUT and PATCH do the "
         "same.",
-        answers={"200": _answer(told, _of_write(OF_UPDATES, place), row)},
-        body={
+        {"200": _answer(told, _of_write(OF_UPDATES, place), row)},
+        {
             **_json(schema_reference(f"{place.stem}Fields"), example=_update_example(place)),
             FORM: {"schema": schema_reference(f"{place.stem}Form")},
         },
     )
 
 
-def _change(place: Place, lines: Sequence[RequestKind]) -> Node:
-    has_filter = "update_where" in lines
+def _change(place: Place) -> _Described:
+    has_filter = place.reach.has("update_where")
     rows = list_of(schema_reference(f"{place.stem}Change"))
     body = {"oneOf": [rows, schema_reference(f"{place.stem}Fields")]} if has_filter else rows
     updated = schema_reference(f"{place.stem}Results")
@@ -242,59 +231,47 @@ def _change(place: Place, lines: Sequence[RequestKind]) -> Node:
         "\n\nWith `where` it writes the fields of one object to all rows that match, or to none. "
         f"That counts as {OPERATIONS['update_where'].price} requests."
     )
-    return _operation(
-        "change",
-        place,
-        lines,
+    return _Described(
         "Update several rows",
         "Updates the rows of a list, all or none." + (by_filter if has_filter else ""),
-        answers={"200": answer},
-        body=_json(body, example=[{ROW_INDEX: 2, **_update_example(place)}]),
+        {"200": answer},
+        _json(body, example=[{ROW_INDEX: 2, **_update_example(place)}]),
     )
 
 
-def _delete(place: Place, lines: Sequence[RequestKind]) -> Node:
+def _delete(place: Place) -> _Described:
     gone = {"description": "It is gone; no body.", "headers": header_references(OF_MANY)}
-    return _operation(
-        "delete",
-        place,
-        lines,
+    return _Described(
         "Delete a row",
         "The rows below move up, so that numbers which you hold mean other rows: send `If-Match`. "
         "Sent again, it deletes the next row, unless it has the same `Idempotency-Key`. The "
         "operator may have rows emptied instead, which keeps numbers.",
-        answers={"204": gone},
+        {"204": gone},
     )
 
 
-def _delete_where(place: Place, lines: Sequence[RequestKind]) -> Node:
+def _delete_where(place: Place) -> _Described:
     told = "How many rows matched, and which."
-    return _operation(
-        "delete_where",
-        place,
-        lines,
+    return _Described(
         "Delete rows by filter",
         "Deletes all rows that match, or none. The rows below move up. It counts as "
         f"{OPERATIONS['delete_where'].price} requests.",
-        answers={
+        {
             "200": _answer(told, OF_MANY, schema_reference(MATCHES), has_preference=True),
         },
     )
 
 
-def _refresh(place: Place, lines: Sequence[RequestKind]) -> Node:
-    return _operation(
-        "refresh",
-        place,
-        lines,
+def _refresh(place: Place) -> _Described:
+    return _Described(
         "Report a change",
         "For a script in the spreadsheet: the next request reads the rows anew. At most one report "
         f"in 2 seconds has an effect at once. It counts as {OPERATIONS['refresh'].price} requests.",
-        answers={"202": {"description": "The next request looks at the sheet."}},
+        {"202": {"description": "The next request looks at the sheet."}},
     )
 
 
-_DESCRIBED: Mapping[OperationKind, Callable[[Place, Sequence[RequestKind]], Node]] = {
+_DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
     "list": _list,
     "read": _read,
     "create": _create,

@@ -445,9 +445,9 @@ class StorageFull(GatewayError):
 
 
 class InvalidRequest(BadRequest):
-    """The HTTP request is invalid or ambiguous: also a preference in `Prefer` that is invalid or
-    belongs to another operation, a condition that a write does not evaluate, or a method override
-    with another effect.
+    """The HTTP request is invalid or ambiguous, `Prefer` has an invalid preference or one of
+    another operation, a write has a condition that it does not evaluate, or a method override would
+    change the operation.
     """
 
     code, name = 4000, "InvalidRequest"

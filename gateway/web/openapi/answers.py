@@ -280,8 +280,8 @@ def error_components(kinds: Iterable[OperationKind]) -> Mapping[str, Nodes]:
     for kind in kinds:
         for status, found in by_status(kind).items():
             for error in found:
-                name = _example_name(kind, error)
-                examples[name] = _EXAMPLES[name]
+                example = _example(error, is_write=kind in WRITES)
+                examples[_example_name(kind, error)] = example
             if _shared_by(kind, status) == kind:
                 responses[f"{kind}{status}"] = error_answer(kind, status)
                 schemas[error_name(kind, status)] = _error_schema(kind, status)
@@ -351,11 +351,3 @@ def _example(error: type[GatewayError], *, is_write: bool) -> Node:
     met = _DETAILED.get(error) or error(_message(error))
     members = error_members(met, event, cast(State, {"api": ApiSettings()}))
     return {"summary": f"{error.code} {error.name}", "value": members}
-
-
-_EXAMPLES: Nodes = {
-    _example_name(kind, error): _example(error, is_write=kind in WRITES)
-    for kind in FAILURES
-    for found in by_status(kind).values()
-    for error in found
-}

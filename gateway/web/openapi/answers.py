@@ -35,6 +35,9 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
 }
 """Lines of the table of operations."""
 
+_KEPT = 4
+"""Sets of operations whose errors are kept, for the keys with equal rights."""
+
 _TEXT: Node = {"type": "string"}
 _COUNT: Node = {"type": "integer", "minimum": 0}
 
@@ -274,7 +277,8 @@ def error_answer(kind: OperationKind, status: int) -> Node:
     }
 
 
-def error_components(kinds: Iterable[OperationKind]) -> Mapping[str, Nodes]:
+@lru_cache(_KEPT)
+def error_components(kinds: tuple[OperationKind, ...]) -> Mapping[str, Nodes]:
     """Schemas, responses and examples of the errors of these operations."""
     schemas, responses, examples = {**_SCHEMAS}, {}, {}
     for kind in kinds:

@@ -76,7 +76,7 @@ def general_document(reach: Reach) -> Encoded:
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
     """The encoded document, with its strong tag; with worksheets only for a key."""
     places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
-    errors = error_components(["health", *operations_of(reach)])
+    errors = error_components(("health", *operations_of(reach)))
     schemas = {
         **shared_schemas(reach),
         **errors["schemas"],

@@ -38,7 +38,7 @@ from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_line
 from gateway.web.error_responses import error_answer, missing_method, missing_route
 from gateway.web.head import Head, head_of
 from gateway.web.health import livez, readyz
-from gateway.web.openapi.endpoint import describe
+from gateway.web.openapi.document import describe
 from gateway.web.operations import OF_ROW, OF_WORKSHEET
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.request import HeaderLines, Request

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
-from gateway.server.pipelines import PER_TURN
+from gateway.server.limits import PER_TURN
 from tests.server.stage import REQUEST, Stage, settled
 
 CROWD, PIPELINED = 300, 50

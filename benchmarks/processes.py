@@ -17,7 +17,8 @@ COMMAND = (sys.executable, "-m", "gateway")
 SPREADSHEET = "book"
 LONG_LIFE = "rows_ttl_seconds = 3600"
 """What is warm stays warm for a whole run."""
-START_SECONDS = 60.0
+START_SECONDS = 180.0
+"""Longest wait for a first answer, with room for a process under valgrind."""
 STOP_SECONDS = 10.0
 HOST = "127.0.0.1"
 _ROOT = Path(__file__).resolve().parent.parent
@@ -75,19 +76,20 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
 
 
 @contextmanager
-def gateway(site: Site, *options: str) -> Iterator[Running]:
-    """The gateway as a user starts it, with its log in a file."""
+def gateway(site: Site, *options: str, tool: Sequence[str] = ()) -> Iterator[Running]:
+    """The gateway as a user starts it, with its log in a file; `tool` runs its interpreter."""
     port = free_port()
-    command = [*COMMAND, "serve", "--config", str(site.config), "--port", str(port), *options]
+    given = ("--config", str(site.config), "--port", str(port), *options)
+    command = [*tool, *COMMAND, "serve", *given]
     with serving(command, port, "/readyz", log=site.log) as running:
         yield running
 
 
 @contextmanager
-def floor(folder: Path) -> Iterator[Running]:
-    """Bare Starlette."""
+def floor(folder: Path, *, tool: Sequence[str] = ()) -> Iterator[Running]:
+    """Bare Starlette; `tool` runs its interpreter."""
     port = free_port()
-    command = [sys.executable, "-m", "benchmarks.floor", str(port)]
+    command = [*tool, sys.executable, "-m", "benchmarks.floor", str(port)]
     with serving(command, port, "/", log=folder / "floor.log") as running:
         yield running
 

@@ -3,6 +3,8 @@
 The gateway is a process in front of the emulator, as a user runs it, with its log in a file. The
 floor is bare Starlette that answers the gateway's own bytes; wrk asks both in turn, with the same
 paths and headers. Each figure is a median of rounds, each ratio the median of the rounds' ratios.
+Goals are ratios by core time, which a busy machine hardly changes. Instructions:
+benchmarks/instructions.py.
 Other servers with the same rows: benchmarks/peers.py.
 """
 
@@ -57,7 +59,7 @@ CHECKED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A kind of question, and the least share of the floor's answers that is asked for."""
+    """A kind of question, and its goal: the least ratio to the floor by core time."""
 
     what: str
     kind: Kind
@@ -67,10 +69,10 @@ class Task:
 
 TASKS = (
     Task(what="warm plain list, 24 rows from anywhere", kind="plain", least_ratio=0.5),
-    Task(what="warm plain list asked again", kind="again", least_ratio=0.6),
+    Task(what="warm plain list asked again", kind="again", least_ratio=0.75),
     Task(what="warm range + sort + page", kind="range", least_ratio=0.3),
     Task(what="warm equality", kind="equality"),
-    Task(what="warm single row", kind="row"),
+    Task(what="warm single row", kind="row", least_ratio=0.55),
     Task(what="range on one column, order of another", kind="other order", is_hard=True),
     Task(what="50 conditions and `$text`", kind="fifty", is_hard=True),
 )
@@ -139,13 +141,13 @@ def rate_line(
     }
     speeds = race(task.kind, targets, cities, effort)
     ours, theirs = speeds["gateway"], speeds["floor"]
-    share, least = ratio(ours, theirs), task.least_ratio
+    share, least = core_ratio(ours, theirs), task.least_ratio
     return Line(
         task.what,
         floor=per_second(rate(theirs)),
         gateway=per_second(rate(ours)),
-        ratio=f"{share:.2f}",
-        core_ratio=f"{core_ratio(ours, theirs):.2f}",
+        ratio=f"{ratio(ours, theirs):.2f}",
+        core_ratio=f"{share:.2f}",
         goal="" if least is None else f">= {least}",
         reached="" if least is None else verdict(share >= least),
     )

@@ -1,4 +1,4 @@
-"""The composition root: settings in, the Starlette application out."""
+"""The composition root: settings in, the ASGI application out."""
 
 import hashlib
 import importlib.util
@@ -11,9 +11,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-
 from gateway.access.keys import (
     OF_FILE,
     ActiveKeys,
@@ -25,7 +22,6 @@ from gateway.access.keys import (
 )
 from gateway.access.pepper import load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
-from gateway.errors import GatewayError
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.google import Google, assemble, open_budgets
@@ -36,9 +32,8 @@ from gateway.storage.key_signals import key_signals
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger, steady_clock
 from gateway.web.admission import Admission, AuthCache
-from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
-from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.catalogue import Catalogue
@@ -51,7 +46,7 @@ if TYPE_CHECKING:
 OpenClients = Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]
 
 
-def create_app(settings: Settings, open_clients: OpenClients | None = None) -> Starlette:
+def create_app(settings: Settings, open_clients: OpenClients | None = None) -> Frame:
     """The gateway as an application; `open_clients` replaces Google's accounts in tests.
 
     Raises ConfigError for unusable files before serving.
@@ -73,17 +68,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> S
         for account in settings.google.by_account().values():
             check_credentials(account, os.environ)
 
-    app = Starlette(
-        routes=ROUTES,
-        middleware=middleware(settings.server),
-        exception_handlers={
-            GatewayError: on_gateway_error,
-            HTTPException: on_http_exception,
-        },
-        lifespan=lambda _: _opened(settings, pepper, open_clients),
-    )
-    app.router.redirect_slashes = False
-    return app
+    return Frame(respond, settings.server, lambda _: _opened(settings, pepper, open_clients))
 
 
 @asynccontextmanager

@@ -27,6 +27,9 @@ SLOW: Mapping[str, str] = {
     "access": """
         keys_at_server
     """,
+    "benchmarks": """
+        instructions
+    """,
     "browser": """
         docs_operations docs_page home_page pages_of_docs recorder site typescript_client
     """,

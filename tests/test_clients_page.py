@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gateway.settings.model import setting_paths
 from gateway.table.header import letters
-from gateway.telemetry.events import RequestLine, encoded_line
+from gateway.telemetry.events import RequestEvent, encoded_lines
 from gateway.web import lenient
 from gateway.web.unknown_parameters import WORDS
 from tests.clients.case import Case
@@ -145,7 +146,7 @@ def test_the_count_of_readings_works(tmp_path: Path) -> None:
         section("Finding clients in the log", MOVING).partition("```sh\n")[2].partition("```")[0]
     )
     readings = [None, "where-twice", "query-in-name", "query-in-name"]
-    log = b"".join(encoded_line(logged(reading)) for reading in readings)
+    log = encoded_lines([*map(logged, readings)])
     (tmp_path / "gateway.log").write_bytes(b'{"event":"breaker","is_open":true}\n' + log)
     done = subprocess.run(  # noqa: S603 - our own words
         ["/bin/sh", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -157,9 +158,9 @@ def test_the_count_of_readings_works(tmp_path: Path) -> None:
     ]
 
 
-def logged(reading: str | None) -> RequestLine:
+def logged(reading: str | None) -> RequestEvent:
     """The line of a request that needed this reading."""
-    return RequestLine(
+    return RequestEvent(
         id="a",
         method="GET",
         path="/v2/sheets/Cities",
@@ -175,4 +176,5 @@ def logged(reading: str | None) -> RequestLine:
         google_ms=0.0,
         ms=1.0,
         timestamp=datetime(2020, 1, 1, tzinfo=UTC),
+        operation=msgspec.UNSET,
     )

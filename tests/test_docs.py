@@ -16,7 +16,7 @@ from gateway.query.where import COMBINATORS, NOT
 from gateway.server.intake import MAX_HEADER_LINES
 from gateway.settings.model import Settings
 from gateway.settings.plans import PlanSettings
-from gateway.telemetry.events import RequestLine, Tallies
+from gateway.telemetry.events import RequestEvent, Tallies
 from gateway.telemetry.metrics import create_metrics
 from gateway.web.body import MAX_ROWS
 from sheets_emulator.edits.batch import KINDS
@@ -164,7 +164,7 @@ def test_every_member_of_a_line_of_the_log_is_reported() -> None:
     cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
 
     assert set(re.findall(r"`(\w+)`", " ".join(cells))) == {
-        *RequestLine.__struct_fields__,
+        *RequestEvent.__struct_fields__,
         "event",
     }
 

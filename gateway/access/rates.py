@@ -93,19 +93,19 @@ class RateLease(msgspec.Struct):
     """A request of a key, from its admission until its answer is sent."""
 
     limits: Limits
-    _usage: Usage
+    usage: Usage
     _timer: Callable[[], float]
     _is_in: bool = False
 
     async def exchange(self, price: int = 1) -> None:
         """Learn what other processes use of the limits, if that must be known before `price`."""
-        shared = self._usage.shared
+        shared = self.usage.shared
         if shared is not None and shared.must_exchange(self.limits, price):
             await shared.exchange(self.limits, price)
 
     def enter(self) -> None:
         """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
-        limits, usage, most = self.limits, self._usage, self.limits.max_concurrent
+        limits, usage, most = self.limits, self.usage, self.limits.max_concurrent
         wait_seconds = usage.gcra.take(limits.rate, self._timer())
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
@@ -121,7 +121,7 @@ class RateLease(msgspec.Struct):
 
     def charge(self, price: int = 1) -> None:
         """Charge `price`, or nothing and raise `RateLimited`."""
-        wait_seconds = self._usage.gcra.take(self.limits.rate, self._timer(), price)
+        wait_seconds = self.usage.gcra.take(self.limits.rate, self._timer(), price)
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
 
@@ -131,21 +131,21 @@ class RateLease(msgspec.Struct):
         The error's waiting time is that of the whole price.
         """
         await self.exchange(price - 1)
-        self._usage.gcra.give_back(self.limits.rate)
+        self.usage.gcra.give_back(self.limits.rate)
         self.charge(price)
 
     def standing(self) -> Standing:
         """The number of requests that the key may send now; None without a rate limit."""
-        return self._usage.gcra.standing(self.limits.rate, self._timer())
+        return self.usage.gcra.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
         """Return the place, if taken."""
         if self._is_in:
             self._is_in = False
-            if self._usage.shared is None:
-                self._usage.in_flight -= 1
+            if self.usage.shared is None:
+                self.usage.in_flight -= 1
             else:
-                self._usage.shared.leave()
+                self.usage.shared.leave()
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(

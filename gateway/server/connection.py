@@ -6,7 +6,7 @@ Rules:
 - A request that behaves needs no timer: a deadline is a number that the sweeper compares.
 - Heads are counted as they arrive, in portions no larger than the remaining limit. The application
   checks their exact size.
-- Refusals are sent through the application's middleware, in request order, and close the
+- Refusals are sent through the frame of the application, in request order, and close the
   connection.
 - Later bytes stay unparsed until the answer has been sent, at most one read of them. Nothing is
   read while an answer is in our buffer.

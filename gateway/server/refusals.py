@@ -1,9 +1,10 @@
 """Answers to requests that never reach the application."""
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 import httptools
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
 from gateway.errors import (
     BodyTooLarge,
@@ -17,7 +18,8 @@ from gateway.errors import (
     UriTooLong,
 )
 from gateway.settings.model import ServerSettings
-from gateway.web.routes import middleware
+from gateway.web.frame import Frame
+from gateway.web.request import Request
 
 _ERROR = "gateway.refusal"
 _KEPT_HEADERS = frozenset({b"accept", b"origin", b"x-request-id"})
@@ -28,10 +30,7 @@ _URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
 
 def refusing_app(settings: ServerSettings) -> ASGIApp:
     """An application that answers each scope of `refusal_scope` as an API error."""
-    app: ASGIApp = _raise_refusal
-    for each in reversed(middleware(settings)):
-        app = each.cls(app, *each.args, **each.kwargs)
-    return app
+    return Frame(_raise_refusal, settings)
 
 
 def refusal_scope(
@@ -119,6 +118,6 @@ def too_many_connections() -> QueueFull:
     return QueueFull(message, retry_after_seconds=5)
 
 
-async def _raise_refusal(scope: Scope, receive: Receive, send: Send) -> None:
-    error: GatewayError = scope[_ERROR]
+async def _raise_refusal(request: Request) -> NoReturn:
+    error: GatewayError = request.scope[_ERROR]
     raise error

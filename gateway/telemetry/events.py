@@ -18,6 +18,7 @@ import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -117,14 +118,6 @@ class Tallies:
     """None without Redis."""
     processes: int = 1
 
-    def count_request(
-        self, kind: RequestKind, status: int, seconds: float, cache_result: CacheResult
-    ) -> None:
-        tally = self.requests[kind]
-        tally.statuses[status // 100] += 1
-        tally.durations.add(seconds)
-        self.cache[cache_result] += 1
-
     def note_breaker(self, *, is_open: bool) -> None:
         self.breaker_openings += is_open and not self.is_breaker_open
         self.is_breaker_open = is_open
@@ -132,7 +125,9 @@ class Tallies:
 
 _LONGEST_TEXT = 200
 _DELETE = b"\x7f"
-_encode = msgspec.json.Encoder().encode
+_ODD = (b"sgw", b"%", b"=", _DELETE)
+"""Marks that most lines do not have: without the first three, no line holds a secret."""
+_encoder = msgspec.json.Encoder()
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("gateway")
 tallies = Tallies()
@@ -149,24 +144,30 @@ _CALL_OUTCOMES: Sequence[tuple[type[BaseException], CallOutcome]] = (
 )
 
 
-class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
-    """A request from its first byte to its answer; each layer fills in its part."""
+class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
+    """A request from its first byte to its answer; each layer fills in its part.
 
-    request_id: str
+    Once the request is done, it is the log line: these are its members, in order.
+    """
+
+    id: str
     method: str
     path: str
-    kind: RequestKind = "other"
-    key_id: str | None = None
+    status: int = 0
+    code: int | None = None
+    key: str | None = None
     spreadsheet: str | None = None
     worksheet: str | None = None
-    status: int = 0
-    error_code: int | None = None
     cache: CacheResult = ""
-    reading: str = ""
-    upstream_reads: int = 0
-    upstream_writes: int = 0
-    upstream_seconds: float = 0.0
-    seconds: float = 0.0
+    reading: str | None = None
+    reads: int = 0
+    writes: int = 0
+    google_ms: float = 0.0
+    ms: float = 0.0
+    timestamp: datetime | None = None
+    level: str = "info"
+    operation: RequestKind | msgspec.UnsetType = "other"
+    """In the line only where method and path do not tell it."""
 
 
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)
@@ -175,29 +176,6 @@ current_event = _current.get
 """The event of the request that this context, or a copy of it, belongs to; None outside of one."""
 begin_event = _current.set
 end_event = _current.reset
-
-
-class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
-    """Members of a request's log line, in order."""
-
-    id: str
-    method: str
-    path: str
-    status: int
-    code: int | None
-    key: str | None
-    spreadsheet: str | None
-    worksheet: str | None
-    cache: str
-    reading: str | None
-    reads: int
-    writes: int
-    google_ms: float
-    ms: float
-    timestamp: datetime
-    level: str = "info"
-    operation: RequestKind | msgspec.UnsetType = msgspec.UNSET
-    """Where method and path do not tell it."""
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
@@ -224,9 +202,9 @@ def upstream_called(
     event = current_event()
     if event is None:
         return
-    event.upstream_seconds += seconds
-    event.upstream_writes += is_write
-    event.upstream_reads += not is_write
+    event.google_ms += seconds * 1000
+    event.writes += is_write
+    event.reads += not is_write
 
 
 budget_waited = tallies.budget_waits.add
@@ -250,35 +228,27 @@ def snapshots_kept(count: int, byte_count: int) -> None:
     tallies.snapshots, tallies.snapshot_bytes = count, byte_count
 
 
-def request_done(event: RequestEvent) -> None:
-    """Count the request and write its line."""
-    tallies.count_request(event.kind, event.status, event.seconds, event.cache)
-    _write_line(
-        RequestLine(
-            event.request_id,
-            event.method,
-            event.path[:_LONGEST_TEXT],
-            event.status,
-            event.error_code,
-            event.key_id,
-            event.spreadsheet,
-            event.worksheet and event.worksheet[:_LONGEST_TEXT],
-            event.cache,
-            event.reading or None,
-            event.upstream_reads,
-            event.upstream_writes,
-            # To a tenth; `round` takes three times as long.
-            int(event.upstream_seconds * 10_000 + 0.5) / 10,
-            int(event.seconds * 10_000 + 0.5) / 10,
-            datetime.now(UTC),
-            operation=event.kind if event.kind in _LOGGED_KINDS else msgspec.UNSET,
-        )
-    )
+def request_done(event: RequestEvent, seconds: float) -> None:
+    """Count the request, which took this long, and write its line."""
+    kind = event.operation or "other"
+    tally = tallies.requests[kind]
+    tally.statuses[event.status // 100] += 1
+    tally.durations.add(seconds)
+    tallies.cache[event.cache] += 1
+    if kind not in _LOGGED_KINDS:
+        event.operation = msgspec.UNSET
+    event.path = event.path[:_LONGEST_TEXT]
+    event.worksheet = event.worksheet and event.worksheet[:_LONGEST_TEXT]
+    # To a tenth; `round` takes three times as long.
+    event.google_ms = int(event.google_ms * 10 + 0.5) / 10
+    event.ms = int(seconds * 10_000 + 0.5) / 10
+    event.timestamp = datetime.now(UTC)
+    _write_line(event)
 
 
 def request_failed(event: RequestEvent | None, error: BaseException) -> None:
     """Log an internal error with its traceback, under the request's ID."""
-    log.error("fault", id=event and event.request_id, exc_info=error)
+    log.error("fault", id=event and event.id, exc_info=error)
 
 
 def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:
@@ -294,13 +264,13 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 def google_refused(google_message: str) -> None:
     """Log the known words of Google about a refused request, which its client does not get."""
     event = current_event()
-    log.warning("google-refused", id=event and event.request_id, text=known_words(google_message))
+    log.warning("google-refused", id=event and event.id, text=known_words(google_message))
 
 
 def upstream_failed(error: BaseException) -> None:
     """Log the causes of an error that the client gets few details of."""
     event = current_event()
-    log.warning("upstream-failed", id=event and event.request_id, causes=causes(error))
+    log.warning("upstream-failed", id=event and event.id, causes=causes(error))
 
 
 def causes(error: BaseException) -> list[str]:
@@ -316,7 +286,7 @@ def look_failed(error: BaseException) -> None:
     event = current_event()
     log.warning(
         "look-failed",
-        id=event and event.request_id,
+        id=event and event.id,
         error=type(error).__name__,
         causes=causes(error),
     )
@@ -407,16 +377,16 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
+def line_writer(stream: TextIO) -> Callable[[RequestEvent], None]:
     """A writer for a stream that combines the lines of one turn of the event loop.
 
     So busy moments need one system call for many lines, and no timer.
     """
     buffer: Any = getattr(stream, "buffer", None)
-    waiting: list[bytes] = []
+    waiting: list[RequestEvent] = []
 
     def write_all() -> None:
-        text = b"".join(waiting)
+        text = encoded_lines(waiting)
         waiting.clear()
         if buffer is None:
             stream.write(text.decode("ascii"))
@@ -425,8 +395,8 @@ def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
             buffer.write(text)
             buffer.flush()
 
-    def write_line(line: RequestLine) -> None:
-        waiting.append(encoded_line(line))
+    def write_line(event: RequestEvent) -> None:
+        waiting.append(event)
         if len(waiting) == 1:
             try:
                 asyncio.get_running_loop().call_soon(write_all)
@@ -436,26 +406,23 @@ def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
     return write_line
 
 
-def encoded_line(line: RequestLine) -> bytes:
-    """JSON with line end, ASCII without control characters, secrets masked."""
-    try:
-        text = _encode(line)
-    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
-        text = _escaped(line)
-    if not text.isascii() or _DELETE in text:
-        text = _escaped(line)
-    return redacted_line(text) + b"\n"
+def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
+    """JSON lines, ASCII without control characters, secrets masked."""
+    with suppress(UnicodeEncodeError):  # a lone surrogate, which UTF-8 cannot encode
+        text = _encoder.encode_lines(events)
+        if text.isascii() and not any(mark in text for mark in _ODD):
+            return text
+    return b"".join(map(_odd_line, events))
 
 
-def redacted_line(line: bytes) -> bytes:
-    """An ASCII line with secrets masked."""
-    if b"sgw" not in line and b"%" not in line and b"=" not in line:
-        return line  # the usual case: paths and names contain none of the marks
-    return redacted(line.decode("ascii")).encode("ascii")
-
-
-def _escaped(line: RequestLine) -> bytes:
-    return json.dumps(msgspec.to_builtins(line), ensure_ascii=True).encode("ascii")
+def _odd_line(event: RequestEvent) -> bytes:
+    """The line of an event whose text may be odd."""
+    text = b""
+    with suppress(UnicodeEncodeError):
+        text = _encoder.encode(event)
+    if not text.isascii() or not text or _DELETE in text:
+        text = json.dumps(msgspec.to_builtins(event), ensure_ascii=True).encode("ascii")
+    return redacted(text.decode("ascii")).encode("ascii") + b"\n"
 
 
 def configure_logging(stream: TextIO = sys.stderr) -> None:
@@ -504,9 +471,9 @@ def reset_logging() -> None:
     structlog.reset_defaults()
 
 
-def _log_line(line: RequestLine) -> None:
+def _log_line(line: RequestEvent) -> None:
     members = msgspec.to_builtins(line)
     log.info(**{name: members[name] for name in members if name not in ("level", "timestamp")})
 
 
-_write_line: Callable[[RequestLine], None] = _log_line
+_write_line: Callable[[RequestEvent], None] = _log_line

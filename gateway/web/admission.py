@@ -16,11 +16,9 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from starlette.requests import Request
-from starlette.types import Scope
 
 from gateway.access.caller import Caller, Operation, authorise, check_origin
 from gateway.access.keys import Gatekeeper
@@ -38,19 +36,17 @@ from gateway.errors import (
     Unauthorized,
 )
 from gateway.settings.address import Proxy
-from gateway.telemetry.events import RequestKind, current_event, note_reading
+from gateway.telemetry.events import note_reading
 from gateway.web.client_address import client_address
-from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
+from gateway.web.head import Head, asks_for_fresh, decode_title
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
 from gateway.web.method_override import METHOD, OTHER_OVERRIDE, OVERRIDE, other_method
-from gateway.web.operations import KEY_PARAMETER, OPERATIONS, SPREADSHEET_PARAMETER
 from gateway.web.parameters import Sifted, decoded, sift
 from gateway.web.prefer import PREFER, check_preferences
+from gateway.web.request import Request
+from gateway.web.signature import KEY_PARAMETER, SPREADSHEET_PARAMETER, Signature
 from gateway.worksheets.access import Target
-
-RATE_LEASE = "gateway.rate_lease"
-"""Scope key of a request's rate-limit lease, set at its admission."""
 
 
 class Admitted(msgspec.Struct, frozen=True):
@@ -58,11 +54,10 @@ class Admitted(msgspec.Struct, frozen=True):
 
     caller: Caller
     target: Target
+    lease: RateLease
     asked: bytes
     """The parameters of the operation, still encoded."""
-    lease: RateLease
-    head: Head
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[str, ...]
     """Names of unknown parameters, none of which may be a field."""
 
 
@@ -89,61 +84,51 @@ class Admission:
         self._auth_cache = auth_cache
         self._proxies = proxies
 
-    async def admit(self, request: Request[Any], kind: RequestKind) -> Admitted:
+    async def admit(self, request: Request, operation: Signature) -> Admitted:
         """Authenticate, charge and authorise a request."""
-        event, scope = current_event(), request.scope
-        if event is not None:
-            event.kind = kind
-        head = head_of(scope)
-        row_operation = OPERATIONS[kind]
-        operation, auth_cache = row_operation.right, self._auth_cache
-        parameters = sift(scope["query_string"], row_operation)
+        event, head = request.event, request.head
+        event.operation = operation.kind
+        parameters = sift(request.scope["query_string"], operation)
         if parameters.is_odd:
             if parameters.refusal:
-                await self.recognise(scope, head, parameters, operation)  # refuses it
+                await self.recognise(request, parameters, operation)  # refuses it
             note_reading(QUERY_IN_NAME)
         lines, method = head.lines, parameters.method
         if method or OVERRIDE in lines or METHOD in lines or OTHER_OVERRIDE in lines:
-            override = other_method(scope, head, method, kind)
+            override = other_method(request, method, operation.kind)
             if override:
-                await self.recognise(scope, head, parameters, operation)
+                await self.recognise(request, parameters, operation)
                 raise InvalidRequest(override)
-        segment = request.path_params["title"]
         known, number = None, b""
-        if operation is Operation.READ:
-            number = auth_cache.number(head, parameters.credentials, segment)
-            known = auth_cache.find(number)
+        if operation.right is Operation.READ:
+            number = self._auth_cache.number(head, parameters.credentials, request.title)
+            known = self._auth_cache.find(number)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
-            lease = await self._charged(scope, head, parameters, caller)
-            if event is not None:
-                event.worksheet = target.worksheet.title
+            lease = await self._charge(request, parameters, caller)
+            event.worksheet = target.worksheet.title
         else:
-            caller, spreadsheet, lease = await self.recognise(scope, head, parameters, operation)
-            title = decode_title(segment)
-            if event is not None:
-                event.worksheet = title
-            target, reading = _authorised(caller, spreadsheet, title, operation)
+            caller, spreadsheet, lease = await self.recognise(request, parameters, operation)
+            title = event.worksheet = decode_title(request.title)
+            target, reading = _authorised(caller, spreadsheet, title, operation.right)
             if number:
-                auth_cache.issue(number, caller, target, reading)
-        if event is not None:
-            event.spreadsheet = target.worksheet.spreadsheet
+                self._auth_cache.issue(number, caller, target, reading)
+        event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
-        if operation is Operation.WRITE and PREFER in head.lines:
-            check_preferences(head, row_operation)
-        return Admitted(caller, target, parameters.asked, lease, head, parameters.unknown)
+        if PREFER in lines and operation.right is Operation.WRITE:
+            check_preferences(head, operation)
+        return Admitted(caller, target, lease, parameters.asked, parameters.unknown)
 
-    async def has_right(self, request: Request[Any], right: Callable[[Caller], bool]) -> bool:
+    async def has_right(self, request: Request, right: Callable[[Caller], bool]) -> bool:
         """True if the request has a key with this right.
 
         Charges and records nothing: without the right, the answer is the same for every request.
         Raises KeysUnavailable.
         """
         scope = request.scope
-        head = head_of(scope)
         try:
-            key = _find_key(head, sift(scope["query_string"]).credentials)
+            key = _find_key(request.head, sift(scope["query_string"]).credentials)
             caller = await self._gatekeeper.identify(
                 key, lambda: client_address(scope, self._proxies)
             )
@@ -152,16 +137,17 @@ class Admission:
         return right(caller)
 
     async def recognise(
-        self, scope: Scope, head: Head, parameters: Sifted, operation: Operation
+        self, request: Request, parameters: Sifted, operation: Signature
     ) -> Recognised:
         """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
+        head, scope = request.head, request.scope
         credentials = find_credentials(
-            head, parameters.credentials, is_write=operation is Operation.WRITE
+            head, parameters.credentials, is_write=operation.right is Operation.WRITE
         )
         caller = await self._gatekeeper.identify(
             credentials.key, lambda: client_address(scope, self._proxies)
         )
-        lease = await self._charged(scope, head, parameters, caller)
+        lease = await self._charge(request, parameters, caller)
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
@@ -169,23 +155,19 @@ class Admission:
             raise InvalidQuery(parameters.refusal)
         return Recognised(caller, credentials.spreadsheet, lease)
 
-    async def _charged(
-        self, scope: Scope, head: Head, parameters: Sifted, caller: Caller
-    ) -> RateLease:
+    async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
         """A lease for the request, which is charged. Raises as `RateLease.enter`."""
-        event = current_event()
-        if event is not None:
-            event.key_id = caller.key_id
-        lease: RateLease = self._rates.lease(caller)
-        scope[RATE_LEASE] = lease
-        await lease.exchange()
+        request.event.key = caller.key_id
+        lease = request.lease = self._rates.lease(caller)
+        if lease.usage.shared is not None:
+            await lease.exchange()
         try:
             lease.enter()
         except RateLimited:
             # The request may cost more than others; it is charged again later, with the wait for
             # the whole price.
-            may_be_fresh = asks_for_fresh(head) or b"no-cache=" in parameters.asked
-            if may_be_fresh and scope["method"] in ("GET", "HEAD"):
+            may_be_fresh = asks_for_fresh(request.head) or b"no-cache=" in parameters.asked
+            if may_be_fresh and request.event.method in ("GET", "HEAD"):
                 lease.charge(FRESH_PRICE)
             raise
         return lease

@@ -14,15 +14,14 @@ from itertools import chain
 from typing import Final, Literal, get_args
 
 import msgspec
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
-from gateway.table.header import ROW_INDEX, opaque_tag
+from gateway.table.header import opaque_tag
 from gateway.table.record import Record
-from gateway.telemetry.events import CacheResult, current_event
-from gateway.web.head import Head, is_known
+from gateway.telemetry.events import CacheResult
+from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
+from gateway.web.request import HeaderLines, Request
 from gateway.worksheets.answers import Encoded, Freshness, Served
 from gateway.worksheets.idempotency import Settled
 
@@ -35,8 +34,6 @@ _DETAIL_ALONE = "; detail=alone"
 ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
 """`Cache-Status` of a write that other processes may miss, or of an error without their writes."""
 
-RawHeaders = list[tuple[bytes, bytes]]
-
 _CACHING = (b"cache-control", CACHING.encode("ascii"))
 _JSON = (b"content-type", JSON_TEXT.encode("ascii"))
 
@@ -46,43 +43,13 @@ _MOST_NAMES = 20
 _LONGEST_NAME = 50
 
 
-def record_answer(
-    record: Record,
-    empty_cell: EmptyCell,
-    *,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    return json_answer(shaped(record, empty_cell), status=status, headers=headers)
+class Answer(msgspec.Struct, frozen=True):
+    """An answer, apart from the header lines that all have."""
 
-
-def rows_answer(
-    records: Iterable[Record],
-    empty_cell: EmptyCell,
-    *,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    """The written rows, in the order of the request."""
-    results = [shaped(record, empty_cell) for record in records]
-    return json_answer({"results": results}, status=status, headers=headers)
-
-
-def created_answer(
-    records: Iterable[Record], empty_cell: EmptyCell, *, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The created rows, in the order of the request."""
-    return rows_answer(records, empty_cell, status=201, headers=headers)
-
-
-def count_answer(rows: Sequence[int], *, headers: Mapping[str, str] | None = None) -> Response:
-    """The numbers of the rows that a filter matched."""
-    results = [{ROW_INDEX: row} for row in rows]
-    return json_answer({"count": len(results), "results": results}, headers=headers)
-
-
-def empty_answer(*, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(status_code=204, headers={"Cache-Control": CACHING, **(headers or {})})
+    status: int
+    headers: HeaderLines
+    body: bytes | Sequence[bytes] = b""
+    """In one part, or in several that other answers share."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
@@ -95,14 +62,26 @@ def written_headers(settled: Settled) -> dict[str, str]:
 
 
 def json_answer(
-    content: object, *, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
-    return Response(
-        msgspec.json.encode(content),
-        status_code=status,
-        headers={"Cache-Control": CACHING, **(headers or {})},
-        media_type=JSON_TEXT,
-    )
+    content: object,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    media_type: str = JSON_TEXT,
+) -> Answer:
+    body = _encode(content)
+    lines = {
+        "Cache-Control": CACHING,
+        **(headers or {}),
+        "Content-Length": str(len(body)),
+        "Content-Type": media_type,
+    }
+    return Answer(status, header_lines(lines), body)
+
+
+def header_lines(headers: Mapping[str, str]) -> HeaderLines:
+    return [
+        (name.lower().encode("ascii"), text.encode("latin-1")) for name, text in headers.items()
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,37 +126,20 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
 
 
-class CachedResponse(msgspec.Struct):
-    """Complete body and header lines."""
-
-    status: int
-    headers: RawHeaders
-    body: bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
-        await send(start)
-        await send({"type": "http.response.body", "body": self.body})
-
-
-def read_answer(head: Head, served: Served, *, no_cache: bool) -> CachedResponse:
+def read_answer(request: Request, served: Served, *, no_cache: bool) -> Answer:
     """The answer, or 304 without a body if the client has it already."""
     encoded, freshness = served.encoded, served.freshness
-    event = current_event()
-    if event is not None:
-        event.cache = cache_result(freshness)
-    return encoded_answer(head, encoded, freshness_lines(freshness, no_cache=no_cache))
+    request.event.cache = cache_result(freshness)
+    return encoded_answer(request, encoded, freshness_lines(freshness, no_cache=no_cache))
 
 
-def encoded_answer(
-    head: Head, encoded: Encoded, lines: Iterable[tuple[bytes, bytes]]
-) -> CachedResponse:
+def encoded_answer(request: Request, encoded: Encoded, lines: HeaderLines) -> Answer:
     """Bytes with their tag and further header lines, or 304 if the client has them already."""
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
-    if is_known(head, encoded.tag):
-        return CachedResponse(304, headers, b"")
-    headers += [_JSON, (b"content-length", b"%d" % len(encoded.body))]
-    return CachedResponse(200, headers, encoded.body)
+    if is_known(request.head, encoded.tag):
+        return Answer(304, headers)
+    headers += (_JSON, (b"content-length", b"%d" % len(encoded.body)))
+    return Answer(200, headers, encoded.body)
 
 
 def cache_result(freshness: Freshness) -> CacheResult:

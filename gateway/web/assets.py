@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from starlette.types import Receive, Scope, Send
-
 from gateway.table.header import opaque_tag
-from gateway.web.head import Head, head_of, is_known
+from gateway.web.answers import Answer, header_lines
+from gateway.web.head import Head, is_known
 
 CHUNK_BYTES = 64 * 1024
 """Size of the pieces passed to a connection."""
@@ -33,22 +32,14 @@ class Asset:
     headers: Sequence[tuple[bytes, bytes]]
     tag: str
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        head = head_of(scope)
+    def answer(self, head: Head) -> Answer:
         if is_known(head, self.tag):
-            await send({"type": "http.response.start", "status": 304, "headers": self.headers})
-            await send({"type": "http.response.body", "body": b""})
-            return
+            return Answer(304, self.headers)
         is_packed = accepts_gzip(head)
         content = self.packed if is_packed else self.content
         length = (b"content-length", b"%d" % sum(map(len, content)))
         coding = [(b"content-encoding", b"gzip")] if is_packed else []
-        headers = [*self.headers, length, *coding]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        if scope["method"] != "HEAD":
-            for chunk in content:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+        return Answer(200, [*self.headers, length, *coding], content)
 
 
 def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
@@ -60,7 +51,7 @@ def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset
     return Asset(
         content=_chunks(content),
         packed=_chunks(gzip.compress(content, mtime=0)),
-        headers=[(name.lower().encode(), value.encode()) for name, value in lines.items()],
+        headers=header_lines(lines),
         tag=tag,
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
@@ -35,7 +35,7 @@ from gateway.web.parsing import (
     unstorable,
 )
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
-from gateway.web.state import State
+from gateway.web.request import Request
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Fields
 
@@ -78,53 +78,39 @@ Updates = tuple[tuple[int, Fields], ...]
 """Rows to update, each once, with their fields."""
 
 
-async def read_fields(request: Request[State], key_id: str) -> Fields:
-    """Checked fields of a JSON object or a form; at least one."""
-    return _required(await read_parsed(request, key_id, parse_fields))
-
-
-async def read_rows(request: Request[State], key_id: str) -> RowsBody:
-    """Checked rows of a JSON list of objects, or the one row of an object or a form."""
-    return await read_parsed(request, key_id, parse_rows)
-
-
-async def read_updates(request: Request[State], key_id: str) -> Updates:
-    """Checked rows of a JSON list of objects with `rowIndex`. Raises RowNotFound for row 1."""
-    return await read_parsed(request, key_id, parse_updates)
-
-
-async def read_parsed(request: Request[State], key_id: str, parse: Callable[[bytes, str], T]) -> T:
+async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str], T]) -> T:
     """What `parse` makes of the body and its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
     if content_type == FORM and not body.lstrip().startswith(_JSON_STARTS):
-        body = without_override(request.scope, body)
+        body = without_override(request, body)
     work = partial(parse, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
 
 
-async def peek_list(request: Request[State]) -> tuple[bool, Request[State]]:
-    """True if the body begins with `[`, and a request with the body as it was."""
-    messages: list[Message] = []
+async def begins_list(request: Request) -> bool:
+    """True if the body begins with `[`; the request keeps its whole body."""
+    receive, messages = request.receive, list[Message]()
     start, more_body = b"", True
     try:
         async with asyncio.timeout(request.state["server"].body_timeout_seconds):
             while more_body and not start.strip(_BLANKS) and len(start) < _MOST_BLANK_BYTES:
-                message = await request.receive()
+                message = await receive()
                 messages.append(message)
                 start += message.get("body", b"")
                 more_body = message.get("more_body", False)
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
 
-    async def receive() -> Message:
-        return messages.pop(0) if messages else await request.receive()
+    async def receive_again() -> Message:
+        return messages.pop(0) if messages else await receive()
 
-    is_list = start.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
-    return is_list, Request(request.scope, receive)
+    request.receive = receive_again
+    return start.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
-    return _object_fields(_decoded(body, content_type))
+    """Checked fields of a JSON object or a form; at least one that is written."""
+    return _required(_object_fields(_decoded(body, content_type)))
 
 
 def parse_rows(body: bytes, content_type: str) -> RowsBody:
@@ -252,30 +238,35 @@ def _stored(fields: Fields) -> Fields:
     return {name: value for name, value in fields.items() if name not in NEVER_STORED}
 
 
-async def _read(request: Request[State]) -> tuple[bytes, str]:
+async def _read(request: Request) -> tuple[bytes, str]:
     """The body and its media type without parameters, in lower case.
 
     Compressed bodies are refused: they can expand to any size.
     """
-    headers, settings = request.headers, request.state["server"]
-    if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+    head, settings = request.head, request.state["server"]
+    if (head.first(b"content-encoding") or "").strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
     max_bytes = settings.max_body_bytes
-    announced = headers.get("content-length", "0")
-    if not announced.isdecimal() or int(announced[:20]) > max_bytes:
+    announced = head.first(b"content-length")
+    if announced is not None and (not announced.isdecimal() or int(announced[:20]) > max_bytes):
         raise _too_large(max_bytes)
     chunks: list[bytes] = []
-    length = 0
+    length, more_body = 0, True
     try:
         async with asyncio.timeout(settings.body_timeout_seconds):
-            async for chunk in request.stream():
+            while more_body:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunk: bytes = message.get("body", b"")
+                more_body = message.get("more_body", False)
                 length += len(chunk)
                 if length > max_bytes:
                     raise _too_large(max_bytes)
                 chunks.append(chunk)
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
-    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    content_type = (head.first(b"content-type") or "").partition(";")[0].strip().lower()
     return b"".join(chunks).removeprefix(BOM_UTF8), content_type
 
 

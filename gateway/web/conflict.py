@@ -9,17 +9,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from starlette.requests import Request
-
 from gateway.errors import InvalidQuery, Problem
 from gateway.table.header import Selection
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_text, pointer
 from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
-from gateway.web.body import RowsBody, parse_rows, read_parsed
+from gateway.web.body import RowsBody, parse_rows, read_body
 from gateway.web.lenient import decoded_again, is_escaped, twice
-from gateway.web.operations import ON_CONFLICT
 from gateway.web.parameters import (
     asking_of,
     bracketed_names,
@@ -28,7 +25,8 @@ from gateway.web.parameters import (
     split_names,
 )
 from gateway.web.parsing import unstorable
-from gateway.web.state import State
+from gateway.web.request import Request
+from gateway.web.signature import ON_CONFLICT
 from gateway.worksheets.writes import Fields
 
 MAX_CONFLICT_FIELDS = 16
@@ -43,9 +41,9 @@ class UpsertBody:
     is_array: bool
 
 
-async def read_upsert(request: Request[State], key_id: str, text: bytes) -> UpsertBody:
+async def read_upsert(request: Request, key_id: str, text: bytes) -> UpsertBody:
     """The checked rows of a body; `text` are the parameters. Raises InvalidQuery, InvalidBody."""
-    return await read_parsed(request, key_id, partial(_parse_upsert, conflict_names(text)))
+    return await read_body(request, key_id, partial(_parse_upsert, conflict_names(text)))
 
 
 def conflict_names(text: bytes) -> Selection:

@@ -1,12 +1,6 @@
 """Error responses: the only place where an error becomes a response."""
 
-from collections.abc import Sequence
-
-import msgspec
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from collections.abc import Collection
 
 from gateway.errors import (
     GatewayError,
@@ -21,10 +15,12 @@ from gateway.errors import (
     Unauthorized,
     write_outcome,
 )
-from gateway.telemetry.events import current_event, upstream_failed
-from gateway.web.answers import ALONE, shaped
+from gateway.telemetry.events import RequestEvent, upstream_failed
+from gateway.web.answers import ALONE, Answer, header_lines, json_answer, shaped
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT, PROBLEM_JSON, PROBLEM_JSON_TEXT
+from gateway.web.request import Request
+from gateway.web.state import State
 
 ERROR_TYPE = "SheetsonError"
 """Clients of this API compare `type` with it."""
@@ -45,74 +41,58 @@ _NO_ROUTE = (
     "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
     "/v2/sheets/{sheetName}/{rowIndex}; /docs tells the rest."
 )
+_BACKSLASH = "\\"
 _TWO_SLASHES = " This path has two slashes together, which stand for nothing: send one."
 
 
-async def on_gateway_error(request: Request, error: Exception) -> Response:
-    """Exception handler of the error tree."""
-    if not isinstance(error, GatewayError):
-        raise error
-    return error_response(request, error)
-
-
-async def on_http_exception(request: Request, error: Exception) -> Response:
-    """Exception handler of the framework's refusals."""
-    if not isinstance(error, HTTPException):
-        raise error
-    if error.status_code == 405 and request.method == "OPTIONS":
-        return Response(status_code=204, headers={"Allow": ", ".join(_allowed_methods(request))})
-    return error_response(request, _from_framework(request, error))
-
-
-def error_response(request: Request, error: GatewayError) -> Response:
-    event = current_event()
-    request_id = event.request_id if event else ""
-    if event is not None:
-        event.error_code = error.code
+def error_answer(request: Request, error: GatewayError) -> Answer:
+    """The answer to a request that failed with an error; the request's log line gets its code."""
+    event = request.event
+    event.code = error.code
     if error.__cause__ is not None and error.status >= 500:
         upstream_failed(error)
-    as_problem = PROBLEM_JSON in request.headers.get("accept", "").lower()
-    outcome = None if request.method in _READING else write_outcome(error)
-    # A client's text in the message may contain a lone surrogate.
-    message = error.message.encode("utf-8", "replace").decode("utf-8")
-    body: dict[str, object] = {
-        "type": ERROR_TYPE,
-        "name": error.name,
-        "code": error.code,
-        "message": message,
-        "status": error.status,
-        "requestId": request_id,
-        "retryable": error.retryable
-        and (outcome in (None, "not_applied") or isinstance(error, RowsUnsettled)),
-    }
-    if error.problems:
-        body["errors"] = [_problem(problem) for problem in error.problems]
-    if isinstance(error, PreconditionFailed):
-        body["existing"] = shaped(error.existing, request.state["api"].empty_cell)
-    if isinstance(error, HeaderChanged | RowsMoved):
-        body["rowIndex"] = error.row
-    if isinstance(error, RowsMoved):
-        empty_cell = request.state["api"].empty_cell
-        for name, record in (("expected", error.expected), ("met", error.met)):
-            body[name] = record and shaped(record, empty_cell)
-    if outcome is not None:
-        body["outcome"] = outcome
+    members = error_members(error, event, request.state)
+    as_problem = PROBLEM_JSON in (request.head.first(b"accept") or "").lower()
     if as_problem:
-        body |= {
+        members |= {
             "title": error.name,
-            "detail": message,
-            "instance": _instance(request, request_id),
+            "detail": members["message"],
+            "instance": f"{event.path.replace(_BACKSLASH, '%5C')}#{event.id}",
         }
-    return Response(
-        msgspec.json.encode(body),
-        status_code=error.status,
+    return json_answer(
+        members,
+        status=error.status,
         headers=_headers(error),
         media_type=PROBLEM_JSON_TEXT if as_problem else JSON_TEXT,
     )
 
 
-def _instance(request: Request, request_id: str) -> str:
-    return f"{request.url.path}#{request_id}"
+def error_members(error: GatewayError, event: RequestEvent, state: State) -> dict[str, object]:
+    """The JSON object that describes an error."""
+    outcome = None if event.method in _READING else write_outcome(error)
+    members: dict[str, object] = {
+        "type": ERROR_TYPE,
+        "name": error.name,
+        "code": error.code,
+        # A client's text in the message may contain a lone surrogate.
+        "message": error.message.encode("utf-8", "replace").decode("utf-8"),
+        "status": error.status,
+        "requestId": event.id,
+        "retryable": error.retryable
+        and (outcome in (None, "not_applied") or isinstance(error, RowsUnsettled)),
+    }
+    if error.problems:
+        members["errors"] = [_problem(problem) for problem in error.problems]
+    if isinstance(error, PreconditionFailed):
+        members["existing"] = shaped(error.existing, state["api"].empty_cell)
+    if isinstance(error, HeaderChanged | RowsMoved):
+        members["rowIndex"] = error.row
+    if isinstance(error, RowsMoved):
+        for name, record in (("expected", error.expected), ("met", error.met)):
+            members[name] = record and shaped(record, state["api"].empty_cell)
+    if outcome is not None:
+        members["outcome"] = outcome
+    return members
 
 
 def _problem(problem: Problem) -> dict[str, str]:
@@ -139,26 +119,21 @@ def _headers(error: GatewayError) -> dict[str, str]:
     return headers
 
 
-def _from_framework(request: Request, error: HTTPException) -> GatewayError:
-    if error.status_code == 405:
-        allowed = _allowed_methods(request)
-        mend = _MENDS.get(request.method) if "POST" in allowed else None
-        return MethodNotAllowed(
-            f"{request.method} is not an operation here; allowed: {', '.join(allowed)}."
-            f"{f' {mend}' if mend else ''}",
-            allowed_methods=allowed,
-        )
-    if error.status_code == 404:
-        hint = _TWO_SLASHES if b"//" in request.scope["raw_path"] else ""
-        return RouteNotFound(f"{_NO_ROUTE}{hint}")
-    raise error
+def missing_method(request: Request, methods: Collection[str]) -> Answer:
+    """The answer to `OPTIONS`. Raises MethodNotAllowed for other methods."""
+    allowed = sorted({"OPTIONS", *methods, *(["HEAD"] if "GET" in methods else [])})
+    method = request.event.method
+    if method == "OPTIONS":
+        return Answer(204, header_lines({"Allow": ", ".join(allowed)}))
+    mend = _MENDS.get(method) if "POST" in methods else None
+    raise MethodNotAllowed(
+        f"{method} is not an operation here; allowed: {', '.join(allowed)}."
+        f"{f' {mend}' if mend else ''}",
+        allowed_methods=allowed,
+    )
 
 
-def _allowed_methods(request: Request) -> Sequence[str]:
-    """Methods of all listed routes of this path; the framework reports only the first route's."""
-    methods = {"OPTIONS"}
-    for route in request.app.routes:
-        is_listed = isinstance(route, Route) and route.include_in_schema
-        if is_listed and route.path_regex.match(request.scope["path"]):
-            methods |= route.methods or set()
-    return sorted(methods)
+def missing_route(request: Request) -> RouteNotFound:
+    """The error for a path with nothing at it."""
+    hint = _TWO_SLASHES if b"//" in request.scope["raw_path"] else ""
+    return RouteNotFound(f"{_NO_ROUTE}{hint}")

@@ -12,7 +12,6 @@ import msgspec
 from gateway.errors import InvalidQuery
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
 from gateway.query.verdict import verdict
-from gateway.web.operations import MAX_AFFECTED, WHERE
 from gateway.web.parameters import (
     PLAIN,
     Leniency,
@@ -21,6 +20,7 @@ from gateway.web.parameters import (
     parse_count,
     parse_filter,
 )
+from gateway.web.signature import MAX_AFFECTED, WHERE
 
 _MISSING = (
     "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "

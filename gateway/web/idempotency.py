@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import msgspec
-from starlette.requests import Request
 
 from gateway.errors import InvalidIdempotencyKey
 from gateway.table.record import Stored
-from gateway.web.state import State
+from gateway.web.request import Request
 from gateway.worksheets.access import Target
 from gateway.worksheets.replay import long_texts
 from gateway.worksheets.writes import Fields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
+_HEADER = IDEMPOTENCY_KEY.lower().encode()
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 """Header of a replayed answer."""
 
@@ -63,7 +63,7 @@ class IdempotentRequest:
 
 
 async def read_idempotent_request(
-    request: Request[State],
+    request: Request,
     body: Fields | Sequence[Fields],
     key_id: str,
     *,
@@ -74,7 +74,7 @@ async def read_idempotent_request(
 
     `asked` are the parameters that decide what is written, as JSON.
     """
-    given = request.headers.getlist(IDEMPOTENCY_KEY)
+    given = request.head.values(_HEADER)
     key = parse_key(given) if given else None
     if key is None:
         return None
@@ -86,7 +86,7 @@ async def read_idempotent_request(
         found = _digest([asked, found])
     texts = long_texts([body] if isinstance(body, Mapping) else body)
     return IdempotentRequest(
-        key=key, method=request.method, row=row, fingerprint=found, texts=texts
+        key=key, method=request.event.method, row=row, fingerprint=found, texts=texts
     )
 
 

@@ -9,14 +9,12 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote_plus
 
-from starlette.types import Scope
-
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.telemetry.events import RequestKind
-from gateway.web.head import Head
-from gateway.web.operations import METHOD_PARAMETER
 from gateway.web.parameters import decoded
+from gateway.web.request import Request
+from gateway.web.signature import METHOD_PARAMETER
 
 OVERRIDE, METHOD, OTHER_OVERRIDE = (
     b"x-http-method-override",
@@ -36,21 +34,21 @@ _UPDATES = {"POST", "PUT", "PATCH"}
 _FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&]*)", re.IGNORECASE)
 
 
-def other_method(scope: Scope, head: Head, parameters: bytes, kind: RequestKind) -> str:
+def other_method(request: Request, parameters: bytes, kind: RequestKind) -> str:
     """Describe another method in the head or in these parameters; "" for none."""
-    given = [(name, value) for line, name in _HEADERS.items() for value in head.values(line)]
+    given = [(name, each) for line, name in _HEADERS.items() for each in request.head.values(line)]
     for name, values in decoded(parameters).items():
         plain, _, folded = name.partition("=")
         given += [(plain, value) for value in (*values, folded) if _is_method(value)]
-    own, is_update = scope["method"], kind == "update"
+    own, is_update = request.event.method, kind == "update"
     return next(filter(None, (_difference(own, is_update, *each) for each in given)), "")
 
 
-def without_override(scope: Scope, form: bytes) -> bytes:
+def without_override(request: Request, form: bytes) -> bytes:
     """The form without `_method`. Raises InvalidRequest if it names another method."""
     values = [unquote_plus(each.decode("latin-1")) for each in _FORM_FIELD.findall(form)]
     methods = list(filter(_is_method, values))
-    own, is_update = scope["method"], "row" in scope["path_params"]
+    own, is_update = request.event.method, bool(request.row)
     for method in methods:
         if difference := _difference(own, is_update, f"{METHOD_PARAMETER} in the form", method):
             raise InvalidRequest(difference)

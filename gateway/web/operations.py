@@ -1,63 +1,44 @@
-"""The table of operations: the right, the parameters and the preferences of each.
+"""The table of operations: everything that distinguishes one from another.
 
-Rules: an operation takes the parameters of its line, and those for credentials. A parameter of
-another operation is refused, before anything is read or written. `HEAD` is as `GET`. Other paths
-and `OPTIONS` have no parameters, and ignore all.
+Rules: the operations of a path and method are tried in the order of the table, and the first whose
+conditions hold is meant. Operations without conditions come last.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from gateway.access.caller import Operation
+from gateway.access.caller import Operation, may_delete, may_refresh
+from gateway.access.rates import FRESH_PRICE
 from gateway.telemetry.events import RequestKind
-
-KEY_PARAMETER = "apiKey"
-SPREADSHEET_PARAMETER = "spreadsheetId"
-METHOD_PARAMETER = "_method"
-CREDENTIALS: Final = (KEY_PARAMETER, SPREADSHEET_PARAMETER)
-WHERE = "where"
-ON_CONFLICT = "on_conflict"
-MAX_AFFECTED = "max-affected"
-RESOLUTION = "resolution"
-READ_PARAMETERS = (WHERE, "order", "skip", "limit", "keys", "count", "no-cache")
-PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED)
-BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
-"""Parameters that may have brackets behind their names."""
-SELECTING: Final = (WHERE, ON_CONFLICT)
-"""Parameters that choose the rows of a write, which count even if they are empty."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowOperation:
-    """An operation; `hint` says what to do instead if a parameter is not one of its own."""
-
-    noun: str
-    right: Operation
-    parameters: tuple[str, ...] = ()
-    preferences: tuple[str, ...] = ()
-    hint: str = ""
-    ignores_words: bool = False
-    """True if words of other services are no mistake, because no rows are answered."""
-
-    @cached_property
-    def names(self) -> frozenset[bytes]:
-        return frozenset(name.encode() for name in self.parameters)
-
-    @cached_property
-    def brackets(self) -> tuple[bytes, ...]:
-        """The beginnings of its parameters with brackets."""
-        return tuple(f"{name}[".encode() for name in self.parameters if name in BRACKETED)
-
-    def refusal(self, parameter: str) -> str:
-        """The message for a parameter of another operation."""
-        taken = " and ".join(filter(None, [", ".join(self.parameters[:-1]), *self.parameters[-1:]]))
-        return (
-            f"{parameter} is not a parameter of {self.noun}, which takes {taken or 'none'}. "
-            f"{self.hint}"
-        )
-
+from gateway.web.rows import (
+    ByMethod,
+    RowOperation,
+    accepted,
+    counted,
+    created,
+    deleted,
+    parse_create,
+    parse_delete,
+    parse_filter,
+    parse_list,
+    parse_nothing,
+    parse_read,
+    parse_update,
+    parse_update_rows,
+    parse_upsert,
+    refuse_condition,
+    refuse_filter,
+    run_list,
+    run_read,
+    run_refresh,
+    run_write,
+    served_read,
+    updated,
+    upserted,
+    written_rows,
+)
+from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, READ_PARAMETERS, RESOLUTION, WHERE
 
 _TO_WRITE_BY_FILTER = "To write to all rows that match, leave the rowIndex out of the path."
 _ALL_THAT_MATCH = (
@@ -65,64 +46,152 @@ _ALL_THAT_MATCH = (
     "rowIndex."
 )
 
-OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {
-    "list": RowOperation(
-        noun="a list", right=Operation.READ, parameters=READ_PARAMETERS, hint="Leave it out."
+_TABLE: Final[Sequence[RowOperation]] = [
+    RowOperation(
+        kind="list",
+        noun="a list",
+        methods=("GET",),
+        right=Operation.READ,
+        parameters=READ_PARAMETERS,
+        hint="Leave it out.",
+        parse=parse_list,
+        run=run_list,
+        answer=served_read,
     ),
-    "read": RowOperation(
+    RowOperation(
+        kind="read",
         noun="a read of one row",
+        methods=("GET",),
+        is_of_row=True,
         right=Operation.READ,
         parameters=("keys", "no-cache"),
         hint="For a list of rows, leave the rowIndex out of the path.",
+        parse=parse_read,
+        run=run_read,
+        answer=served_read,
     ),
-    "create": RowOperation(
-        noun="a create",
-        right=Operation.WRITE,
-        hint="To update rows, send on_conflict, or PATCH with where or with the row in the path.",
-    ),
-    "upsert": RowOperation(
+    RowOperation(
+        kind="upsert",
         noun="an upsert",
+        methods=("POST",),
+        parameter=ON_CONFLICT,
         right=Operation.WRITE,
         parameters=(ON_CONFLICT,),
         preferences=(RESOLUTION,),
         hint="Its rows are those of the body.",
+        price=FRESH_PRICE,
+        check=partial(refuse_condition, may_create=True),
+        parse=parse_upsert,
+        run=run_write,
+        answer=upserted,
     ),
-    "update": RowOperation(
-        noun="an update of a row", right=Operation.WRITE, hint=_TO_WRITE_BY_FILTER
+    RowOperation(
+        kind="create",
+        noun="a create",
+        methods=("POST",),
+        right=Operation.WRITE,
+        hint="To update rows, send on_conflict, or PATCH with where or with the row in the path.",
+        parse=parse_create,
+        run=run_write,
+        answer=created,
     ),
-    "update_rows": RowOperation(
-        noun="an update of a list", right=Operation.WRITE, hint="Its rows are those of the body."
+    RowOperation(
+        kind="refresh",
+        noun="a report of a change",
+        methods=("POST",),
+        is_of_row=True,
+        row="refresh",
+        needs=may_refresh,
+        right=Operation.READ,
+        hint="Leave it out.",
+        price=FRESH_PRICE,
+        parse=parse_nothing,
+        run=run_refresh,
+        answer=accepted,
     ),
-    "update_where": RowOperation(
+    RowOperation(
+        kind="update",
+        noun="an update of a row",
+        methods=("PUT", "PATCH", "POST"),
+        is_of_row=True,
+        right=Operation.WRITE,
+        hint=_TO_WRITE_BY_FILTER,
+        parse=parse_update,
+        run=run_write,
+        answer=updated,
+    ),
+    RowOperation(
+        kind="update_where",
         noun="an update by filter",
+        methods=("PATCH",),
+        parameter=WHERE,
         right=Operation.WRITE,
         parameters=(WHERE, MAX_AFFECTED),
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
+        price=FRESH_PRICE,
+        check=refuse_filter,
+        parse=partial(parse_filter, is_update=True),
+        run=run_write,
+        answer=counted,
     ),
-    "delete": RowOperation(
+    RowOperation(
+        kind="update_rows",
+        noun="an update of a list",
+        methods=("PATCH",),
+        is_of_list=True,
+        right=Operation.WRITE,
+        hint="Its rows are those of the body.",
+        check=refuse_condition,
+        parse=parse_update_rows,
+        run=run_write,
+        answer=written_rows,
+    ),
+    RowOperation(
+        kind="delete_where",
+        noun="a delete by filter",
+        methods=("DELETE",),
+        needs=may_delete,
+        right=Operation.WRITE,
+        parameters=(WHERE, MAX_AFFECTED),
+        preferences=(MAX_AFFECTED,),
+        hint=_ALL_THAT_MATCH,
+        price=FRESH_PRICE,
+        check=refuse_filter,
+        parse=partial(parse_filter, is_update=False),
+        run=run_write,
+        answer=counted,
+    ),
+    RowOperation(
+        kind="delete",
         noun="a delete of a row",
+        methods=("DELETE",),
+        is_of_row=True,
+        needs=may_delete,
         right=Operation.WRITE,
         hint=(
             "A delete names a row in its path, or the rows with where, not both. For a row that "
             "must not have changed, send If-Match with its ETag."
         ),
+        parse=parse_delete,
+        run=run_write,
+        answer=deleted,
     ),
-    "delete_where": RowOperation(
-        noun="a delete by filter",
-        right=Operation.WRITE,
-        parameters=(WHERE, MAX_AFFECTED),
-        preferences=(MAX_AFFECTED,),
-        hint=_ALL_THAT_MATCH,
-    ),
-    "refresh": RowOperation(
-        noun="a report of a change", right=Operation.READ, hint="Leave it out."
-    ),
-}
+]
 
-ANY: Final = RowOperation(noun="any operation", right=Operation.READ, parameters=PARAMETERS)
-"""All parameters, for requests whose operation is not known yet."""
-DESCRIPTION: Final = RowOperation(
-    noun="the description", right=Operation.READ, parameters=PARAMETERS, ignores_words=True
-)
-"""`/openapi.json`, which ignores all parameters but those for credentials."""
+OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {each.kind: each for each in _TABLE}
+
+
+def _by_method(*, is_of_row: bool) -> ByMethod:
+    found: dict[str, list[RowOperation]] = {}
+    for operation in _TABLE:
+        for method in operation.methods:
+            if operation.is_of_row == is_of_row:
+                found.setdefault(method, []).append(operation)
+    return {**found, "HEAD": found["GET"]}
+
+
+OF_WORKSHEET: Final = _by_method(is_of_row=False)
+"""Operations at `/v2/sheets/{title}`."""
+OF_ROW: Final = _by_method(is_of_row=True)
+"""Operations at `/v2/sheets/{title}/{row}`."""

@@ -11,15 +11,12 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-import msgspec
-from starlette.requests import Request
-from starlette.types import ASGIApp
-
 from gateway.errors import RouteNotFound
 from gateway.table.header import opaque_tag
+from gateway.web.answers import Answer
 from gateway.web.assets import Asset, make_asset, read_asset
-from gateway.web.health import readyz
-from gateway.web.state import State
+from gateway.web.health import readiness
+from gateway.web.request import Request
 
 POLICY = "; ".join(
     [
@@ -77,30 +74,30 @@ def _docs_page(root: str, docs_url: str) -> Asset:
     return _page(_DOCS, "no-cache", root=root, guides=guides)
 
 
-async def home(request: Request[State]) -> ASGIApp:
+async def home(request: Request) -> Answer:
     """Start page: name, readiness, link to the documentation."""
     if len(request.scope["raw_path"]) > 1:  # two slashes, which the routes see as one
         raise RouteNotFound("There is nothing at this path. The documentation is at /docs.")
-    readiness = await readyz(request)
-    is_ready = readiness.status_code == 200
-    found: Mapping[str, str] = msgspec.json.decode(readiness.body)
-    return _page(
+    is_ready, found = await readiness(request)
+    status = "Healthy: ready to serve." if is_ready else f"Not ready: {found['status']}."
+    page = _page(
         _HOME,
         "no-store",
         root="./",
         mood="good" if is_ready else "bad",
-        status="Healthy: ready to serve." if is_ready else f"Not ready: {escape(found['status'])}.",
+        status=escape(status),
     )
+    return page.answer(request.head)
 
 
-async def docs(request: Request[State]) -> ASGIApp:
+async def docs(request: Request) -> Answer:
     """The documentation; a slash at the end of the path would change the base of its links."""
     root = "../" if request.scope["raw_path"].endswith(b"/") else "./"
-    return _docs_page(root, request.state["api"].docs_url)
+    return _docs_page(root, request.state["api"].docs_url).answer(request.head)
 
 
-async def docs_file(request: Request[State]) -> ASGIApp:
-    asset = ASSETS.get(request.path_params["file"])
+async def docs_file(request: Request) -> Answer:
+    asset = ASSETS.get(request.event.path.rpartition("/")[2])
     if asset is None:
         raise RouteNotFound("There is no such file. The documentation is at /docs.")
-    return asset
+    return asset.answer(request.head)

@@ -37,7 +37,7 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.operations import ANY, CREDENTIALS, PARAMETERS, RowOperation
+from gateway.web.signature import ANY, CREDENTIALS, PARAMETERS, Signature
 from gateway.web.unknown_parameters import judge
 
 _METHOD = re.compile(
@@ -99,7 +99,7 @@ class Sifted(NamedTuple):
 _NOTHING: Final = Sifted(b"", b"")
 
 
-def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
+def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
     """The parts of a raw query string that an operation takes."""
     if not query_string:
         return _NOTHING
@@ -141,6 +141,15 @@ def sift(query_string: bytes, operation: RowOperation = ANY) -> Sifted:
         tuple(dict.fromkeys(chain.from_iterable(unknown.values()))) if unknown else (),
         method,
     )
+
+
+def is_given(name: str, query_string: bytes) -> bool:
+    """True if a query has this parameter, or a wrong one, which its admission refuses."""
+    if not query_string:
+        return False
+    sifted = sift(query_string)
+    given = (each.partition("[")[0] for each in decoded(sifted.asked))
+    return bool(sifted.refusal) or name in given
 
 
 def decoded(parameters: bytes) -> Parameters:

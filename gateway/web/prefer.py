@@ -13,7 +13,7 @@ from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
 from gateway.web.misspelling import by_letters, misspelling
-from gateway.web.operations import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, RowOperation
+from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, Signature
 
 PREFER = b"prefer"
 PREFERENCE_APPLIED = "Preference-Applied"
@@ -66,7 +66,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def check_preferences(head: Head, operation: RowOperation) -> None:
+def check_preferences(head: Head, operation: Signature) -> None:
     """Raise InvalidRequest for a preference of another operation. As `preferences` otherwise."""
     found = preferences(head)
     if "rollback" in found.get("tx", ()):

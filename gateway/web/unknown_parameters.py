@@ -19,7 +19,7 @@ from gateway.access.caller import Operation
 from gateway.table.header import letters
 from gateway.table.quoting import quoted
 from gateway.web.misspelling import by_letters, misspelling
-from gateway.web.operations import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, RowOperation
+from gateway.web.signature import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, Signature
 
 CACHE_BUSTERS: Final = frozenset(
     {"_", "_ts", "ts", "t", "v", "cb", "nocache", "noCache", "no_cache"}
@@ -99,7 +99,7 @@ class Judgement(NamedTuple):
 _IGNORED: Final = Judgement()
 
 
-def judge(name: str, operation: RowOperation, *, has_value: bool) -> Judgement:
+def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
     """Judge a parameter that an operation does not take."""
     if name in CACHE_BUSTERS or name.startswith("utm_"):
         return _IGNORED

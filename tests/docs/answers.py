@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-import msgspec
 
 from gateway.commands.demo import Demo
 from gateway.commands.options import DEMO_SPREADSHEET
-from gateway.telemetry.events import RequestLine
+from gateway.telemetry.events import RequestEvent
 from tests.docs.blocks import Block
 
 Example = Mapping[str, Any]
@@ -126,9 +125,9 @@ def _real_page(example: Example, demo: Demo) -> Any:
 
 def _real_line(_: Example, __: Demo) -> Any:
     """The members that all lines of the log have; their values differ from line to line."""
-    fields = msgspec.structs.fields(RequestLine)
-    members = dict.fromkeys(each.name for each in fields if each.default is not msgspec.UNSET)
-    return {**members, "event": RequestLine.__struct_config__.tag, "level": "info"}
+    members = dict.fromkeys(RequestEvent.__struct_fields__)
+    del members["operation"]
+    return {**members, "event": RequestEvent.__struct_config__.tag, "level": "info"}
 
 
 EXAMPLES: tuple[tuple[Callable[[Example], bool], Callable[[Example, Demo], Any]], ...] = (

@@ -10,7 +10,7 @@ import pytest
 from gateway.commands.demo import SAMPLE, Demo, running_demo
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
-from gateway.telemetry.events import RequestLine, encoded_line
+from gateway.telemetry.events import RequestEvent, encoded_lines
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.docs.shell import Stage, make_stage
 
@@ -52,12 +52,12 @@ def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
     key_file = stage.checkout / "service-account.json"
     key_file.write_bytes(google.key_file.read_bytes())
     key_file.chmod(0o644)
-    (stage.checkout / "gateway.log").write_bytes(encoded_line(_line()))
+    (stage.checkout / "gateway.log").write_bytes(encoded_lines([_line()]))
     return stage
 
 
-def _line() -> RequestLine:
+def _line() -> RequestEvent:
     """A line of the log, of a client that needed a second reading."""
-    members: dict[str, Any] = dict.fromkeys(RequestLine.__struct_fields__)
+    members: dict[str, Any] = dict.fromkeys(RequestEvent.__struct_fields__)
     members |= {"path": "/v2/sheets/Cities", "key": "key_7Hq2Lw9x", "reading": "where-twice"}
-    return RequestLine(**members)
+    return RequestEvent(**members)

@@ -56,7 +56,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
         sheets.before("put_fence", WriteOutcomeUnknown("?"))
         with pytest.raises(WriteOutcomeUnknown):
             await pipeline.put_fence(BOOK, Fence.random("gw"))
-    event = RequestEvent(request_id="r", method="GET", path="/")
+    event = RequestEvent(id="r", method="GET", path="/")
     with during(event):
         for _ in range(99):
             with pytest.raises(CircuitOpen):
@@ -67,7 +67,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
             await pipeline.list_worksheets(BOOK)
 
     assert caught.value.outcome == "not_applied"
-    assert (event.upstream_reads, event.upstream_writes) == (1, 0)
+    assert (event.reads, event.writes) == (1, 0)
     assert sheets.cost() == (1, 5)
 
 
@@ -75,12 +75,12 @@ async def test_each_attempt_is_budgeted_and_counted() -> None:
     """An attempt that finds the budget spent is not made: its refusal says when to come again."""
     sheets = scripted()
     pipeline = piped(sheets, LEAST)
-    event = RequestEvent(request_id="r", method="GET", path="/")
+    event = RequestEvent(id="r", method="GET", path="/")
     sheets.before("list_worksheets", UpstreamUnreachable("away"))
     with during(event), pytest.raises(QuotaSpent):
         await pipeline.list_worksheets(BOOK)
 
-    assert (event.upstream_reads, event.upstream_writes) == (1, 0)
+    assert (event.reads, event.writes) == (1, 0)
 
 
 AWAY = UpstreamUnreachable("away", outcome="not_applied")

@@ -65,7 +65,7 @@ async def test_calls_pass_unchanged(kind: str, event: RequestEvent) -> None:
     assert answer == expected
     assert inner.worksheets[0].cells == plain.worksheets[0].cells
     assert inner.worksheets[0].rows == plain.worksheets[0].rows
-    assert (event.upstream_reads, event.upstream_writes) == (not is_write, is_write)
+    assert (event.reads, event.writes) == (not is_write, is_write)
 
 
 async def test_a_digest_that_is_known_passes_too() -> None:
@@ -80,7 +80,7 @@ async def test_a_digest_that_is_known_passes_too() -> None:
 
 @pytest.fixture
 def event() -> RequestEvent:
-    return RequestEvent(request_id="r", method="GET", path="/")
+    return RequestEvent(id="r", method="GET", path="/")
 
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
@@ -95,8 +95,8 @@ async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) 
         for _ in range(2):
             await bench.make(call, is_write=is_write)
 
-    assert (event.upstream_reads, event.upstream_writes) == ((0, 2) if is_write else (2, 0))
-    assert event.upstream_seconds == 0.5
+    assert (event.reads, event.writes) == ((0, 2) if is_write else (2, 0))
+    assert event.google_ms == 500
 
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
@@ -112,8 +112,8 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
         await bench.make(call, is_write=is_write)
 
     assert caught.value is error
-    assert (event.upstream_reads, event.upstream_writes) == ((0, 1) if is_write else (1, 0))
-    assert event.upstream_seconds == 0.25
+    assert (event.reads, event.writes) == ((0, 1) if is_write else (1, 0))
+    assert event.google_ms == 250
 
 
 async def test_calls_of_no_request() -> None:

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import NoReturn
 from urllib.parse import quote
 
 import pytest
-from starlette.types import Receive, Scope, Send
 
 from gateway.access.keys import mint_key
 from gateway.settings.model import ServerSettings
-from gateway.web.middleware import ErrorNet, RequestFrame
+from gateway.web.frame import Frame
+from gateway.web.request import Request as Incoming
 from sheets_emulator.faults import Fault
 from tests.asgi_client import Request, send
 from tests.fuzz.canaries import CELL, found
@@ -113,15 +114,15 @@ def test_what_google_says_of_cells_is_not_repeated(stage: Stage, fault: Fault) -
     assert [*found(stage.canaries, stage.log.getvalue().encode())] == []
 
 
-async def failing(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that fails, with secrets in its words and in its variables."""
+async def failing(_: Incoming) -> NoReturn:
+    """A handler that fails, with secrets in its words and in its variables."""
     secret = {"pem": PEM}
     raise RuntimeError(f"{KEY} {secret['pem']} Bearer ya29.token-of-google")
 
 
 async def test_a_fault_of_ours_tells_no_secret() -> None:
     """The log has the traceback, without variables, and its words without what is secret."""
-    app = RequestFrame(ErrorNet(failing, settings=ServerSettings()))
+    app = Frame(failing, ServerSettings())
     with captured_log() as log:
         answer = await send(app, {}, Request(method="GET", target=b"/v2/sheets/Cities"))
 

@@ -14,7 +14,8 @@ from gateway.errors import GatewayError
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
-from gateway.web.error_responses import on_gateway_error
+from gateway.web.error_responses import error_answer
+from tests.web.requests import as_response, make_request
 
 METHODS = ["GET", "POST", "OPTIONS"]
 LARGE_BYTES = 20_000_000
@@ -43,6 +44,12 @@ async def large(request: Request) -> Response:
     return Response(b"x" * LARGE_BYTES)
 
 
+async def refused(request: Request, error: Exception) -> Response:
+    """The answer to an error of the gateway's server."""
+    assert isinstance(error, GatewayError)
+    return as_response(error_answer(make_request(request.scope), error))
+
+
 def echo_app() -> Starlette:
     return Starlette(
         routes=[
@@ -50,7 +57,7 @@ def echo_app() -> Starlette:
             Route("/large", large),
             Route("/{rest:path}", echo, methods=METHODS),
         ],
-        exception_handlers={GatewayError: on_gateway_error},
+        exception_handlers={GatewayError: refused},
     )
 
 

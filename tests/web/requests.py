@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from starlette.requests import Request
-from starlette.types import Message, Scope
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope
 
 from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.telemetry.events import RequestEvent
+from gateway.web.answers import Answer
+from gateway.web.cors import ANY_PROGRAM
+from gateway.web.head import head_of
 from gateway.web.parsing import Parsing
-from gateway.web.state import State
+from gateway.web.request import Request
 
 
 def make_scope(
@@ -58,6 +62,33 @@ class Sender:
         return {"type": "http.request", "body": chunk, "more_body": more_body}
 
 
-def make_request(scope: Scope, *chunks: bytes) -> Request[State]:
+def make_request(scope: Scope, *chunks: bytes, receive: Receive | None = None) -> Request:
     """A request of a scope and its body."""
-    return Request(scope, Sender(chunks))
+    event = RequestEvent("req-1", scope["method"], scope["path"])
+    return Request(
+        scope,
+        receive or Sender(chunks),
+        head_of(scope),
+        event,
+        scope["state"],
+        cors=ANY_PROGRAM,
+    )
+
+
+def as_response(answer: Answer) -> Response:
+    """An answer of the gateway with the framework's view of its header lines."""
+    body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    response = Response(body, answer.status)
+    response.raw_headers = [*answer.headers]
+    return response
+
+
+async def sent(app: ASGIApp, scope: Scope) -> list[Message]:
+    """The messages that an application sends for a request without a body."""
+    messages: list[Message] = []
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    await app(scope, Sender([]), send)
+    return messages

@@ -5,12 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
 from gateway.errors import (
@@ -37,11 +32,9 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
-from gateway.telemetry.events import RequestEvent
-from gateway.web.error_responses import error_response, on_gateway_error, on_http_exception
+from gateway.web.error_responses import error_answer, missing_method, missing_route
 from tests.error_tree import concrete_errors
-from tests.request_events import during
-from tests.web.requests import make_scope
+from tests.web.requests import as_response, make_request, make_scope
 
 GUESSER = TooManyAuthFailures("wait", retry_after_seconds=3, per_minute=20)
 MEMBERS = ["type", "name", "code", "message", "status", "requestId", "retryable"]
@@ -65,9 +58,8 @@ def answer(
     error: GatewayError, method: str = "GET", headers: Mapping[str, str] | None = None
 ) -> Response:
     """The answer to a request that met this error."""
-    request = Request(make_scope(method, headers=headers or {}))
-    with during(RequestEvent(request_id="req-1", method=method, path="/v2/sheets/Cities")):
-        return error_response(request, error)
+    request = make_request(make_scope(method, headers=headers or {}))
+    return as_response(error_answer(request, error))
 
 
 def body_of(response: Response) -> dict[str, Any]:
@@ -236,19 +228,10 @@ def test_a_message_may_contain_a_lone_surrogate(accept: str) -> None:
 
 def test_the_event_notes_the_code() -> None:
     """The line of the request has the code of its error."""
-    event = RequestEvent(request_id="req-1", method="GET", path="/")
+    request = make_request(make_scope())
+    error_answer(request, InvalidBody("bad"))
 
-    with during(event):
-        error_response(Request(make_scope()), InvalidBody("bad"))
-
-    assert event.error_code == 104
-
-
-def test_outside_of_a_request_there_is_no_id() -> None:
-    """An error can be rendered without an event."""
-    response = error_response(Request(make_scope()), InvalidBody("bad"))
-
-    assert body_of(response)["requestId"] == ""
+    assert request.event.code == 104
 
 
 @pytest.mark.parametrize(
@@ -267,68 +250,36 @@ def test_the_log_keeps_what_lies_behind(error: GatewayError, is_told: bool) -> N
     assert bool(told) is is_told
 
 
-async def fine(_: Request) -> Response:
-    return Response("fine")
-
-
-async def teapot(_: Request) -> Response:
-    raise HTTPException(418)
-
-
-async def refused(_: Request) -> Response:
-    raise InvalidApiKey("no such key")
-
-
-@pytest.fixture
-def client() -> TestClient:
-    """A small application with the two handlers."""
-    app = Starlette(
-        routes=[
-            Route("/rows", fine, methods=["GET"]),
-            Route("/rows", fine, methods=["POST"]),
-            Route("/teapot", teapot),
-            Route("/refused", refused),
-        ],
-        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
+def test_an_unknown_path_is_told_where_rows_are() -> None:
+    """404 RouteNotFound; two slashes together are named as the mistake."""
+    plain, twice = (
+        missing_route(make_request(make_scope(path=path))) for path in ("/v2/nowhere", "/v2//x")
     )
-    return TestClient(app, raise_server_exceptions=False)
 
-
-def test_unknown_paths_have_the_contracts_body(client: TestClient) -> None:
-    """The framework's 404 is RouteNotFound, which says where rows are."""
-    response = client.get("/v2/nowhere")
-
-    assert (response.status_code, response.json()["code"]) == (404, 4040)
-    assert "/v2/sheets/{sheetName}" in response.json()["message"]
+    assert (plain.status, plain.code) == (404, 4040)
+    assert "/v2/sheets/{sheetName}" in plain.message
+    assert ("two slashes" in plain.message, "two slashes" in twice.message) == (False, True)
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH"])
-def test_unknown_methods_name_those_of_all_routes(client: TestClient, method: str) -> None:
-    """The framework's 405 is MethodNotAllowed with a complete Allow."""
-    response = client.request(method, "/rows")
+def test_an_unknown_method_is_told_those_that_exist(method: str) -> None:
+    """405 MethodNotAllowed with a complete Allow, and what to do instead."""
+    with pytest.raises(MethodNotAllowed) as refusal:
+        missing_method(make_request(make_scope(method)), {"GET", "POST"})
 
-    assert (response.status_code, response.json()["code"]) == (405, 4051)
+    response = answer(refusal.value, method)
+    assert (response.status_code, body_of(response)["code"]) == (405, 4051)
     assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
-    assert response.json()["outcome"] == "not_applied"
-    assert ("rowIndex into the path" in response.json()["message"]) is (method != "DELETE")
+    assert body_of(response)["outcome"] == "not_applied"
+    assert ("rowIndex into the path" in body_of(response)["message"]) is (method != "DELETE")
 
 
-def test_options_are_answered(client: TestClient) -> None:
+def test_options_are_answered() -> None:
     """A plain OPTIONS lists the methods."""
-    response = client.options("/rows")
+    response = as_response(missing_method(make_request(make_scope("OPTIONS")), {"GET", "POST"}))
 
-    assert (response.status_code, response.content) == (204, b"")
+    assert (response.status_code, bytes(response.body)) == (204, b"")
     assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
-
-
-def test_raised_errors_are_rendered(client: TestClient) -> None:
-    """An error that a handler raises is its answer."""
-    assert client.get("/refused").json()["name"] == "InvalidApiKey"
-
-
-def test_other_exceptions_of_the_framework_are_faults(client: TestClient) -> None:
-    """A status that the contract does not know is not invented."""
-    assert client.get("/teapot").status_code == 500
 
 
 def test_an_error_given_again_is_marked() -> None:

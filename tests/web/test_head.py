@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.requests import Request
 
 from gateway.errors import PreconditionFailed
 from gateway.settings.model import ApiSettings
 from gateway.table.header import IfMatch
 from gateway.web.answers import EmptyCell
-from gateway.web.error_responses import error_response
+from gateway.web.error_responses import error_answer
 from gateway.web.head import (
     Head,
     asks_for_fresh,
@@ -24,7 +23,7 @@ from gateway.web.head import (
     read_condition,
     read_head,
 )
-from tests.web.requests import make_scope
+from tests.web.requests import as_response, make_request, make_scope
 
 LINES = [(b"a", b"1"), (b"b", b"\xe4"), (b"a", b" 2 "), (b"c", b"")]
 
@@ -180,7 +179,8 @@ def test_a_failed_condition_shows_the_row_as_it_is(
     scope = make_scope("PUT", api=ApiSettings(empty_cell=empty_cell))
     row = {"rowIndex": 2, "name": "Boston", "state": None}
 
-    response = error_response(Request(scope), PreconditionFailed(row, tag='"now"'))
+    failed = PreconditionFailed(row, tag='"now"')
+    response = as_response(error_answer(make_request(scope), failed))
 
     body = json.loads(bytes(response.body))
     assert response.status_code == 412

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import InvalidBody
 from gateway.settings.model import ServerSettings
-from gateway.web.body import parse_rows, read_rows
+from gateway.web.body import parse_rows, read_body
 from tests.web.hostile_bodies import BYTES, HOSTILE, Hostile
 from tests.web.requests import make_request, make_scope
 
@@ -34,7 +34,8 @@ async def test_no_body_holds_the_event_loop(hostile: Hostile) -> None:
     scope = make_scope(
         "POST", headers={"Content-Type": hostile.content_type}, settings=ServerSettings()
     )
-    reading = asyncio.create_task(read_rows(make_request(scope, hostile.body), "key_1"))
+    request = make_request(scope, hostile.body)
+    reading = asyncio.create_task(read_body(request, "key_1", parse_rows))
     longest = max(await holds(reading))
     await asyncio.gather(reading, return_exceptions=True)
 

@@ -71,7 +71,7 @@ def client(store: FakeStore) -> Iterator[TestClient]:
 
 @contextmanager
 def opened_client(store: FakeStore, api: ApiSettings) -> Iterator[TestClient]:
-    """The routes and middleware of the gateway with a key store, and nothing that asks Google."""
+    """The endpoints of the gateway with a key store, and nothing that asks Google."""
     state = {
         "ready": store.ping,
         "outlasts_outage": lambda: store.is_outlasted,

@@ -3,20 +3,17 @@
 import re
 
 import pytest
-from starlette.types import Message
 
-from gateway.telemetry.events import CacheResult, RequestEvent
+from gateway.telemetry.events import CacheResult
 from gateway.web.answers import (
-    CachedResponse,
     age,
     cache_result,
     cache_status,
     read_answer,
 )
-from gateway.web.head import Head, read_head
+from gateway.web.request import Request
 from gateway.worksheets.answers import Encoded, Freshness, Served
-from tests.request_events import during
-from tests.web.requests import Sender, make_scope
+from tests.web.requests import make_request, make_scope
 
 ENCODED = Encoded(b'{"rowIndex":2}', tag='W/"a"')
 HIT = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
@@ -31,50 +28,39 @@ FRESHNESS = {
 }
 
 
-def asking(*tags: bytes) -> Head:
-    """The head of a request that names tags in `If-None-Match`."""
-    return read_head([(b"if-none-match", tag) for tag in tags])
+def asking(*tags: bytes) -> Request:
+    """A request that names tags in `If-None-Match`."""
+    headers = [("If-None-Match", tag.decode()) for tag in tags]
+    return make_request(make_scope(headers=headers))
 
 
-async def sent(answer: CachedResponse) -> list[Message]:
-    """The messages that an answer sends."""
-    messages: list[Message] = []
-
-    async def send(message: Message) -> None:
-        messages.append(message)
-
-    await answer(make_scope(), Sender([]), send)
-    return messages
-
-
-async def test_an_answer_is_the_bytes_and_how_fresh_they_are() -> None:
+def test_an_answer_is_the_bytes_and_how_fresh_they_are() -> None:
     """The very bytes that were made before, with their length, tag, age and status."""
-    start, body = await sent(read_answer(asking(), Served(ENCODED, HIT), no_cache=False))
+    answer = read_answer(asking(), Served(ENCODED, HIT), no_cache=False)
 
-    assert start["status"] == 200
-    assert set(start["headers"]) == FRESHNESS | {
+    assert answer.status == 200
+    assert set(answer.headers) == FRESHNESS | {
         (b"content-type", b"application/json; charset=utf-8"),
         (b"content-length", b"14"),
     }
-    assert body == {"type": "http.response.body", "body": ENCODED.body}
-    assert body["body"] is ENCODED.body
+    assert answer.body is ENCODED.body
 
 
 @pytest.mark.parametrize("tag", [b'W/"a"', b'"a"', b"*", b'"b", W/"a"'], ids=repr)
-async def test_what_a_client_knows_is_not_sent_again(tag: bytes) -> None:
+def test_what_a_client_knows_is_not_sent_again(tag: bytes) -> None:
     """304 has the tag, the rule for caches and the freshness, but no body and no length."""
-    start, body = await sent(read_answer(asking(tag), Served(ENCODED, HIT), no_cache=False))
+    answer = read_answer(asking(tag), Served(ENCODED, HIT), no_cache=False)
 
-    assert start["status"] == 304
-    assert set(start["headers"]) == FRESHNESS
-    assert body["body"] == b""
+    assert answer.status == 304
+    assert set(answer.headers) == FRESHNESS
+    assert answer.body == b""
 
 
-async def test_what_a_client_does_not_know_is_sent() -> None:
+def test_what_a_client_does_not_know_is_sent() -> None:
     """Another tag is answered in full."""
-    start, _ = await sent(read_answer(asking(b'"b"'), Served(ENCODED, HIT), no_cache=False))
+    answer = read_answer(asking(b'"b"'), Served(ENCODED, HIT), no_cache=False)
 
-    assert start["status"] == 200
+    assert answer.status == 200
 
 
 @pytest.mark.parametrize("no_cache", [True, False])
@@ -95,22 +81,10 @@ def test_fresh_data_is_said_to_be_asked_for(no_cache: bool) -> None:
 @pytest.mark.parametrize("tag", [b'"a"', b'"b"'], ids=["known", "unknown"])
 def test_the_event_notes_what_the_cache_did(freshness: Freshness, outcome: str, tag: bytes) -> None:
     """The line of the request has it, whether the answer has a body or not."""
-    event = RequestEvent(request_id="r", method="GET", path="/")
+    request = asking(tag)
+    read_answer(request, Served(ENCODED, freshness), no_cache=False)
 
-    with during(event):
-        read_answer(asking(tag), Served(ENCODED, freshness), no_cache=False)
-
-    assert event.cache == outcome
-
-
-def test_headers_are_not_shared_between_answers() -> None:
-    """Headers added to one answer are in no other."""
-    served = Served(ENCODED, HIT)
-    first, second = (read_answer(asking(), served, no_cache=False) for _ in range(2))
-
-    first.headers.append((b"x", b"y"))
-
-    assert (b"x", b"y") not in second.headers
+    assert request.event.cache == outcome
 
 
 # An sf-list of one token with parameters (RFC 9651): flags, integers, tokens.

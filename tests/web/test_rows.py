@@ -76,7 +76,7 @@ def rows() -> FakeRows:
 
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
-    """The routes and middleware of the gateway, on a fake service."""
+    """The endpoints of the gateway, on a fake service."""
     with opened(rows, CALLER) as client:
         yield client
 

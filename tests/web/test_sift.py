@@ -2,8 +2,9 @@
 
 import pytest
 
-from gateway.web.operations import ANY, DESCRIPTION, OPERATIONS, RowOperation
+from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import Sifted, decoded, sift
+from gateway.web.signature import ANY, DESCRIPTION, Signature
 
 LIST = OPERATIONS["list"]
 OTHERS = "count=true&no-cache=true&keys=a&skip=1"
@@ -105,7 +106,7 @@ def test_credentials_folded_into_a_name_are_credentials() -> None:
         *(("api_key=k", "apiKey"), ("apikey=k", "apiKey"), ("spreadsheet-id=s", "spreadsheetId")),
     ],
 )
-def test_a_misspelt_parameter_is_found(text: str, right: str, operation: RowOperation) -> None:
+def test_a_misspelt_parameter_is_found(text: str, right: str, operation: Signature) -> None:
     """Capitals, blanks, `_` and `-` do not make another word; the value is not quoted."""
     said = sift(text.encode(), operation).refusal
 

@@ -1,18 +1,25 @@
 """Second readings, remembered aliases, and worksheets named in errors."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TypeVar, cast
 
 import pytest
 
 from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import RequestEvent
+from gateway.web.admission import Admitted
+from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import Leniency, RowAsked, row_asked
-from gateway.web.rows import Attempt
+from gateway.web.request import Request
+from gateway.web.rows import Asked, RowOperation, run_as_meant
+from gateway.web.state import State
 from gateway.web.title_aliases import REMEMBERED_SECONDS, TitleAliases, not_found_by
 from gateway.worksheets.access import Access, Target, WorksheetId, worksheet_not_found
 from tests.clock import ManualClock
 from tests.request_events import during
+from tests.web.requests import make_request, make_scope
 
 NFC, NFD = "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"
 
@@ -28,6 +35,24 @@ def make_title_aliases(clock: ManualClock | None = None) -> TitleAliases:
 T = TypeVar("T")
 
 
+def running(run: Callable[[Target, Asked], Awaitable[T]], *, is_write: bool) -> RowOperation:
+    """An operation that does this."""
+
+    async def run_it(_: Request, __: Admitted, target: Target, asked: Asked) -> T:
+        return await run(target, asked)
+
+    return replace(OPERATIONS["create" if is_write else "list"], run=run_it)
+
+
+def admitted_to(
+    target: Target, title_aliases: TitleAliases, text: bytes = b""
+) -> tuple[Request, Admitted]:
+    """A request that was admitted to a worksheet, with these parameters."""
+    request = make_request(make_scope())
+    request.state = cast(State, {"title_aliases": title_aliases})
+    return request, cast(Admitted, SimpleNamespace(target=target, asked=text))
+
+
 async def on_worksheet(
     title_aliases: TitleAliases,
     target: Target,
@@ -36,12 +61,10 @@ async def on_worksheet(
     is_write: bool,
 ) -> T:
     """Do something with the worksheet that a name means, as the handlers do."""
-    attempt = Attempt(title_aliases, target, None, is_write=is_write)
-    while True:
-        try:
-            return await act(attempt.target)
-        except WorksheetNotFound as error:
-            attempt.retry(error)
+    operation = running(lambda meant, _: act(meant), is_write=is_write)
+    request, admitted = admitted_to(target, title_aliases)
+    _, _, result = await run_as_meant(operation, request, admitted, Asked())
+    return cast(T, result)
 
 
 async def with_fields(
@@ -51,12 +74,10 @@ async def with_fields(
     act: Callable[[RowAsked], Awaitable[T]],
 ) -> T:
     """Answer what is asked of a worksheet that is there."""
-    attempt = Attempt(make_title_aliases(), target("Cities"), asked, text=text, parse=parse)
-    while True:
-        try:
-            return await act(attempt.asked)
-        except UnknownField as error:
-            attempt.retry(error)
+    operation = running(lambda _, meant: act(meant.parameters), is_write=False)
+    request, admitted = admitted_to(target("Cities"), make_title_aliases(), text)
+    _, _, result = await run_as_meant(operation, request, admitted, Asked(asked, parse))
+    return cast(T, result)
 
 
 class Workbook:
@@ -164,7 +185,7 @@ async def test_a_reading_is_remembered_for_a_while() -> None:
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
     await read(title_aliases, target("a%20b"), workbook)
-    event = RequestEvent(request_id="r", method="GET", path="/")
+    event = RequestEvent(id="r", method="GET", path="/")
 
     with during(event):
         await read(title_aliases, target("a%20b"), workbook)
@@ -212,7 +233,7 @@ async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_mean
         error.titles = ("a b",)
         raise error
 
-    event = RequestEvent(request_id="r", method="GET", path="/")
+    event = RequestEvent(id="r", method="GET", path="/")
     with during(event):
         for _ in range(2):
             with pytest.raises(RowNotFound):
@@ -326,25 +347,18 @@ async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
     """Its fields are others: what the first one lacked it may have."""
     tried: list[tuple[str, tuple[str, ...]]] = []
     text = b"keys=a%252Cb"
-    attempt = Attempt(
-        make_title_aliases(),
-        target("a+b"),
-        row_asked(text),
-        text=text,
-        parse=lambda again: row_asked(text, again),
-    )
+    missing = WorksheetNotFound("")
+    missing.titles = ("a b",)
+    errors = [UnknownField("no such field", parameter="keys", names=["a%2Cb"]), missing]
 
-    def note() -> None:
-        keys = attempt.asked.keys
-        tried.append((attempt.target.worksheet.title, keys.names if keys else ()))
+    async def act(target: Target, asked: Asked) -> None:
+        tried.append((target.worksheet.title, asked.parameters.keys.names))
+        if errors:
+            raise errors.pop(0)
 
-    note()
-    attempt.retry(UnknownField("no such field", parameter="keys", names=["a%2Cb"]))
-    note()
-    error = WorksheetNotFound("")
-    error.titles = ("a b",)
-    attempt.retry(error)
-    note()
+    request, admitted = admitted_to(target("a+b"), make_title_aliases(), text)
+    asked = Asked(row_asked(text), lambda again: row_asked(text, again))
+    await run_as_meant(running(act, is_write=False), request, admitted, asked)
 
     assert tried == [("a+b", ("a%2Cb",)), ("a+b", ("a", "b")), ("a b", ("a%2Cb",))]
 

@@ -134,18 +134,16 @@ async def test_calls_count_for_the_right_request(bench: Bench) -> None:
         fences=Fences(sheets, key="gw", clock=bench.clock),
     )
     names = ("first", "joins", "updates")
-    events = [RequestEvent(request_id=name, method="POST", path="/") for name in names]
+    events = [RequestEvent(id=name, method="POST", path="/") for name in names]
 
     async def as_request(event: RequestEvent, row: int | None) -> None:
         with during(event):
             if row is None:
-                await service.write(TARGET, Write.create(rows=({"name": event.request_id},)))
+                await service.write(TARGET, Write.create(rows=({"name": event.id},)))
             else:
-                await service.write(
-                    TARGET, Write.update(row=row, fields={"name": event.request_id})
-                )
+                await service.write(TARGET, Write.update(row=row, fields={"name": event.id}))
 
     await asyncio.gather(*map(as_request, events, (None, None, 2)))
 
-    counts = [(event.upstream_reads, event.upstream_writes) for event in events]
+    counts = [(event.reads, event.writes) for event in events]
     assert counts == [(1, 1), (0, 0), (1, 1)]

@@ -1,14 +1,12 @@
 """Error responses of the document: one schema, and the codes of each operation."""
 
-import json
 from collections.abc import Iterable
-from typing import get_args
-
-from starlette.requests import Request
+from typing import cast, get_args
 
 from gateway.errors import GatewayError, Outcome
 from gateway.settings.model import ApiSettings
-from gateway.web.error_responses import ERROR_TYPE, error_response
+from gateway.telemetry.events import RequestEvent
+from gateway.web.error_responses import ERROR_TYPE, error_members
 from gateway.web.media_types import PROBLEM_JSON
 from gateway.web.openapi.failures import (
     FAILURES,
@@ -21,6 +19,7 @@ from gateway.web.openapi.failures import (
 from gateway.web.openapi.headers import EVERYWHERE, OF_ERRORS, OF_KEYS, header_references
 from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
 from gateway.web.openapi.row_schemas import RECORD
+from gateway.web.state import State
 
 ERROR, PROBLEM, _MISTAKE = "Error", "Problem", "Mistake"
 
@@ -198,16 +197,11 @@ def _example_name(kind: OperationKind, error: GatewayError) -> str:
 
 def _example(kind: OperationKind, error: GatewayError) -> Node:
     """The gateway's answer with this error, without its request ID."""
-    method = "POST" if kind in WRITES else "GET"
-    scope = {"type": "http", "method": method, "headers": [], "state": {"api": ApiSettings()}}
-    body: dict[str, object] = json.loads(bytes(error_response(Request(scope), error).body))
-    return {
-        "summary": f"{error.code} {error.name}",
-        "value": {**body, "requestId": _REQUEST_ID},
-    }
+    event = RequestEvent(_REQUEST_ID, "POST" if kind in WRITES else "GET", "")
+    members = error_members(error, event, cast(State, {"api": ApiSettings()}))
+    return {"summary": f"{error.code} {error.name}", "value": members}
 
 
-# Created at import, outside of requests: answering an error records it in the current event.
 _EXAMPLES: Nodes = {
     _example_name(kind, error): _example(kind, error)
     for kind in FAILURES

@@ -10,8 +10,8 @@ from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
 from gateway.web.openapi.place import Place
 from gateway.web.openapi.query_schemas import order_schema
 from gateway.web.openapi.reach import Reach
-from gateway.web.operations import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAMETER
 from gateway.web.prefer import RESOLUTIONS
+from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAMETER
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.web.openapi.node import Node, Nodes
-from gateway.web.operations import KEY_PARAMETER
+from gateway.web.signature import KEY_PARAMETER
 
 IN_HEADERS: Nodes = {
     "bearer": {

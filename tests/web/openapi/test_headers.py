@@ -5,7 +5,7 @@ from gateway.web.cors import EXPOSED
 from gateway.web.openapi.headers import HEADERS
 from gateway.web.openapi.parameters import SPREADSHEET_ID
 from gateway.web.openapi.security import SCHEMES, security
-from gateway.web.operations import KEY_PARAMETER
+from gateway.web.signature import KEY_PARAMETER
 
 
 def test_every_header_that_pages_may_read_is_reported() -> None:

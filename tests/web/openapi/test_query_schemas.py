@@ -11,8 +11,8 @@ from gateway.errors import InvalidQuery
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import LIST_OPERATORS, NOT, parse_where
 from gateway.settings.plans import PlanSettings
-from gateway.web.operations import READ_PARAMETERS
 from gateway.web.parameters import asking_of, parse_query
+from gateway.web.signature import READ_PARAMETERS
 from tests.web.openapi.conformance import errors_in, resolved
 from tests.web.openapi.worksheets import CITIES, document, reach, worksheet
 

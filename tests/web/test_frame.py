@@ -1,15 +1,12 @@
 """The frame around every request: id, log line, limits, error net."""
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.requests import ClientDisconnect
 from starlette.testclient import TestClient
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message
 from structlog.testing import capture_logs
 
 from gateway.access.caller import Caller
@@ -19,11 +16,12 @@ from gateway.settings.model import ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import upstream_called
-from gateway.web.admission import RATE_LEASE
-from gateway.web.middleware import CLIENT_GONE, ErrorNet, RequestFrame, rate_lines
-from gateway.web.routes import middleware
+from gateway.web.answers import Answer, json_answer
+from gateway.web.error_responses import missing_route
+from gateway.web.frame import CLIENT_GONE, Frame
+from gateway.web.request import Request
 from tests.clock import ManualClock
-from tests.web.requests import Sender, make_scope
+from tests.web.requests import make_scope, sent
 
 SETTINGS = ServerSettings(max_url_bytes=300, max_head_bytes=1000)
 SECRET = "what the database said"
@@ -31,32 +29,23 @@ SECRET = "what the database said"
 Logs = list[MutableMapping[str, Any]]
 
 
-async def echo(request: Request) -> Response:
-    upstream_called("main", is_write=False, seconds=0.25)
-    return PlainTextResponse(request.path_params["title"])
-
-
-async def broken(_: Request) -> Response:
-    raise RuntimeError(SECRET)
-
-
-async def early(_: Request) -> Response:
-    raise BodyTooLarge("too large")
+async def respond(request: Request) -> Answer:
+    """Answers and failures by path."""
+    match request.event.path.split("/")[1:]:
+        case ["broken"]:
+            raise RuntimeError(SECRET)
+        case ["early"]:
+            raise BodyTooLarge("too large")
+        case ["sheets", title]:
+            upstream_called("main", is_write=False, seconds=0.25)
+            return json_answer(title)
+    raise missing_route(request)
 
 
 @pytest.fixture
 def client() -> TestClient:
-    """An application behind the gateway's own middleware; nothing may escape it."""
-    app = Starlette(
-        routes=[
-            Route("/broken", broken, methods=["GET", "POST"]),
-            Route("/early", early),
-            Route("/sheets/{title}", echo),
-        ],
-        middleware=middleware(SETTINGS),
-    )
-    app.router.redirect_slashes = False
-    return TestClient(app)
+    """An application in the frame; nothing may escape it."""
+    return TestClient(Frame(respond, SETTINGS))
 
 
 @pytest.fixture
@@ -159,35 +148,13 @@ def test_errors_of_the_tree_are_answered_as_they_are(client: TestClient, logs: L
     assert [line["event"] for line in logs] == ["request"]
 
 
-class Wire:
-    """The client's end: the messages of an answer."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-
-    async def __call__(self, message: Message) -> None:
-        self.messages.append(message)
-
-
-async def call(app: ASGIApp, scope: Scope) -> list[Message]:
-    """The messages that a scope is answered with."""
-    wire = Wire()
-    await app(scope, Sender([]), wire)
-    return wire.messages
-
-
-def framed(app: ASGIApp) -> ASGIApp:
-    """The frame and the net around a bare application."""
-    return RequestFrame(ErrorNet(app, SETTINGS))
-
-
 async def test_a_client_that_left_is_noted(logs: Logs) -> None:
     """The log notes it, and not as an error."""
 
-    async def disconnected(scope: Scope, receive: Receive, send: Send) -> None:
+    async def disconnected(_: Request) -> NoReturn:
         raise ClientDisconnect
 
-    messages = await call(framed(disconnected), make_scope())
+    messages = await sent(Frame(disconnected, SETTINGS), make_scope())
 
     assert messages == []
     assert [(line["event"], line["status"]) for line in logs] == [("request", CLIENT_GONE)]
@@ -195,12 +162,16 @@ async def test_a_client_that_left_is_noted(logs: Logs) -> None:
 
 async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
     """A second answer cannot follow the first; the fault is in the log."""
+    messages: list[Message] = []
 
-    async def rendering(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+    async def send(message: Message) -> None:
+        messages.append(message)
         raise RuntimeError(SECRET)
 
-    messages = await call(framed(rendering), make_scope())
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    await Frame(respond, SETTINGS)(make_scope(path="/sheets/x"), receive, send)
 
     assert [message["type"] for message in messages] == ["http.response.start"]
     assert [(line["event"], line.get("status")) for line in logs] == [
@@ -212,35 +183,26 @@ async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
 async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
     """Cancellation continues after the line is written."""
 
-    async def cancelled(scope: Scope, receive: Receive, send: Send) -> None:
+    async def cancelled(_: Request) -> NoReturn:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await call(framed(cancelled), make_scope())
+        await sent(Frame(cancelled, SETTINGS), make_scope())
 
     assert [line["event"] for line in logs] == ["request"]
 
 
-async def test_what_is_no_request_passes(logs: Logs) -> None:
-    """Other scopes, such as the lifespan, pass unchanged."""
-    seen: list[str] = []
+async def test_a_lifespan_is_no_request(logs: Logs) -> None:
+    """It starts and ends without a line in the log."""
+    with TestClient(Frame(respond, SETTINGS)):
+        pass
 
-    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["type"])
-
-    await call(framed(inner), {"type": "lifespan"})
-
-    assert seen == ["lifespan"]
     assert logs == []
 
 
 async def test_long_paths_are_cut_in_the_log(logs: Logs) -> None:
     """A line stays short, and a line break in a path stays encoded."""
-
-    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-        await Response()(scope, receive, send)
-
-    await call(framed(inner), make_scope(path="/%0A" + "x" * 250))
+    await sent(Frame(respond, SETTINGS), make_scope(path="/%0A" + "x" * 250))
 
     assert len(logs[0]["path"]) == 200
     assert "\n" not in logs[0]["path"]
@@ -257,12 +219,11 @@ def lease_of(plan: PlanSettings) -> RateLease:
 async def framed_headers(lease: RateLease | None) -> dict[bytes, bytes]:
     """The headers of an answer to a request with this lease."""
 
-    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-        if lease is not None:
-            scope[RATE_LEASE] = lease
-        await Response()(scope, receive, send)
+    async def respond(request: Request) -> Answer:
+        request.lease = lease
+        return json_answer("x")
 
-    start, _ = await call(framed(inner), make_scope())
+    start, _ = await sent(Frame(respond, SETTINGS), make_scope())
     return dict(start["headers"])
 
 
@@ -281,7 +242,6 @@ async def test_without_a_key_or_a_rate_there_is_nothing_to_tell() -> None:
     """No line is better than an empty one."""
     unlimited = lease_of(PlanSettings(requests_per_minute=0))
 
-    assert list(rate_lines(None)) == list(rate_lines(unlimited)) == []
     for lease in (None, unlimited):
         assert b"ratelimit" not in await framed_headers(lease)
 
@@ -290,14 +250,14 @@ async def test_a_lease_ends_with_its_request() -> None:
     """Its place among those under way is free again, however the request ended."""
     lease = lease_of(PlanSettings(max_concurrent=1))
 
-    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[RATE_LEASE] = lease
+    async def failing(request: Request) -> NoReturn:
+        request.lease = lease
         lease.enter()
         with pytest.raises(TooManyInFlight):
             lease.enter()
         raise RuntimeError(SECRET)
 
-    await call(framed(failing), make_scope())
+    await sent(Frame(failing, SETTINGS), make_scope())
     lease.enter()
 
     with pytest.raises(TooManyInFlight):

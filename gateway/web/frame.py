@@ -1,0 +1,204 @@
+"""The frame around every request, and its route: path and method to a handler.
+
+Rules: every request gets an answer with the common header lines and one log line, and returns its
+place among the concurrent requests. Paths are split before decoding.
+"""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.routing import Router
+from starlette.types import Lifespan, Receive, Scope, Send
+
+from gateway.access.rates import RateLease
+from gateway.errors import (
+    GatewayError,
+    Gone,
+    HeadersTooLarge,
+    InternalError,
+    ShuttingDown,
+    UriTooLong,
+)
+from gateway.settings.model import ServerSettings
+from gateway.telemetry.events import (
+    RequestEvent,
+    begin_event,
+    end_event,
+    request_done,
+    request_failed,
+)
+from gateway.web.answers import Answer
+from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
+from gateway.web.error_responses import error_answer, missing_method, missing_route
+from gateway.web.head import Head, head_of
+from gateway.web.health import livez, readyz
+from gateway.web.openapi.endpoint import describe
+from gateway.web.operations import OF_ROW, OF_WORKSHEET
+from gateway.web.pages import docs, docs_file, home
+from gateway.web.request import HeaderLines, Request
+from gateway.web.rows import carry_out
+
+CLIENT_GONE = 499
+"""Status, in the log only, for a client that disconnected before its answer."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_WINDOW_SECONDS = 60
+_KEPT_POLICIES = 64
+
+
+class Frame:
+    """An ASGI application; `respond` answers its requests."""
+
+    def __init__(
+        self,
+        respond: Callable[[Request], Awaitable[Answer]],
+        settings: ServerSettings,
+        lifespan: Lifespan[Any] | None = None,
+    ) -> None:
+        self._respond = respond
+        self._settings = settings
+        self.router = Router(lifespan=lifespan)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.router(scope, receive, send)
+            return
+        started = time.perf_counter()
+        # A name may contain an encoded slash: the path is split before decoding.
+        path = scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
+        head = head_of(scope)
+        given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
+        request_id = given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+        event = RequestEvent(request_id, scope["method"], path)
+        cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
+        request = Request(scope, receive, head, event, scope["state"], cors)
+        token = begin_event(event)
+        try:
+            try:
+                if event.method == "OPTIONS" and is_preflight(head):
+                    request.cors = preflight_lines(head)
+                    answer = Answer(204, ())
+                else:
+                    self._check_head(scope, head)
+                    answer = await self._respond(request)
+            except GatewayError as error:
+                answer = error_answer(request, error)
+            await _send(request, answer, send)
+        except ClientDisconnect:
+            event.status = CLIENT_GONE
+        except asyncio.CancelledError:  # the server's time to stop is over
+            if not event.status:
+                await _send(request, error_answer(request, _stopping()), send)
+        except Exception as error:  # the edge: full details go to the log, an error to the client
+            request_failed(event, error)
+            if not event.status:
+                await _send(request, error_answer(request, _fault_of_ours()), send)
+        finally:
+            if request.lease is not None:
+                request.lease.leave()
+            request_done(event, time.perf_counter() - started)
+            end_event(token)
+
+    def _check_head(self, scope: Scope, head: Head) -> None:
+        """Refuse a URL or head that exceeds its limit, also one that arrived in a single packet."""
+        url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
+        if url_bytes > self._settings.max_url_bytes:
+            message = f"The URL is longer than {self._settings.max_url_bytes} bytes."
+            raise UriTooLong(message)
+        if url_bytes + head.byte_count > self._settings.max_head_bytes:
+            message = f"The headers are longer than {self._settings.max_head_bytes} bytes."
+            raise HeadersTooLarge(message)
+
+
+async def _send(request: Request, answer: Answer, send: Send) -> None:
+    """Send an answer with the header lines that all have."""
+    event = request.event
+    event.status = answer.status
+    headers = [
+        *answer.headers,
+        *request.cors,
+        (b"x-request-id", event.id.encode("ascii")),
+        (b"server-timing", b"google;dur=%.1f" % event.google_ms),
+        *_SAFETY,
+    ]
+    if request.lease is not None and request.lease.limits.per_minute:
+        headers += rate_lines(request.lease)
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    body = answer.body
+    if isinstance(body, bytes):
+        await send({"type": "http.response.body", "body": body})
+        return
+    for part in () if event.method == "HEAD" else body:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def rate_lines(lease: RateLease) -> HeaderLines:
+    """`RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
+
+    `r` requests may be sent at once. After `t` seconds it is one if `r` is 0, otherwise the
+    maximum.
+    """
+    standing = b'"default";r=%d;t=%d' % lease.standing()
+    return (b"ratelimit", standing), _policy(lease.limits.per_minute)
+
+
+@lru_cache(_KEPT_POLICIES)
+def _policy(per_minute: int) -> tuple[bytes, bytes]:
+    return b"ratelimit-policy", b'"default";q=%d;w=%d' % (per_minute, _WINDOW_SECONDS)
+
+
+def _stopping() -> ShuttingDown:
+    return ShuttingDown("The gateway is shutting down. Send it again.", retry_after_seconds=5)
+
+
+def _fault_of_ours() -> InternalError:
+    return InternalError(
+        "The gateway failed. Tell its operator the requestId; the log has the rest."
+    )
+
+
+_PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
+    "/": home,
+    "/docs": docs,
+    "/livez": livez,
+    "/openapi.json": describe,
+    "/readyz": readyz,
+}
+"""Handlers of `GET`."""
+
+
+async def respond(request: Request) -> Answer:
+    """The answer to a request at any path."""
+    path, method = request.event.path, request.event.method
+    handle = _PAGES.get(path)
+    match path.split("/"):
+        case ["", "v2", "sheets", title] if title:
+            request.title = title
+            return await carry_out(request, OF_WORKSHEET)
+        case ["", "v2", "sheets", title, row] if title and row:
+            request.title, request.row = title, row
+            return await carry_out(request, OF_ROW)
+        case ["", "v1", *_]:
+            if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
+                raise _gone()
+            return missing_method(request, ("GET", "POST", "PUT", "PATCH", "DELETE"))
+        case ["", "docs", file] if file:
+            handle = docs_file
+    if handle is None:
+        raise missing_route(request)
+    return await handle(request) if method in ("GET", "HEAD") else missing_method(request, ["GET"])
+
+
+def _gone() -> Gone:
+    return Gone(
+        "Version 1 is not served. The same rows are at /v2/sheets/{sheetName}, with a key of this "
+        "gateway: ask its operator for one, and send it as 'Authorization: Bearer KEY'."
+    )

@@ -1,0 +1,70 @@
+"""What an operation takes: its right, its parameters and its preferences.
+
+Rules: an operation takes the parameters of its signature, and those for credentials. A parameter of
+another operation is refused, before anything is read or written. `HEAD` is as `GET`. Other paths
+and `OPTIONS` have no parameters, and ignore all.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from gateway.access.caller import Operation
+from gateway.telemetry.events import RequestKind
+
+KEY_PARAMETER = "apiKey"
+SPREADSHEET_PARAMETER = "spreadsheetId"
+METHOD_PARAMETER = "_method"
+CREDENTIALS: Final = (KEY_PARAMETER, SPREADSHEET_PARAMETER)
+WHERE = "where"
+ON_CONFLICT = "on_conflict"
+MAX_AFFECTED = "max-affected"
+RESOLUTION = "resolution"
+READ_PARAMETERS = (WHERE, "order", "skip", "limit", "keys", "count", "no-cache")
+PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED)
+BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
+"""Parameters that may have brackets behind their names."""
+SELECTING: Final = (WHERE, ON_CONFLICT)
+"""Parameters that choose the rows of a write, which count even if they are empty."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """The right and the names that an operation takes."""
+
+    kind: RequestKind = "other"
+    """Its name in log and metrics."""
+    noun: str
+    """Its name in messages."""
+    right: Operation
+    parameters: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
+    hint: str = ""
+    """Advice if a parameter is not one of its own."""
+    ignores_words: bool = False
+    """True if words of other services are no mistake, because no rows are answered."""
+
+    @cached_property
+    def names(self) -> frozenset[bytes]:
+        return frozenset(name.encode() for name in self.parameters)
+
+    @cached_property
+    def brackets(self) -> tuple[bytes, ...]:
+        """The beginnings of its parameters with brackets."""
+        return tuple(f"{name}[".encode() for name in self.parameters if name in BRACKETED)
+
+    def refusal(self, parameter: str) -> str:
+        """The message for a parameter of another operation."""
+        taken = " and ".join(filter(None, [", ".join(self.parameters[:-1]), *self.parameters[-1:]]))
+        return (
+            f"{parameter} is not a parameter of {self.noun}, which takes {taken or 'none'}. "
+            f"{self.hint}"
+        )
+
+
+ANY: Final = Signature(noun="any operation", right=Operation.READ, parameters=PARAMETERS)
+"""All parameters, for requests whose operation is not known yet."""
+DESCRIPTION: Final = Signature(
+    noun="the description", right=Operation.READ, parameters=PARAMETERS, ignores_words=True
+)
+"""`/openapi.json`, which ignores all parameters but those for credentials."""

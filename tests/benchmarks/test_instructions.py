@@ -1,0 +1,27 @@
+"""The instructions of a warm request, in ratios to bare Starlette in the same run."""
+
+import os
+
+import pytest
+
+from benchmarks.instructions import TASKS, is_possible, measure
+
+LIMITED = [task for task in TASKS if task.limit is not None]
+ROWS, WARM = 2_000, 1_000
+"""Few rows, so that the requests before those counted touch each of them."""
+
+
+def test_no_request_takes_more_instructions_than_its_limit() -> None:
+    """A page, the same page again and a row stay below their limits; a limit is only lowered."""
+    if not is_possible():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("valgrind is not installed")
+
+    counts = list(measure(LIMITED, rows=ROWS, warm=WARM))
+
+    above = {
+        task.what: f"{count.ratio:.2f} > {task.limit}, {count.gateway:,.0f} instructions"
+        for task, count in counts
+        if task.limit is not None and count.ratio > task.limit
+    }
+    assert above == {}
+    assert len(counts) == len(LIMITED)

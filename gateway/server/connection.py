@@ -37,7 +37,14 @@ import httptools
 import uvicorn
 from starlette.types import ASGIApp, Message, Scope
 
-from gateway.errors import GatewayError
+from gateway.errors import (
+    BodyTooLarge,
+    GatewayError,
+    HeadersTooLarge,
+    MethodNotAllowed,
+    RequestTimeout,
+    UriTooLong,
+)
 from gateway.server import refusals
 from gateway.server.intake import (
     BETWEEN,
@@ -55,6 +62,7 @@ from gateway.server.intake import (
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import NEVER, PeerName, Slot
 
+_METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _CONTROLS = bytes({*range(0x20), 0x7F} - {ord("\t")})
@@ -154,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ignores_input = True
         self._slot.free()
         self.edge.unread.end(self.transport)
-        self.edge.pipelines.discard(self)
+        self.edge.pipelines.discard(self.go_on)
         self.waiting = b""
         self.writable.set()
         if self._exchange is not None:
@@ -184,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes up to the end of one request."""
-        is_queued = bool(self.waiting) and self in self.edge.pipelines
+        is_queued = bool(self.waiting) and self.go_on in self.edge.pipelines
         self.waiting += data
         while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
             size = self._intake.portion(self.waiting)
@@ -217,10 +225,17 @@ class Connection(asyncio.BufferedProtocol):
             is_head = intake.phase == IN_HEAD
             seconds = settings.head_timeout_seconds if is_head else settings.body_timeout_seconds
             self.deadline = self._sweeper.after(seconds)
-        if intake.room <= 0:
-            self.refuse(refusals.head_too_large(settings, self._url))
+        if intake.room <= 0 and len(self._url) > settings.max_url_bytes:
+            self.refuse(UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes."))
+        elif intake.room <= 0:
+            message = f"The headers are longer than {settings.max_head_bytes} bytes."
+            self.refuse(HeadersTooLarge(message))
         elif intake.phase in BODY and intake.body_room <= 0:
-            self.refuse(refusals.chunks_too_large(settings))
+            message = (
+                "With what is around its chunks, the body is far larger than "
+                f"{settings.max_body_bytes} bytes. Send fewer chunks, and larger ones."
+            )
+            self.refuse(BodyTooLarge(message))
 
     def _reparse_without_upgrade(self, rest: bytes) -> None:
         """Parse a request again without its Upgrade header, which HTTP allows us to ignore.
@@ -229,7 +244,8 @@ class Connection(asyncio.BufferedProtocol):
         """
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
-            self.refuse(refusals.no_tunnel())
+            message = f"CONNECT is not an operation here; allowed: {', '.join(_METHODS)}."
+            self.refuse(MethodNotAllowed(message, allowed_methods=_METHODS))
             return
         self._parser = httptools.HttpRequestParser(self)
         self._intake.phase = BETWEEN
@@ -272,7 +288,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self._headers) >= MAX_HEADER_LINES:
-            raise refusals.too_many_lines(MAX_HEADER_LINES)
+            raise HeadersTooLarge(f"The request has more than {MAX_HEADER_LINES} header lines.")
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
@@ -310,7 +326,7 @@ class Connection(asyncio.BufferedProtocol):
         app = self._app
         if self._slot.is_proxy and not self._slot.begin_request(scope):
             app = self.edge.refusing_app
-            refusals.refuse_scope(scope, refusals.too_many_connections())
+            scope[refusals.ERROR] = refusals.too_many_connections()
         self._begin_exchange(exchange, app)
         self._headers = []  # discards trailers
         self._intake.begin_body(body_bytes)
@@ -388,7 +404,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._intake.phase == BETWEEN:
             self._set_idle()
         if self.waiting:
-            self.edge.pipelines.add(self)
+            self.edge.pipelines.add(self.go_on)
 
     def _set_idle(self) -> None:
         self._slot.set_idle()
@@ -457,9 +473,9 @@ class Connection(asyncio.BufferedProtocol):
         elif self._is_ending:
             self.transport.abort()
         elif phase == IN_HEAD:
-            self.refuse(refusals.head_too_slow())
+            self.refuse(RequestTimeout("The head of the request did not arrive in time."))
         elif phase != BETWEEN:
-            self.refuse(refusals.body_too_slow())
+            self.refuse(RequestTimeout("The body did not arrive in time."))
         else:
             self.close_idle()
 

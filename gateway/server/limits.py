@@ -9,8 +9,8 @@ Rules of pipelined requests, of which a few begin in each turn of the loop:
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gateway.server.accepting import Acceptor
 from gateway.server.refusals import refusing_app
@@ -36,27 +36,23 @@ PER_TURN = 16
 """Pipelined requests that begin in one turn of the loop."""
 
 
-class Pipelining(Protocol):
-    def go_on(self) -> None:
-        """Begin the next request in the buffer."""
-
-
 class Pipelines:
     """The connections of one server that wait to begin their next request."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[Pipelining, None] = OrderedDict()
+        self._waiting: OrderedDict[Callable[[], None], None] = OrderedDict()
         self._is_scheduled = False
 
-    def __contains__(self, connection: Pipelining) -> bool:
-        return connection in self._waiting
+    def __contains__(self, begin: Callable[[], None]) -> bool:
+        return begin in self._waiting
 
-    def add(self, connection: Pipelining) -> None:
-        self._waiting[connection] = None
+    def add(self, begin: Callable[[], None]) -> None:
+        """Have a connection begin its request in its turn; one waits once."""
+        self._waiting[begin] = None
         self._schedule()
 
-    def discard(self, connection: Pipelining) -> None:
-        self._waiting.pop(connection, None)
+    def discard(self, begin: Callable[[], None]) -> None:
+        self._waiting.pop(begin, None)
 
     def _schedule(self) -> None:
         if self._waiting and not self._is_scheduled:
@@ -66,8 +62,8 @@ class Pipelines:
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
         for _ in range(min(PER_TURN, len(self._waiting))):
-            connection, _ = self._waiting.popitem(last=False)
-            loop.call_soon(connection.go_on)  # an error of one does not stop the others
+            begin, _ = self._waiting.popitem(last=False)
+            loop.call_soon(begin)  # an error of one does not stop the others
         self._is_scheduled = False
         self._schedule()
 

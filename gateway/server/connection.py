@@ -55,7 +55,6 @@ from gateway.server.intake import (
     HeaderLines,
     Intake,
     check_framing,
-    expects_continue,
     whole_requests,
     without_upgrade,
 )
@@ -296,7 +295,7 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return  # parsed again without the Upgrade header
         version = parser.get_http_version()
-        body_bytes = check_framing(version, self._url, headers)
+        body_bytes, expects_continue = check_framing(version, self._url, headers)
         url = httptools.parse_url(self._url)
         path = url.path.decode("ascii")
         scope: Scope = {
@@ -320,8 +319,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server_state.default_headers,
             has_body=body_bytes > 0,
             is_short=body_bytes <= self._settings.max_body_bytes,
-            # RFC 9110, 10.1.1: ignored in HTTP/1.0
-            expects_continue=version != "1.0" and expects_continue(headers),
+            expects_continue=expects_continue,
         )
         app = self._app
         if self._slot.is_proxy and not self._slot.begin_request(scope):

@@ -113,8 +113,8 @@ class Intake:
             self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)
 
 
-def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
-    """Return the length of the body in bytes, `inf` if it is chunked.
+def check_framing(version: str, url: bytes, headers: HeaderLines) -> tuple[float, bool]:
+    """Return the length of the body in bytes, `inf` if it is chunked, and if `100` is expected.
 
     Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
     lengths, or a length together with an encoding.
@@ -128,15 +128,18 @@ def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
         raise InvalidRequest("The request has no Host header.")
     if len(lines) < len(headers):
         _check_single(headers)
+    body_bytes: float = int(lines.get(b"content-length", 0))
     if b"transfer-encoding" in lines:
         if version == "1.0" or lines[b"transfer-encoding"].lower() != b"chunked":
             raise InvalidRequest("The only Transfer-Encoding is chunked, of HTTP/1.1.")
-        return math.inf
-    return int(lines.get(b"content-length", 0))
-
-
-def expects_continue(headers: HeaderLines) -> bool:
-    return any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
+        body_bytes = math.inf
+    # RFC 9110, 10.1.1: ignored in HTTP/1.0
+    expects_continue = (
+        b"expect" in lines
+        and version == "1.1"
+        and any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
+    )
+    return body_bytes, expects_continue
 
 
 def _check_single(headers: HeaderLines) -> None:

@@ -16,7 +16,7 @@ import yaml  # type: ignore[import-untyped]  # has no types
 from gateway.commands.cli import main
 from gateway.commands.serve import TAKEOVER_SECONDS
 from gateway.server.limits import DRAIN_SECONDS
-from gateway.server.server import EXIT_GRACE_SECONDS
+from gateway.server.running import EXIT_GRACE_SECONDS
 from gateway.server.unread import MAX_UNREAD_BYTES
 from gateway.settings.model import GoogleSettings, ServerSettings, Settings, load_settings
 from tests.docs.dockerfile import instructions, the, variables

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from gateway.commands.cli import main
 from gateway.commands.workers import EXIT_SECONDS, LONGEST_PAUSE_SECONDS, MAX_FAILED_STARTS
-from gateway.server.server import EXIT_GRACE_SECONDS
+from gateway.server.running import EXIT_GRACE_SECONDS
 from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings, Settings, load_settings
 from gateway.telemetry.events import Tallies

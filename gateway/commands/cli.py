@@ -24,7 +24,6 @@ from gateway.commands.options import (
     settings_of,
 )
 from gateway.commands.storage import storage
-from gateway.server.version import version_problem
 
 if TYPE_CHECKING:
     from gateway.commands.demo import Demo
@@ -80,7 +79,6 @@ def serve(
     ] = 1,
 ) -> None:
     """Serve the gateway."""
-    _check_server_version()
     if fd is not None and (host is not None or port is not None):
         fail(["--fd names a listening socket: omit --host and --port"])
     overrides = {"server.host": host, "server.port": port}
@@ -108,7 +106,6 @@ def demo(
 
     Your own is an .xlsx or .csv file, or a folder of .csv files. They stay unchanged.
     """
-    _check_server_version()
     from sheets_emulator.state.seed import SeedError, read_spreadsheet
 
     seed = None
@@ -227,7 +224,6 @@ def emulator(
     ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
-    _check_server_version()
     from sheets_emulator.state.seed import SeedError, read_seed
 
     try:
@@ -296,10 +292,3 @@ def check(
 
     if not asyncio.run(report()):
         raise typer.Exit(1)
-
-
-def _check_server_version() -> None:
-    """Exit if the installed version of uvicorn is not supported."""
-    problem = version_problem()
-    if problem is not None:
-        fail([problem], status=1)

@@ -60,10 +60,10 @@ def reported() -> Iterator[None]:
     except Exception as error:
         from sqlalchemy.exc import SQLAlchemyError
 
-        from gateway.server.lock import LockError
         from gateway.settings.model import ConfigError
         from gateway.storage.damaged_rows import DamagedRow
         from gateway.storage.database import reason_of
+        from gateway.storage.lock import LockError
 
         if isinstance(error, ConfigError):
             fail(error.problems)

@@ -26,13 +26,13 @@ from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
 from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
-from gateway.server.lock import store_lock
 from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.sockets import base_url, bind, inherited
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyStore
+from gateway.storage.lock import store_lock
 from gateway.telemetry.events import (
     configure_logging,
     credentials_missing,

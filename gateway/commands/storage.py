@@ -95,9 +95,9 @@ def copy(
     config: ConfigOption = None,
 ) -> None:
     """Copy all keys and records of writes from a SQLite file to PostgreSQL."""
-    from gateway.server.lock import store_lock
     from gateway.settings.database import PostgresUrl, parse_database
     from gateway.storage.database import migrate_database
+    from gateway.storage.lock import store_lock
     from gateway.storage.store_copy import copy_store
 
     try:

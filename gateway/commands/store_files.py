@@ -18,7 +18,6 @@ from pathlib import Path
 
 from gateway.access.pepper import beside, pepper_mark, pepper_path, read_pepper, write_pepper
 from gateway.commands.options import counted
-from gateway.server.lock import exclusive_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import AccessSettings, ConfigError
 from gateway.settings.private_file import give_name, give_owner, own_target
@@ -31,6 +30,7 @@ from gateway.storage.backup import (
     side_files,
 )
 from gateway.storage.database import migrate_database
+from gateway.storage.lock import exclusive_lock
 
 _REPLACE = "--replace gives it another name first"
 

@@ -1,83 +1,148 @@
-"""A client connection: uvicorn's protocol with deadlines, size limits and one request at a time.
+"""A client connection: HTTP/1.1 with deadlines, size limits and one request at a time.
 
 Rules:
-- Only this module, `cycles` and `server` use uvicorn internals. A test lists each part they use and
-  fails when one changes.
-- A request that behaves needs no timer and no task: a deadline is a number that the sweeper
-  compares.
+- uvicorn makes a connection of each accepted socket, counts it and its tasks in `server_state`, and
+  calls `shutdown`. Nothing else of uvicorn is used here.
+- A request that behaves needs no timer: a deadline is a number that the sweeper compares.
 - Heads are counted as they arrive, in portions no larger than the remaining limit. The application
   checks their exact size.
 - Refusals are sent through the frame of the application, in request order, and close the
   connection.
 - Later bytes stay unparsed until the answer has been sent, at most one read of them. Nothing is
   read while an answer is in our buffer.
+- A read is bounded by what the connection may buffer: a plain protocol would receive up to 256 KB.
+  The rest stays in the system's buffer, which slows the client down.
+- uvloop and asyncio fill the buffer right after `get_buffer` and report it in the same turn, so all
+  connections of a loop share one buffer.
+
+Rules of answers:
+- The head of an answer waits for the first bytes of its body: both go out in one write, and an
+  application that fails in between is answered 500.
+- If the application answers without reading a body of unknown or excessive length, the connection
+  closes: otherwise it would stay busy with an unwanted body. It also closes if the client waits for
+  `100 Continue`, because the client may or may not send the body then. How much has arrived so far
+  does not matter: equal requests have equal answers.
+- If the body breaks off, reading it raises the error, so that the application answers it like any
+  other.
 """
 
 import asyncio
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 import httptools
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
+import uvicorn
+from starlette.types import ASGIApp, Message, Scope
 
-from gateway.errors import GatewayError
+from gateway.errors import (
+    BodyTooLarge,
+    GatewayError,
+    HeadersTooLarge,
+    MethodNotAllowed,
+    RequestTimeout,
+    UriTooLong,
+)
 from gateway.server import refusals
-from gateway.server.cycles import JoinedCycle, Upload, close_after, refusal_cycle
 from gateway.server.intake import (
     BETWEEN,
     BODY,
     IN_BODY,
     IN_HEAD,
     MAX_HEADER_LINES,
+    HeaderLines,
     Intake,
     check_framing,
     whole_requests,
     without_upgrade,
 )
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
-from gateway.server.slots import NEVER, Slot
+from gateway.server.slots import NEVER, PeerName, Slot
+
+_METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+_FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}
+_BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+_CONTROLS = bytes({*range(0x20), 0x7F} - {ord("\t")})
+_SEPARATE_WRITE_BYTES = 65_536
+"""Above this size, copying a body costs more than a second write."""
+_MAX_KEPT_BYTES = 65_536
+"""Reading pauses when the application has left more of a body than this."""
+_FAILED: Sequence[Message] = (
+    {
+        "type": "http.response.start",
+        "status": 500,
+        "headers": [
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"content-length", b"21"),
+            (b"connection", b"close"),
+        ],
+    },
+    {"type": "http.response.body", "body": b"Internal Server Error"},
+)
+
+_log = logging.getLogger("uvicorn.error")
 
 
-class Connection(HttpToolsProtocol):
-    """uvicorn's protocol with deadlines, limits, strict framing and refusals as API errors."""
+class Connection(asyncio.BufferedProtocol):
+    """One client's requests, parsed by httptools and answered by the application in turn."""
+
+    transport: asyncio.Transport
 
     def __init__(
         self,
-        config: Config,
-        server_state: ServerState,
+        config: uvicorn.Config,
+        server_state: Any,  # uvicorn's ServerState, typed for its own protocols
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         edge: Edge,
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.deadline = NEVER
-        self.unread_deadline = NEVER
+        if not config.loaded:
+            config.load()
+        self._app: Any = config.loaded_app  # ASGI, typed elsewhere
+        self._loop = _loop or asyncio.get_running_loop()
+        self._server_state = server_state
+        self._app_state = app_state
         self.edge = edge
         self._settings = edge.settings
         self._sweeper = edge.sweeper
-        self._gateway_app = self.app
-        self.intake = Intake(edge.settings)
-        self.waiting = b""  # pipelined bytes behind the current request
-        self._upload: Upload | None = None
+        self.deadline = NEVER
+        self.unread_deadline = NEVER
+        self._parser = httptools.HttpRequestParser(self)
+        self._intake = Intake(edge.settings)
         self._slot = Slot(edge.slots, self)
-        self._is_last = False  # the current request is the connection's last
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._exchange: Exchange | None = None  # the latest one
+        self.waiting = b""  # pipelined bytes behind the current request
+        self.is_write_paused = False
+        self._is_read_paused = False
         self._ignores_input = False  # input is discarded
-        self.is_ending = False  # closed, except for answers that the client has yet to read
+        self._is_ending = False  # closed, except for answers that the client has yet to read
         self._has_eof = False  # the client closed its side
+        self.writable = asyncio.Event()
+        """Set when the client has taken what was in our buffer, or has gone."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        self.transport = transport
+        end = transport.get_extra_info("socket")
+        try:
+            client = end.getpeername()
+        except OSError:  # it has gone
+            client = None
+        server = end.getsockname()
+        self._client: PeerName = client[:2] if isinstance(client, tuple) else None
+        self._server: PeerName = server[:2] if isinstance(server, tuple) else (server, None)
+        connections = self._server_state.connections
+        connections.add(self)
         if self.edge.acceptor is not None:
             self.edge.acceptor.look_soon()
-        transport.set_protocol(BoundedReads(self, self.edge.buffer))
-        transport.set_write_buffer_limits(
-            0
-        )  # pause_writing is called whenever an answer cannot be sent at once
+        transport.set_write_buffer_limits(0)  # an answer that cannot be sent at once pauses writing
         draining = DRAIN_SECONDS if self.edge.is_draining else NEVER
         self.deadline = self._sweeper.after(min(self._settings.head_timeout_seconds, draining))
-        excess = self._slot.take(self.client, self.server, len(self.connections))
+        excess = self._slot.take(self._client, self._server, len(connections))
         if excess > MAX_REFUSED:
             self._ignores_input = True
             transport.abort()
@@ -85,210 +150,259 @@ class Connection(HttpToolsProtocol):
             self.refuse(refusals.too_many_connections())
         else:
             # Not yet: a request that came with the connection is read first.
-            self.loop.call_soon(self._begin_idle)
+            self._loop.call_soon(self._begin_idle)
 
     def _begin_idle(self) -> None:
         if self.is_idle:
             self._slot.set_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._server_state.connections.discard(self)
         self._ignores_input = True
         self._slot.free()
         self.edge.unread.end(self.transport)
-        self.edge.pipelines.discard(self)
+        self.edge.pipelines.discard(self.go_on)
         self.waiting = b""
-        super().connection_lost(exc)
+        self.writable.set()
+        if self._exchange is not None:
+            self._exchange.disconnect()
 
     @property
     def is_idle(self) -> bool:
         """True if the connection waits for a request of which no byte has arrived."""
         is_free = not (self._ignores_input or self.waiting or self._is_answering)
-        return is_free and self.intake.phase == BETWEEN
+        return is_free and self._intake.phase == BETWEEN
 
     @property
     def _is_answering(self) -> bool:
         """True if a complete request has arrived and its answer has not been sent."""
-        if self.cycle is None or self.intake.phase != BETWEEN:
+        if self._exchange is None or self._intake.phase != BETWEEN:
             return False
-        return self.flow.write_paused or not self.cycle.response_complete
+        return self.is_write_paused or not self._exchange.is_complete
 
     # Incoming bytes
 
+    def get_buffer(self, sizehint: int) -> memoryview:
+        buffer = self.edge.buffer
+        return buffer[: max(READ_BYTES - len(self.waiting), 1)] if self.waiting else buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self.edge.buffer[:nbytes]))
+
     def data_received(self, data: bytes) -> None:
         """Parse bytes up to the end of one request."""
-        is_queued = bool(self.waiting) and self in self.edge.pipelines
+        is_queued = bool(self.waiting) and self.go_on in self.edge.pipelines
         self.waiting += data
         while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
-            size = self.intake.portion(self.waiting)
+            size = self._intake.portion(self.waiting)
             portion, self.waiting = self.waiting[:size], self.waiting[size:]
             self._feed(portion)
         if self._ignores_input:
             self.waiting = b""
         elif len(self.waiting) >= READ_BYTES:
-            self.flow.pause_reading()
+            self.pause_reading()
 
     def go_on(self) -> None:
+        """Begin the next request in the buffer."""
         self.data_received(b"")
 
     def _feed(self, data: bytes) -> None:
-        intake = self.intake
-        before, sections = intake.phase, intake.sections
+        intake, settings = self._intake, self._settings
+        intake.count(data, is_cut=bool(self.waiting))
         try:
-            self.parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._reparse_without_upgrade(data[upgrade.args[0] :])
+            return
         except httptools.HttpParserError as error:
             if not self._ignores_input:
                 self.refuse(refusals.unreadable(error))
-        else:
-            if intake.phase != BETWEEN:
-                intake.count(
-                    data,
-                    before=before,
-                    begun=intake.sections - sections,
-                    is_cut=bool(self.waiting),
-                )
-                self._wait_for_more()
-
-    def _wait_for_more(self) -> None:
-        intake, settings = self.intake, self._settings
+            return
+        if intake.phase == BETWEEN:
+            return
         if self.deadline == NEVER:
             is_head = intake.phase == IN_HEAD
             seconds = settings.head_timeout_seconds if is_head else settings.body_timeout_seconds
             self.deadline = self._sweeper.after(seconds)
-        if intake.room <= 0:
-            self.refuse(refusals.head_too_large(settings, self.url))
-        elif intake.body_room <= 0:
-            self.refuse(refusals.chunks_too_large(settings))
-
-    def eof_received(self) -> bool:  # type: ignore[override]
-        """Handle the end of input; stay open for the answers to complete requests."""
-        if self.intake.phase in BODY and not self._ignores_input:
-            return False  # the rest of the body will not arrive
-        self.waiting = whole_requests(self.waiting)
-        if not self.waiting:
-            if self.cycle is None or self.cycle.response_complete:
-                return False
-            self._close_after_answer()
-        self._has_eof = True
-        self.deadline = NEVER
-        return True
+        if intake.room <= 0 and len(self._url) > settings.max_url_bytes:
+            self.refuse(UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes."))
+        elif intake.room <= 0:
+            message = f"The headers are longer than {settings.max_head_bytes} bytes."
+            self.refuse(HeadersTooLarge(message))
+        elif intake.phase in BODY and intake.body_room <= 0:
+            message = (
+                "With what is around its chunks, the body is far larger than "
+                f"{settings.max_body_bytes} bytes. Send fewer chunks, and larger ones."
+            )
+            self.refuse(BodyTooLarge(message))
 
     def _reparse_without_upgrade(self, rest: bytes) -> None:
         """Parse a request again without its Upgrade header, which HTTP allows us to ignore.
 
         Otherwise the parser would look for the next request in the body of this one.
         """
-        method, version = self.parser.get_method(), self.parser.get_http_version()
+        method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
-            self.refuse(refusals.no_tunnel())
+            message = f"CONNECT is not an operation here; allowed: {', '.join(_METHODS)}."
+            self.refuse(MethodNotAllowed(message, allowed_methods=_METHODS))
             return
-        self.parser = httptools.HttpRequestParser(self)
-        self.intake.phase = BETWEEN
-        again = without_upgrade(method, self.url, version, self.headers)
+        self._parser = httptools.HttpRequestParser(self)
+        self._intake.phase = BETWEEN
+        again = without_upgrade(method, self._url, version, self._headers)
         self.waiting = again + rest + self.waiting
+
+    def eof_received(self) -> bool:
+        """Handle the end of input; stay open for the answers to complete requests."""
+        if self._intake.phase in BODY and not self._ignores_input:
+            return False  # the rest of the body will not arrive
+        self.waiting = whole_requests(self.waiting)
+        if not self.waiting:
+            if self._exchange is None or self._exchange.is_complete:
+                return False
+            self._close_after_answer(self._exchange)
+        self._has_eof = True
+        self.deadline = NEVER
+        return True
+
+    def pause_reading(self) -> None:
+        if not self._is_read_paused:
+            self._is_read_paused = True
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._is_read_paused:
+            self._is_read_paused = False
+            self.transport.resume_reading()
 
     # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.intake.begin_head()
+        self._url, self._headers = b"", []
+        self._intake.phase = IN_HEAD
         self._slot.set_busy()
         self.deadline = NEVER  # set after this read if the head is incomplete
 
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        # A copy of uvicorn's method with a limit; calling it would cost 1 % of a request's time.
-        headers, name = self.headers, name.lower()
-        if len(headers) >= MAX_HEADER_LINES:
-            raise refusals.too_many_lines(MAX_HEADER_LINES)
-        if name == b"expect" and value.lower() == b"100-continue":
-            self.expect_100_continue = True
-        headers.append((name, value))
+        if len(self._headers) >= MAX_HEADER_LINES:
+            raise HeadersTooLarge(f"The request has more than {MAX_HEADER_LINES} header lines.")
+        self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        parser = self.parser
+        parser, headers = self._parser, self._headers
         if parser.should_upgrade():
             return  # parsed again without the Upgrade header
         version = parser.get_http_version()
-        body_bytes = check_framing(version, self.url, self.headers)
-        if version == "1.0":
-            self.expect_100_continue = False  # RFC 9110, 10.1.1: ignored in HTTP/1.0
-        self._upload, app = None, self._gateway_app
-        scope: Any = self.scope
+        body_bytes, expects_continue = check_framing(version, self._url, headers)
+        url = httptools.parse_url(self._url)
+        path = url.path.decode("ascii")
+        scope: Scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": version,
+            "server": self._server,
+            "client": self._client,
+            "scheme": "http",
+            "root_path": "",
+            "method": parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": headers,
+            "state": self._app_state.copy(),
+        }
+        exchange = Exchange(
+            self,
+            scope,
+            self._server_state.default_headers,
+            has_body=body_bytes > 0,
+            is_short=body_bytes <= self._settings.max_body_bytes,
+            expects_continue=expects_continue,
+        )
+        app = self._app
         if self._slot.is_proxy and not self._slot.begin_request(scope):
             app = self.edge.refusing_app
-            refusals.refuse_scope(scope, refusals.too_many_connections())
-        if body_bytes:
-            is_short = body_bytes <= self._settings.max_body_bytes
-            app = self._upload = Upload(app, self._linger, is_short=is_short)
-        self.app = app
-        super().on_headers_complete()
-        self.cycle.__class__ = JoinedCycle  # uvicorn created it; its task has not started yet
-        self.headers = []  # discards trailers
-        self.intake.begin_body(body_bytes)
+            scope[refusals.ERROR] = refusals.too_many_connections()
+        self._begin_exchange(exchange, app)
+        self._headers = []  # discards trailers
+        self._intake.begin_body(body_bytes)
         self.deadline = NEVER
-        if self._upload:
-            self._upload.cycle = self.cycle
-        if self.edge.is_draining or not self.cycle.keep_alive:
-            self._close_after_answer()
+        if self.edge.is_draining or version == "1.0" or not parser.should_keep_alive():
+            self._close_after_answer(exchange)
+
+    def _begin_exchange(self, exchange: "Exchange", app: ASGIApp) -> None:
+        self._exchange = exchange
+        task, tasks = self._loop.create_task(exchange.run(app)), self._server_state.tasks
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     def on_chunk_header(self) -> None:
-        self.intake.begin_chunk()
+        self._intake.begin_chunk()
 
     def on_body(self, body: bytes) -> None:
-        self.intake.phase = IN_BODY
-        self.intake.body_left -= len(body)
-        super().on_body(body)
+        self._intake.phase = IN_BODY
+        self._intake.body_left -= len(body)
+        if self._exchange is not None:
+            self._exchange.feed(body)
 
     def on_message_complete(self) -> None:
-        if self.intake.phase == IN_HEAD:
+        exchange = self._exchange
+        if self._intake.phase == IN_HEAD or exchange is None:
             return  # parsed again, see on_headers_complete
-        super().on_message_complete()
-        self.intake.phase = BETWEEN
+        exchange.end_body()
+        self._intake.phase = BETWEEN
         self.deadline = NEVER
         if self._has_eof and not self.waiting:
-            self._close_after_answer()
-        self._ignores_input = self._is_last
-        if self.cycle.response_complete:
+            self._close_after_answer(exchange)
+        if exchange.is_last:
+            self._ignores_input = True
+        if exchange.is_complete:
             self._set_idle()
 
     # End of an answer and of the connection
 
-    def on_response_complete(self) -> None:
-        self.server_state.total_requests += 1
+    def end_answer(self) -> None:
+        """Go on after the last byte of the answer was written."""
+        if self._exchange is not None and self._exchange.is_last:
+            self._linger()
+        self._server_state.total_requests += 1
         if self.transport.is_closing():
-            self.is_ending = True
+            self._is_ending = True
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
-        elif not self.flow.write_paused:
+        elif not self.is_write_paused:
             self._after_answer()
 
     def pause_writing(self) -> None:
-        super().pause_writing()
-        self.flow.pause_reading()
-        written_bytes = self.cycle.body_bytes if isinstance(self.cycle, JoinedCycle) else 0
+        self.is_write_paused = True
+        self.writable.clear()
+        self.pause_reading()
+        written_bytes = self._exchange.written_bytes if self._exchange is not None else 0
         self.unread_deadline = self.edge.unread.begin(self.transport, written_bytes)
 
     def resume_writing(self) -> None:
-        super().resume_writing()
+        self.is_write_paused = False
+        self.writable.set()
         self.unread_deadline = NEVER
         self.edge.unread.end(self.transport)
-        is_answered = self.cycle is not None and self.cycle.response_complete
+        is_answered = self._exchange is not None and self._exchange.is_complete
         if is_answered and not self.transport.is_closing():
             self._after_answer()
         else:
-            self.flow.resume_reading()
+            self.resume_reading()
 
     def _after_answer(self) -> None:
-        if self.is_ending:
+        if self._is_ending:
             self.deadline = self._sweeper.after(LINGER_SECONDS)
             return
         if self._slot.is_proxy:
             self._slot.end_request()
-        self.flow.resume_reading()
-        if self.intake.phase == BETWEEN:
+        self.resume_reading()
+        if self._intake.phase == BETWEEN:
             self._set_idle()
         if self.waiting:
-            self.edge.pipelines.add(self)
+            self.edge.pipelines.add(self.go_on)
 
     def _set_idle(self) -> None:
         self._slot.set_idle()
@@ -299,25 +413,35 @@ class Connection(HttpToolsProtocol):
         """Answer with an error after all earlier requests, and stop reading."""
         self._ignores_input = True
         self.deadline = NEVER
-        if self.intake.phase not in BODY or self._upload is None:
-            self.cycle = refusal_cycle(self, error, has_request=self.intake.phase == IN_HEAD)
-            close_after(self.cycle, self._linger)
-            self._start_asgi_task(self.cycle, self.edge.refusing_app)
-        elif self.cycle.response_complete:
-            self._linger()
-        else:
-            self._upload.break_off(error)
+        if self._intake.phase in BODY and self._exchange is not None:
+            if self._exchange.is_complete:
+                self._linger()
+            else:
+                self._exchange.break_off(error)
+            return
+        # Before the URL arrives, the parser still has the previous request's method.
+        has_request = self._intake.phase == IN_HEAD
+        url = self._url if has_request else b""
+        scope = refusals.refusal_scope(
+            error,
+            method=self._parser.get_method().decode("ascii") if url else "",
+            url=url,
+            headers=self._headers if has_request else (),
+        )
+        exchange = Exchange(self, scope, self._server_state.default_headers)
+        exchange.is_last = True
+        self._begin_exchange(exchange, self.edge.refusing_app)
 
-    def _close_after_answer(self) -> None:
-        self._is_last = True
-        self._ignores_input = self.intake.phase == BETWEEN  # the rest of its body is still read
-        close_after(self.cycle, self._linger)
+    def _close_after_answer(self, exchange: "Exchange") -> None:
+        exchange.is_last = True
+        if self._intake.phase == BETWEEN:  # otherwise the rest of its body is still read
+            self._ignores_input = True
 
     def _linger(self) -> None:
         """Close, but keep reading and discarding: a reset could overtake the answer."""
-        self._ignores_input = self.is_ending = True
+        self._ignores_input = self._is_ending = True
         self.waiting = b""
-        self.flow.resume_reading()
+        self.resume_reading()
         if self._has_eof:
             self.transport.close()
         elif self.transport.can_write_eof() and not self.transport.is_closing():
@@ -325,65 +449,195 @@ class Connection(HttpToolsProtocol):
         self.deadline = self._sweeper.after(LINGER_SECONDS)
 
     def close_idle(self) -> None:
-        self._ignores_input = self.is_ending = True
+        self._ignores_input = self._is_ending = True
         self.deadline = self._sweeper.after(LINGER_SECONDS)
         self.transport.close()
 
     def shutdown(self) -> None:
         """Make the current answer, or the next one, the last. Called when the server stops."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self._exchange is None or self._exchange.is_complete:
             self.deadline = min(self.deadline, self._sweeper.after(DRAIN_SECONDS))
-        elif not self._is_last and not self.waiting:  # otherwise a later request is the last
-            self._close_after_answer()
+        elif not self._exchange.is_last and not self.waiting:  # else a later request is the last
+            self._close_after_answer(self._exchange)
 
     def expire(self) -> None:
         """Handle a passed deadline; `unread_deadline` and `deadline` may pass together."""
-        phase = self.intake.phase
+        phase = self._intake.phase
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
-        elif self.flow.write_paused or (self.flow.read_paused and not self.is_ending):
+        elif self.is_write_paused or (self._is_read_paused and not self._is_ending):
             # `unread_deadline` covers clients that do not read; or we do not read ourselves.
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
-        elif self.is_ending:
+        elif self._is_ending:
             self.transport.abort()
         elif phase == IN_HEAD:
-            self.refuse(refusals.head_too_slow())
+            self.refuse(RequestTimeout("The head of the request did not arrive in time."))
         elif phase != BETWEEN:
-            self.refuse(refusals.body_too_slow())
+            self.refuse(RequestTimeout("The body did not arrive in time."))
         else:
             self.close_idle()
 
 
-class BoundedReads(asyncio.BufferedProtocol):
-    """Passes bytes to one connection, up to the size that it may buffer.
+class Exchange:
+    """One request and its answer, as ASGI's `receive` and `send`."""
 
-    A plain protocol receives up to 256 KB at once. Bytes behind an unanswered request must be
-    buffered, so the read itself is bounded. The rest stays in the system's buffer, which slows the
-    client down.
+    is_last = False
+    """The answer is the last of its connection, which then lingers."""
+    is_complete = False
+    """The answer has been written."""
+    written_bytes = 0
+    """Size of the last part of the body that was written."""
+    _body = b""  # arrived and not yet read
+    _is_whole = False  # all of the body has arrived
+    _is_read = False  # the application has all of it
+    _fault: GatewayError | None = None  # the body breaks off
+    _arrival: asyncio.Future[None] | None = None  # set when `receive` has something to return
+    _is_gone = False  # the client
+    _start: Message | None = None  # the head that waits for its body
+    _has_begun = False  # bytes of the answer were written
+    _left_bytes: int | None = None  # of the answer's body; None if it is chunked
 
-    uvloop and asyncio fill the buffer right after `get_buffer` and report it in the same turn, so
-    all connections of a loop share one buffer.
-    """
-
-    def __init__(self, connection: Connection, buffer: memoryview) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        scope: Scope,
+        default_headers: HeaderLines,
+        *,
+        has_body: bool = False,
+        is_short: bool = True,
+        expects_continue: bool = False,
+    ) -> None:
         self._connection = connection
-        self._buffer = buffer
+        self.scope = scope
+        self._default_headers = default_headers
+        self._has_body = has_body
+        self._is_short = is_short
+        self._expects_continue = expects_continue
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        waiting = self._connection.waiting
-        return self._buffer[: max(READ_BYTES - len(waiting), 1)] if waiting else self._buffer
+    async def run(self, app: ASGIApp) -> None:
+        """Run the application; if it fails, answer 500 or, after the first byte, disconnect."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except BaseException as error:  # the edge of a task
+            _log.error("Exception in ASGI application\n", exc_info=error)
+        else:
+            if self.is_complete or self._is_gone:
+                return
+            verb = "completing" if self._has_begun else "starting"
+            _log.error(f"ASGI callable returned without {verb} response.")
+        if self._has_begun:
+            self._connection.transport.close()
+        else:
+            for message in _FAILED:
+                await self.send(message)
 
-    def buffer_updated(self, nbytes: int) -> None:
-        self._connection.data_received(bytes(self._buffer[:nbytes]))
+    # The request's body
 
-    def eof_received(self) -> bool:
-        return self._connection.eof_received()
+    def feed(self, data: bytes) -> None:
+        """Take a part of the body, which is dropped after the answer."""
+        if not self.is_complete:
+            self._body += data
+            if len(self._body) > _MAX_KEPT_BYTES:
+                self._connection.pause_reading()
+            self._wake()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._connection.connection_lost(exc)
+    def end_body(self) -> None:
+        self._is_whole = True
+        self._wake()
 
-    def pause_writing(self) -> None:
-        self._connection.pause_writing()
+    def break_off(self, fault: GatewayError) -> None:
+        """Fail further reads of the body with this error."""
+        self._fault = fault
+        self._wake()
 
-    def resume_writing(self) -> None:
-        self._connection.resume_writing()
+    def disconnect(self) -> None:
+        self._is_gone = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    async def receive(self) -> Message:
+        """The next part of the body; after the last one, wait for the end of the exchange."""
+        if self._expects_continue:
+            self._expects_continue = False
+            if not self._connection.transport.is_closing():
+                self._connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        while not (self._is_gone or self.is_complete or self._body or self._fault):
+            if self._is_whole and not self._is_read:
+                break
+            self._connection.resume_reading()
+            self._arrival = asyncio.get_running_loop().create_future()
+            await self._arrival
+        if self.is_complete or (self._is_gone and self._fault is None):
+            return {"type": "http.disconnect"}
+        if self._fault is not None:
+            raise self._fault
+        body, self._body = self._body, b""
+        self._is_read = self._is_whole
+        return {"type": "http.request", "body": body, "more_body": not self._is_whole}
+
+    # The answer
+
+    async def send(self, message: Message) -> None:
+        """Write the answer; raises RuntimeError if its parts do not make one."""
+        connection = self._connection
+        if connection.is_write_paused:
+            await connection.writable.wait()
+        if self._is_gone:
+            return
+        if message["type"] == "http.response.start" and not self._has_begun:
+            self._start = message  # a second one: the application failed after the first
+            return
+        start, self._start = self._start, None
+        if message["type"] != "http.response.body" or self.is_complete:
+            raise RuntimeError(f"unexpected ASGI message {message['type']}")
+        if start is None and not self._has_begun:
+            raise RuntimeError("the body of an answer without its head")
+        head = b"" if start is None else self._head(start)
+        body, is_end = message.get("body", b""), not message.get("more_body", False)
+        if self.scope["method"] == "HEAD":
+            body = b""
+        elif self._left_bytes is None:
+            end = b"0\r\n\r\n" if is_end else b""
+            body = b"%x\r\n%b\r\n%b" % (len(body), body, end) if body else end
+        else:
+            self._left_bytes -= len(body)
+            if self._left_bytes < 0 or (is_end and self._left_bytes):
+                raise RuntimeError("the body of an answer is not as long as its Content-Length")
+        self._has_begun, self.is_complete = True, is_end
+        self._expects_continue = False
+        self.written_bytes = len(body)
+        if len(body) > _SEPARATE_WRITE_BYTES:
+            connection.transport.writelines((head, body))
+        else:
+            connection.transport.write(head + body)
+        if is_end:
+            self._wake()
+            connection.end_answer()
+
+    def _head(self, start: Message) -> bytes:
+        """The head of the answer; sets `_left_bytes`, and `is_last` if the connection must end."""
+        status, named = start["status"], dict(start["headers"])
+        headers = [*self._default_headers, *start["headers"]]
+        if self._has_body and not self._is_read:
+            is_late = self._fault is not None or status == HTTPStatus.REQUEST_TIMEOUT
+            if is_late or not self._is_short or self._expects_continue:
+                self.is_last = True
+        if b"close" in named.get(b"connection", b"").lower():
+            self.is_last = True
+        elif self.is_last:
+            headers.append((b"connection", b"close"))
+        if b"content-length" in named:
+            self._left_bytes = int(named[b"content-length"])
+        elif self.scope["method"] == "HEAD" or status in _BODILESS:
+            self._left_bytes = 0
+        elif b"transfer-encoding" not in named:
+            headers.append((b"transfer-encoding", b"chunked"))
+        head = b"\r\n".join([_FIRST_LINES[status], *map(b": ".join, headers), b"", b""])
+        ends = len(headers) + 2
+        controls = len(head) - len(head.translate(None, _CONTROLS))
+        if head.count(b"\r\n") != ends or controls != 2 * ends:
+            raise RuntimeError("a header of an answer contains a control character")
+        return head

@@ -13,6 +13,7 @@ Rules:
 
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import httptools
 
@@ -21,7 +22,7 @@ from gateway.settings.model import ServerSettings
 
 BETWEEN, IN_HEAD, IN_BODY, AFTER_CHUNK_SIZE = range(4)
 BODY = (IN_BODY, AFTER_CHUNK_SIZE)
-_COUNTED = (IN_HEAD, AFTER_CHUNK_SIZE)
+_SECTIONS = (IN_HEAD, AFTER_CHUNK_SIZE)
 
 MAX_HEADER_LINES = 100
 """Maximum number of header lines.
@@ -52,51 +53,37 @@ _SINGLE = {b"host": "Host", b"transfer-encoding": "Transfer-Encoding"}
 
 
 class Intake:
-    """Progress of a connection's current request, and its remaining limits."""
+    """Progress of a connection's current request, and its remaining limits.
 
-    __slots__ = (
-        "_max_chunked_bytes",
-        "_max_head_bytes",
-        "_tail",
-        "body_left",
-        "body_room",
-        "phase",
-        "room",
-        "sections",
-    )
+    `phase` is set by the connection, as the parser calls it.
+    """
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._max_head_bytes = HEAD_ROOM * settings.max_head_bytes
-        self._max_chunked_bytes = CHUNKS_ROOM * settings.max_body_bytes + self._max_head_bytes
+        self._max_section_bytes = HEAD_ROOM * settings.max_head_bytes
+        self._max_chunked_bytes = CHUNKS_ROOM * settings.max_body_bytes + self._max_section_bytes
         self.phase = BETWEEN
-        self.room = self._max_head_bytes
-        """What may still come of the section."""
-        self.body_room = math.inf
-        """What may still come of a body in chunks; other bodies tell their length."""
         self.body_left = 0.0
-        """What is still to come of a body that tells its length; `inf` for one in chunks."""
-        self.sections = 0
-        """Those that have begun in all requests."""
-        self._tail = b""
-
-    def begin_head(self) -> None:
-        self.phase = IN_HEAD
-        self.sections += 1
-        self.room = self._max_head_bytes
+        """Bytes to come of a body with a declared length; `inf` for a chunked one."""
+        self.body_room = math.inf
+        """Bytes that a chunked body may still have."""
+        self._room = 0  # bytes that the current section may still have
         self._tail = b""
 
     def begin_body(self, length: float) -> None:
         """The head is complete. `length` is `inf` for a chunked body."""
         self.phase = IN_BODY
-        self.room = self._max_head_bytes
         self.body_left = length
         self.body_room = self._max_chunked_bytes if length == math.inf else math.inf
 
     def begin_chunk(self) -> None:
         """A chunk's size has arrived; trailers may follow the last one."""
         self.phase = AFTER_CHUNK_SIZE
-        self.sections += 1
-        self.room = self._max_head_bytes
+        self._room = self._max_section_bytes
+
+    @property
+    def room(self) -> int:
+        """Bytes that the current section, or the next one, may still have."""
+        return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
     def portion(self, data: bytes) -> int:
         """The number of bytes to parse at once, so that they contain at most one request's end.
@@ -117,23 +104,17 @@ class Intake:
         size = len(data) if at < 0 else at + len(_END)
         return max(min(size, self.room), 1)
 
-    def count(self, data: bytes, *, before: int, begun: int, is_cut: bool = False) -> None:
-        """Count received bytes, except at the end of a request.
-
-        `before` is the phase before these bytes; `begun` is the number of sections that started in
-        them. `is_cut`: more bytes of the same read follow.
-        """
-        self._tail = (self._tail + data)[1 - len(_END) :]
-        if self.phase in _COUNTED and begun <= (
-            before == BETWEEN
-        ):  # all bytes belong to the current section
-            self.room -= len(data)
-        if before in BODY:
+    def count(self, data: bytes, *, is_cut: bool = False) -> None:
+        """Count bytes before they are parsed. `is_cut`: more bytes of the same read follow."""
+        before = b"" if self.phase == BETWEEN else self._tail
+        self._tail = (before + data)[1 - len(_END) :]
+        self._room = self.room - len(data)
+        if self.phase in BODY:
             self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)
 
 
-def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
-    """Return the length of the body in bytes, `inf` if it is chunked.
+def check_framing(version: str, url: bytes, headers: HeaderLines) -> tuple[float, bool]:
+    """Return the length of the body in bytes, `inf` if it is chunked, and if `100` is expected.
 
     Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
     lengths, or a length together with an encoding.
@@ -147,11 +128,18 @@ def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
         raise InvalidRequest("The request has no Host header.")
     if len(lines) < len(headers):
         _check_single(headers)
+    body_bytes: float = int(lines.get(b"content-length", 0))
     if b"transfer-encoding" in lines:
         if version == "1.0" or lines[b"transfer-encoding"].lower() != b"chunked":
             raise InvalidRequest("The only Transfer-Encoding is chunked, of HTTP/1.1.")
-        return math.inf
-    return int(lines.get(b"content-length", 0))
+        body_bytes = math.inf
+    # RFC 9110, 10.1.1: ignored in HTTP/1.0
+    expects_continue = (
+        b"expect" in lines
+        and version == "1.1"
+        and any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
+    )
+    return body_bytes, expects_continue
 
 
 def _check_single(headers: HeaderLines) -> None:
@@ -165,27 +153,19 @@ def whole_requests(data: bytes) -> bytes:
 
     Bytes that cannot be parsed are kept with all that follow, so that they are refused later.
     """
-    ends = _Ends()
-    parser = httptools.HttpRequestParser(ends)
-    whole = 0
+    at = whole = 0
+
+    def end() -> None:
+        nonlocal whole
+        whole = at + 1
+
+    parser = httptools.HttpRequestParser(SimpleNamespace(on_message_complete=end))
     for at in range(len(data)):  # the parser does not report where a request ends
-        before = ends.count
         try:
             parser.feed_data(data[at : at + 1])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             return data
-        if ends.count > before:
-            whole = at + 1
     return data[:whole]
-
-
-class _Ends:
-    """Counts complete requests."""
-
-    count = 0
-
-    def on_message_complete(self) -> None:
-        self.count += 1
 
 
 def without_upgrade(method: bytes, url: bytes, version: str, headers: HeaderLines) -> bytes:

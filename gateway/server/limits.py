@@ -1,10 +1,18 @@
-"""Limits and state shared by all connections of a server."""
+"""Limits and state shared by all connections of a server.
 
-from collections.abc import Sequence
+Rules of pipelined requests, of which a few begin in each turn of the loop:
+- A connection with a further request in its buffer could begin it right after each answer. Then a
+  turn of the loop would take as long as a request of every such connection, and each step of all
+  other clients would wait for a turn.
+- So these connections queue, each for one request. Requests that arrive by themselves do not.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gateway.server.accepting import Acceptor
-from gateway.server.pipelines import Pipelines
 from gateway.server.refusals import refusing_app
 from gateway.server.slots import Slots, Sweeper
 from gateway.server.unread import UnreadAnswers
@@ -24,8 +32,45 @@ Each holds a descriptor until the client has read the answer. Further connection
 without an answer: otherwise refusals would use up the descriptors needed for reads from Google.
 """
 
+PER_TURN = 16
+"""Pipelined requests that begin in one turn of the loop."""
+
+
+class Pipelines:
+    """The connections of one server that wait to begin their next request."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[Callable[[], None], None] = OrderedDict()
+        self._is_scheduled = False
+
+    def __contains__(self, begin: Callable[[], None]) -> bool:
+        return begin in self._waiting
+
+    def add(self, begin: Callable[[], None]) -> None:
+        """Have a connection begin its request in its turn; one waits once."""
+        self._waiting[begin] = None
+        self._schedule()
+
+    def discard(self, begin: Callable[[], None]) -> None:
+        self._waiting.pop(begin, None)
+
+    def _schedule(self) -> None:
+        if self._waiting and not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._begin)
+
+    def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(min(PER_TURN, len(self._waiting))):
+            begin, _ = self._waiting.popitem(last=False)
+            loop.call_soon(begin)  # an error of one does not stop the others
+        self._is_scheduled = False
+        self._schedule()
+
 
 class Edge:
+    """Settings and state of one server's connections."""
+
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
         self.refusing_app: Any = refusing_app(settings)  # ASGI, typed elsewhere

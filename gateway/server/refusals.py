@@ -6,30 +6,20 @@ from typing import NoReturn
 import httptools
 from starlette.types import ASGIApp, Scope
 
-from gateway.errors import (
-    BodyTooLarge,
-    GatewayError,
-    HeadersTooLarge,
-    InvalidPath,
-    InvalidRequest,
-    MethodNotAllowed,
-    QueueFull,
-    RequestTimeout,
-    UriTooLong,
-)
+from gateway.errors import GatewayError, InvalidPath, InvalidRequest, QueueFull
 from gateway.settings.model import ServerSettings
 from gateway.web.frame import Frame
 from gateway.web.request import Request
 
-_ERROR = "gateway.refusal"
+ERROR = "gateway.refusal"
+"""Name of the error in the scope of a refused request."""
 _KEPT_HEADERS = frozenset({b"accept", b"origin", b"x-request-id"})
 _MAX_PATH_LENGTH = 200
-_METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
 
 
 def refusing_app(settings: ServerSettings) -> ASGIApp:
-    """An application that answers each scope of `refusal_scope` as an API error."""
+    """An application that answers each scope with an error as an API error."""
     return Frame(_raise_refusal, settings)
 
 
@@ -59,13 +49,8 @@ def refusal_scope(
         "server": None,
         "client": None,
         "state": {},
-        _ERROR: error,
+        ERROR: error,
     }
-
-
-def refuse_scope(scope: Scope, error: GatewayError) -> None:
-    """Mark a complete request as refused."""
-    scope[_ERROR] = error
 
 
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
@@ -80,44 +65,11 @@ def unreadable(error: httptools.HttpParserError) -> GatewayError:
     return InvalidRequest(f"This cannot be read as a request of HTTP/1.1: {error}.")
 
 
-def head_too_large(settings: ServerSettings, url: bytes) -> GatewayError:
-    """The URL alone may exceed the limit."""
-    if len(url) > settings.max_url_bytes:
-        return UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
-    return HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
-
-
-def too_many_lines(max_lines: int) -> HeadersTooLarge:
-    return HeadersTooLarge(f"The request has more than {max_lines} header lines.")
-
-
-def chunks_too_large(settings: ServerSettings) -> BodyTooLarge:
-    return BodyTooLarge(
-        f"With what is around its chunks, the body is far larger than {settings.max_body_bytes} "
-        "bytes. Send fewer chunks, and larger ones."
-    )
-
-
-def head_too_slow() -> RequestTimeout:
-    return RequestTimeout("The head of the request did not arrive in time.")
-
-
-def body_too_slow() -> RequestTimeout:
-    return RequestTimeout("The body did not arrive in time.")
-
-
-def no_tunnel() -> MethodNotAllowed:
-    return MethodNotAllowed(
-        f"CONNECT is not an operation here; allowed: {', '.join(_METHODS)}.",
-        allowed_methods=_METHODS,
-    )
-
-
 def too_many_connections() -> QueueFull:
     message = "Too many connections are open, from your address or from all together."
     return QueueFull(message, retry_after_seconds=5)
 
 
 async def _raise_refusal(request: Request) -> NoReturn:
-    error: GatewayError = request.scope[_ERROR]
+    error: GatewayError = request.scope[ERROR]
     raise error

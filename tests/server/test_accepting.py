@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from gateway.server.accepting import BATCH, Acceptor
-from gateway.server.pipelines import PER_TURN
+from gateway.server.limits import PER_TURN
 from gateway.server.running import in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings

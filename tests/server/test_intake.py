@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gateway.server.intake import BETWEEN, IN_BODY, Intake
+from gateway.server.intake import IN_HEAD, Intake
 from gateway.settings.model import ServerSettings
 
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -14,8 +14,8 @@ SETTINGS = ServerSettings(max_head_bytes=500)
 def within_head(came: bytes) -> Intake:
     """An intake that has seen the beginning of a head."""
     intake = Intake(SETTINGS)
-    intake.begin_head()
-    intake.count(came, before=BETWEEN, begun=1)
+    intake.count(came)
+    intake.phase = IN_HEAD
     return intake
 
 
@@ -23,7 +23,7 @@ def within_body(length: float, came: bytes = b"") -> Intake:
     """An intake that has seen a head and the beginning of a body."""
     intake = within_head(HEAD[:-1])
     intake.begin_body(length)
-    intake.count(came, before=IN_BODY, begun=0)
+    intake.count(came)
     return intake
 
 
@@ -69,11 +69,10 @@ def test_a_portion_is_no_larger_than_the_room() -> None:
 def test_cuts_within_one_read_count_as_more_than_their_bytes() -> None:
     """A body in chunks that is nothing but ends of requests is refused after some thousand."""
     intake = Intake(ServerSettings(max_body_bytes=1_000_000))
-    intake.begin_head()
     intake.begin_body(math.inf)
     cuts = 0
     while intake.body_room > 0:
-        intake.count(b"\r\n\r\n", before=IN_BODY, begun=0, is_cut=True)
+        intake.count(b"\r\n\r\n", is_cut=True)
         cuts += 1
 
     assert cuts < 2_500

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
-from gateway.server.pipelines import PER_TURN
+from gateway.server.limits import PER_TURN
 from tests.server.stage import REQUEST, Stage, settled
 
 CROWD, PIPELINED = 300, 50
@@ -83,9 +83,9 @@ async def test_a_connection_that_is_lost_leaves_the_queue() -> None:
     stage.app.may_answer.set()
     connection, _ = stage.connect()
     connection.data_received(REQUEST % 1 + REQUEST % 2)
-    await until(lambda: connection in stage.edge.pipelines)
+    await until(lambda: connection.go_on in stage.edge.pipelines)
     connection.connection_lost(None)
-    is_kept = connection in stage.edge.pipelines
+    is_kept = connection.go_on in stage.edge.pipelines
     await settled()
 
     assert not is_kept

@@ -15,8 +15,7 @@ from starlette.applications import Starlette
 
 from gateway.server.connection import Connection
 from gateway.server.limits import READ_BYTES
-from gateway.server.running import in_background, make_gateway_server
-from gateway.server.server import GatewayServer
+from gateway.server.running import GatewayServer, in_background, make_gateway_server
 from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from tests.journeys.waiting import until

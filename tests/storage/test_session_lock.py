@@ -10,15 +10,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from gateway.server.lock import LockError, session_lock, store_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
+from gateway.storage.lock import LockError, session_lock, store_lock
 from tests.postgres import PostgresServer, running_server
 from tests.storage.by_hand import execute, waiting_while
 
 HOLDER = """
 import os, sys
-from gateway.server.lock import store_lock
+from gateway.storage.lock import store_lock
 from gateway.settings.database import parse_database
 with store_lock(parse_database(os.environ["DATABASE"])):
     print("has it", flush=True)

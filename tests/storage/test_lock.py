@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.lock import LockError, exclusive_lock
+from gateway.storage.lock import LockError, exclusive_lock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from gateway.server.lock import exclusive_lock
+from gateway.storage.lock import exclusive_lock
 with exclusive_lock(Path(sys.argv[1])):
     print("has it", flush=True)
     sys.stdin.read()

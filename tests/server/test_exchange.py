@@ -1,0 +1,197 @@
+"""Answers of an application: one write each, and none that a client could read in two ways."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.server.connection import Connection
+from gateway.server.limits import Edge
+from gateway.server.running import make_gateway_server
+from gateway.settings.model import ServerSettings
+from tests.server.stage import REQUEST, settled
+from tests.server.transport import Held
+
+LENGTH = (b"content-length", b"2")
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class Recorded(Held):
+    """A transport that counts what is written to it."""
+
+    writes = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes += 1
+        super().write(data)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Failures of applications are logged, as is intended."""
+    logger = logging.getLogger("uvicorn.error")
+    logger.disabled = True
+    yield
+    logger.disabled = False
+
+
+async def answered(app: ASGIApp, request: bytes = REQUEST % 1) -> Recorded:
+    """The answer to a request as a client sees it."""
+    settings = ServerSettings()
+    server = make_gateway_server(app, settings)
+    server.config.load()
+    loop, edge = asyncio.get_running_loop(), Edge(settings)
+    connection = Connection(server.config, server.server_state, {}, loop, edge=edge)
+    transport = Recorded()
+    transport.set_protocol(connection)
+    connection.connection_made(transport)
+    connection.data_received(request)
+    await settled()
+    return transport
+
+
+def sending(*messages: Message) -> ASGIApp:
+    """An application that sends these messages."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        for message in messages:
+            await send(dict(message))
+
+    return app
+
+
+def start(*headers: tuple[bytes, bytes], status: int = 200) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def part(body: bytes, *, is_last: bool = True) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": not is_last}
+
+
+async def test_head_and_body_go_together() -> None:
+    """An answer is written at once, and the connection stays."""
+    seen = await answered(sending(start(LENGTH, (b"etag", b'"a"')), part(b"{}")))
+
+    assert seen.written == b'HTTP/1.1 200 OK\r\ncontent-length: 2\r\netag: "a"\r\n\r\n{}'
+    assert seen.writes == 1
+    assert (seen.has_ended, seen.is_closed) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        pytest.param([start(), part(b"{}")], b"2\r\n{}\r\n0\r\n\r\n", id="no length"),
+        pytest.param([start(), part(b"")], b"0\r\n\r\n", id="no length and no body"),
+        pytest.param(
+            [start(), part(b"a", is_last=False), part(b"", is_last=False), part(b"bc")],
+            b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+            id="parts",
+        ),
+        pytest.param(
+            [start((b"transfer-encoding", b"chunked")), part(b"{}")],
+            b"2\r\n{}\r\n0\r\n\r\n",
+            id="chunked",
+        ),
+    ],
+)
+async def test_a_body_of_unknown_length_is_sent_in_chunks(
+    messages: Sequence[Message], expected: bytes
+) -> None:
+    """Each part is one, and an empty part is none: it would be the end."""
+    seen = await answered(sending(*messages))
+
+    assert seen.written == b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + expected
+    assert not seen.has_ended
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "headers", "expected"),
+    [
+        pytest.param(b"HEAD", 200, [LENGTH], b"200 OK\r\ncontent-length: 2\r\n\r\n", id="HEAD"),
+        pytest.param(b"HEAD", 200, [], b"200 OK\r\n\r\n", id="HEAD without length"),
+        pytest.param(b"GET", 204, [], b"204 No Content\r\n\r\n", id="204"),
+        pytest.param(b"GET", 304, [], b"304 Not Modified\r\n\r\n", id="304"),
+    ],
+)
+async def test_an_answer_without_a_body_ends_with_its_head(
+    method: bytes, status: int, headers: Headers, expected: bytes
+) -> None:
+    """Whatever the application sends to HEAD, and the connection stays."""
+    body = b"{}" if method == b"HEAD" else b""
+    app = sending(start(*headers, status=status), part(body))
+    seen = await answered(app, (REQUEST % 1).replace(b"GET", method))
+
+    assert seen.written == b"HTTP/1.1 " + expected
+    assert not seen.has_ended
+
+
+async def test_an_application_may_close_the_connection() -> None:
+    """The header is sent once."""
+    seen = await answered(sending(start(LENGTH, (b"connection", b"close")), part(b"{}")))
+
+    assert seen.written.count(b"connection: close\r\n") == 1
+    assert seen.has_ended
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        pytest.param([start((b"content-length", b"3")), part(b"{}")], id="short of its length"),
+        pytest.param([start((b"content-length", b"1")), part(b"{}")], id="past its length"),
+        pytest.param([start(LENGTH, (b"x", b"a\r\nb: c")), part(b"{}")], id="a line in a line"),
+        pytest.param([start(LENGTH, (b"x", b"a\nb")), part(b"{}")], id="a bare line feed"),
+        pytest.param([start(LENGTH, (b"x", b"a\rb")), part(b"{}")], id="a bare return"),
+        pytest.param([start(LENGTH, (b"x", b"a\0b")), part(b"{}")], id="a null"),
+        pytest.param([start(LENGTH, (b"x\n", b"a")), part(b"{}")], id="a line feed in a name"),
+        pytest.param([start(LENGTH)], id="no body"),
+        pytest.param([part(b"{}")], id="no head"),
+        pytest.param([], id="nothing"),
+        pytest.param([{"type": "http.response.trailers"}], id="an unknown message"),
+    ],
+)
+async def test_an_answer_that_is_none_is_500(messages: Sequence[Message]) -> None:
+    """Nothing of it is sent, and the connection ends."""
+    seen = await answered(sending(*messages))
+
+    assert seen.written.startswith(b"HTTP/1.1 500 ")
+    assert seen.written.endswith(b"connection: close\r\n\r\nInternal Server Error")
+    assert seen.has_ended
+
+
+@pytest.mark.parametrize("begun", [[], [start(LENGTH)]], ids=["before", "after its head"])
+async def test_an_application_that_fails_before_its_body_is_500(begun: Sequence[Message]) -> None:
+    """No head is sent of an answer that fails before its body."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await sending(*begun)(scope, receive, send)
+        raise ZeroDivisionError
+
+    seen = await answered(app)
+
+    assert seen.written.startswith(b"HTTP/1.1 500 ")
+    assert seen.has_ended
+
+
+@pytest.mark.parametrize("fails", [True, False], ids=["raises", "returns"])
+async def test_an_answer_that_stops_in_its_body_ends_the_connection(fails: bool) -> None:
+    """The client sees that it is not whole."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await sending(start(), part(b"a", is_last=False))(scope, receive, send)
+        if fails:
+            raise ZeroDivisionError
+
+    seen = await answered(app)
+
+    assert seen.written.endswith(b"\r\n\r\n1\r\na\r\n")
+    assert seen.is_closed
+
+
+async def test_an_answer_is_not_followed_by_another() -> None:
+    """A second one of the same application ends the connection."""
+    seen = await answered(sending(start(LENGTH), part(b"{}"), part(b"{}")))
+
+    assert seen.written.count(b"HTTP/1.1 ") == 1
+    assert seen.is_closed

@@ -178,7 +178,8 @@ def _page(answers: Answers, query: Query) -> Work[bytes]:
         raise SystemExit("The halves are of different states.")
     view = table.header.whole
     page = yield from evaluate(table, query, view)
-    return msgspec.json.encode(table.records(page.rows, view.select(None)))
+    columns = frozenset(view.columns.values())
+    return msgspec.json.encode([*table.row_objects(page.rows, columns, None)])
 
 
 def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:

@@ -33,6 +33,9 @@ A code is never used again for another meaning, except that 101 names every trou
 spreadsheet id (the status tells which), 4002 an unknown field too, 5020 a refusal too, 5030 that
 Google cannot be asked now, and 5031 that the gateway cannot bear more now. Only `gateway.web` knows
 how an error becomes a response.
+
+The first paragraph of a class's docstring describes its error to clients, in Markdown:
+`/openapi.json` and `docs/reference/errors.md` have it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,6 +63,7 @@ class GatewayError(Exception):
     name: ClassVar[str]
     status: ClassVar[int]
     retryable: ClassVar[bool] = False
+    outcome: Outcome | None = None
 
     def __init__(
         self,
@@ -73,12 +77,18 @@ class GatewayError(Exception):
         super().__init__(message)
         self.message = message
         self.problems = tuple(problems)
-        self.outcome: Outcome | None = outcome
+        if outcome is not None:
+            self.outcome = outcome
         self.retry_after_seconds = retry_after_seconds
         self.allowed_methods = tuple(allowed_methods)
         self.is_replayed = False
         """Whether this is the answer that an earlier request with the same key had."""
         self.is_alone = False
+
+    @classmethod
+    def description(cls) -> str:
+        """When the error occurs, and what to do: the first paragraph of its docstring, one line."""
+        return " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
 
 
 class Unauthorized(GatewayError):
@@ -86,16 +96,24 @@ class Unauthorized(GatewayError):
 
 
 class MissingApiKey(Unauthorized):
+    """The request has no API key. Send `Authorization: Bearer KEY`."""
+
     code, name = 4010, "MissingApiKey"
 
 
 class InvalidApiKey(Unauthorized):
-    """Unknown, mistyped, revoked and expired keys get the same answer."""
+    """The key is mistyped, unknown, revoked or expired, or was sent with another scheme than
+    `Bearer` or in quotes.
+
+    Unknown, mistyped, revoked and expired keys get the same answer.
+    """
 
     code, name = 4011, "InvalidApiKey"
 
 
 class KeyNotAllowedInUrl(Unauthorized):
+    """A key in the URL may only read. Send it as `Authorization: Bearer KEY`."""
+
     code, name = 4012, "KeyNotAllowedInUrl"
 
 
@@ -104,22 +122,34 @@ class BadRequest(GatewayError):
 
 
 class InvalidSpreadsheetId(BadRequest):
+    """The spreadsheet ID is missing or invalid. Send it in the header `X-Spreadsheet-Id`."""
+
     code, name = 101, "SpreadsheetIdNotFound"
 
 
 class InvalidBody(BadRequest):
+    """The body is invalid, and nothing was written. `errors` names the places."""
+
     code, name = 104, "InvalidBody"
 
 
 class AmbiguousCredentials(BadRequest):
+    """The request has two different API keys or spreadsheet IDs. Send one of them."""
+
     code, name = 4001, "AmbiguousCredentials"
 
 
 class InvalidQuery(BadRequest):
+    """A query parameter is invalid or belongs to another operation, or the filter of a write
+    matches every row. The message names what is allowed.
+    """
+
     code, name = 4002, "InvalidQuery"
 
 
 class InvalidPath(BadRequest):
+    """The worksheet name or the row number in the path is invalid."""
+
     code, name = 4003, "InvalidPath"
 
 
@@ -128,22 +158,34 @@ class Forbidden(GatewayError):
 
 
 class SpreadsheetNotShared(Forbidden):
+    """The spreadsheet is not shared with the service account. Share it with the address in the
+    message.
+    """
+
     code, name = 101, "SpreadsheetIdNotFound"
 
 
 class OriginNotAllowed(Forbidden):
+    """The key is restricted to pages of other origins."""
+
     code, name = 4031, "OriginNotAllowed"
 
 
 class NotGranted(Forbidden):
+    """The key was not granted this worksheet, or may not write this field."""
+
     code, name = 4032, "NotGranted"
 
 
 class ProtectedCells(Forbidden):
+    """The cells are protected. Ask the spreadsheet's owner."""
+
     code, name = 4033, "ProtectedCells"
 
 
 class PlanLimit(Forbidden):
+    """The plan of the key does not include `where` and `order`, or writes. Ask for another plan."""
+
     code, name = 4034, "PlanLimit"
 
 
@@ -152,51 +194,69 @@ class NotFound(GatewayError):
 
 
 class SpreadsheetNotFound(NotFound):
-    """Unknown to Google, or not granted to the key: the answers are identical."""
+    """There is no spreadsheet with this id that this key may use. Take the id from the
+    spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key was
+    granted it.
+
+    A spreadsheet that Google does not know and one that was not granted get the same answer.
+    """
 
     code, name = 101, "SpreadsheetIdNotFound"
 
     def __init__(self) -> None:
-        super().__init__(
-            "There is no spreadsheet with this id that this key may use. Take the id from the "
-            "spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether "
-            "the key was granted it."
-        )
+        super().__init__(self.description())
 
 
 class RowNotFound(NotFound):
+    """The row number is 1, or lies below the last row that is not blank."""
+
     code, name = 103, "RowNotFound"
 
 
 class WorksheetNotFound(NotFound):
-    """No worksheet has this name; `titles` are the existing ones, which not every key may know."""
+    """The spreadsheet has no worksheet of exactly this name; case and blanks count.
+
+    `titles` are the existing names, which not every key may know.
+    """
 
     code, name = 105, "WorksheetNotFound"
     titles: Sequence[str] = ()
 
 
 class RouteNotFound(NotFound):
+    """There is nothing at this path."""
+
     code, name = 4040, "RouteNotFound"
 
 
 class NoHeaderRow(GatewayError):
+    """Row 1 of the worksheet names no field. Write the field names into it."""
+
     code, name, status = 102, "NoHeaderRow", 409
 
 
 class ReadOnlyKey(GatewayError):
+    """The key may only read."""
+
     code, name, status = 4050, "ReadOnlyKey", 405
 
 
 class MethodNotAllowed(GatewayError):
+    """The path does not support this method, or the key or its plan does not allow it: `DELETE`
+    needs a key that may delete.
+    """
+
     code, name, status = 4051, "MethodNotAllowed", 405
 
 
 class Gone(GatewayError):
+    """Version 1 is not served. Use `/v2/`."""
+
     code, name, status = 4100, "Gone", 410
 
 
 class RequestTimeout(GatewayError):
-    """The client took too long to send its request."""
+    """The head or the body of the request took too long to arrive."""
 
     code, name, status = 4080, "RequestTimeout", 408
     retryable = True
@@ -207,29 +267,41 @@ class TooLarge(GatewayError):
 
 
 class BodyTooLarge(TooLarge):
+    """The body is larger than `server.max_body_bytes`."""
+
     code, name = 4130, "BodyTooLarge"
 
 
 class SheetTooLarge(TooLarge):
+    """The worksheet is larger than `google.max_answer_bytes` or `cache.max_worksheet_bytes`."""
+
     code, name = 4132, "SheetTooLarge"
 
 
 class WriteTooLarge(TooLarge):
-    """A write whose cells exceed a limit; smaller parts of it can be written."""
+    """The rows of the write have over 500,000 cells, a write by filter would send over 8 MiB, or
+    Google refused the size. Nothing was written; write fewer rows at once.
+    """
 
     code, name = 4133, "WriteTooLarge"
 
 
 class UnsupportedMediaType(GatewayError):
+    """The body is neither JSON nor a form, or is compressed. Send a JSON object with `Content-Type:
+    application/json`, or a form.
+    """
+
     code, name, status = 4150, "UnsupportedMediaType", 415
 
 
 class UnsupportedDocument(GatewayError):
+    """The document is an Office file. Convert it to a Google Sheet."""
+
     code, name, status = 4221, "UnsupportedDocument", 422
 
 
 class InternalError(GatewayError):
-    """An internal error: its details are only in the log."""
+    """The gateway failed. Tell its operator the `requestId`; the log has the rest."""
 
     code, name, status = 5000, "InternalError", 500
 
@@ -242,31 +314,33 @@ class UpstreamError(GatewayError):
 
 
 class UpstreamRefusal(UpstreamError):
-    """Google refused our request as invalid (400 INVALID_ARGUMENT), without executing it.
+    """Google refused the request as invalid; the reason is in the gateway's log.
 
-    `google_message` can quote cells, so it is sent to no client. `first_request` is the number of
-    the request in a batch that counts as the first one.
+    Google's answer is 400 INVALID_ARGUMENT, and it executed nothing. `google_message` can quote
+    cells, so it is sent to no client. `first_request` is the number of the request in a batch that
+    counts as the first one.
     """
 
+    outcome = "not_applied"
     retryable = False
     first_request = 0
 
     def __init__(self, google_message: str) -> None:
-        super().__init__(
-            "Google refused the request as invalid; the reason is in the gateway's log.",
-            outcome="not_applied",
-        )
+        super().__init__(self.description())
         self.google_message = google_message
 
 
 class UpstreamUnreachable(UpstreamError):
-    """Nothing was sent: no connection to Google."""
+    """Google could not be reached. Nothing was sent."""
 
     code = 5021
 
 
 class UpstreamAuth(GatewayError):
-    """Google refused the service account itself, not its access to one spreadsheet."""
+    """Google refused the service account, which `check` explains. Tell the gateway's operator.
+
+    Access to one spreadsheet is SpreadsheetNotShared instead.
+    """
 
     code, name, status = 5022, "UpstreamAuth", 502
 
@@ -277,10 +351,11 @@ class TemporarilyUnavailable(GatewayError):
 
 
 class QuotaSpent(TemporarilyUnavailable):
-    """Google's quota, or the gateway's share of it, is used up.
+    """Google's quota is spent: wait for `Retry-After`.
 
-    `is_from_google`: Google refused the call with a 429; otherwise it was not sent. `limit`: calls
-    per minute that Google allows, if it named them; `limit_name`: what it calls this limit.
+    The quota is Google's, or the gateway's share of it. `is_from_google`: Google refused the call
+    with a 429; otherwise it was not sent. `limit`: calls per minute that Google allows, if it named
+    them; `limit_name`: what it calls this limit.
     """
 
     code = 5030
@@ -306,46 +381,52 @@ class QuotaSpent(TemporarilyUnavailable):
 
 
 class CircuitOpen(TemporarilyUnavailable):
-    """The circuit breaker is open after several failures of Google: nothing was sent."""
+    """Google failed several times in a row, and nothing was sent: wait for `Retry-After`."""
 
     code = 5030
 
 
 class NotFresh(TemporarilyUnavailable):
-    """Fresh rows were requested but are not available."""
+    """Fresh rows are not available: wait for `Retry-After`, or leave out `no-cache`."""
 
     code = 5030
 
 
 class QueueFull(TemporarilyUnavailable):
+    """Too many writes wait for this worksheet, or too many connections are open."""
+
     code = 5031
 
 
 class LookOutdated(QueueFull):
-    """A write was not sent: the rows may have changed since the gateway looked at them."""
+    """The rows changed while the gateway looked at them, or the look took too long. Nothing was
+    written; send it again.
+    """
 
-    def __init__(
-        self,
-        message: str = "The rows changed while the gateway looked at them, or the look took too "
-        "long. Nothing was written; send it again.",
-        *,
-        outcome: Outcome | None = "not_applied",
-        retry_after_seconds: int | None = 1,
-    ) -> None:
-        super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
+    outcome = "not_applied"
+
+    def __init__(self, *, retry_after_seconds: int | None = 1) -> None:
+        super().__init__(self.description(), retry_after_seconds=retry_after_seconds)
 
 
 class RowsUnsettled(QueueFull):
-    """A repeated write was applied, and a later delete, whose outcome is open, may have moved its
-    rows. The same `Idempotency-Key` gets the answer later, so that it may be repeated."""
+    """The write was applied, and the answer to its repetition waits for the outcome of a later
+    delete. Repeat it with the same `Idempotency-Key`.
+
+    That delete may have moved the rows of the write.
+    """
 
 
 class ShuttingDown(TemporarilyUnavailable):
+    """The gateway is shutting down. Send the request again."""
+
     code = 5032
 
 
 class MetadataFull(TemporarilyUnavailable):
-    """The spreadsheet's developer metadata has no room for the fence of a write."""
+    """The developer metadata of the spreadsheet has no room for the fence of a write: wait for
+    `Retry-After`.
+    """
 
     code, name = 5034, "MetadataFull"
 
@@ -358,37 +439,51 @@ class UpstreamTimeout(GatewayError):
 
 
 class StorageFull(GatewayError):
+    """The spreadsheet has reached Google's limit of 10 million cells."""
+
     code, name, status = 5070, "StorageFull", 507
 
 
 class InvalidRequest(BadRequest):
-    """Not an unambiguous HTTP request."""
+    """The HTTP request is invalid or ambiguous, `Prefer` has an invalid preference or one of
+    another operation, a write has a condition that it does not evaluate, or a method override would
+    change the operation.
+    """
 
     code, name = 4000, "InvalidRequest"
 
 
 class UriTooLong(TooLarge):
+    """The URL is longer than `server.max_url_bytes`."""
+
     code, name, status = 4140, "UriTooLong", 414
 
 
 class HeadersTooLarge(TooLarge):
+    """The headers are larger than `server.max_head_bytes`, or more than 100."""
+
     code, name, status = 4310, "HeadersTooLarge", 431
 
 
 class QueryTooCostly(BadRequest):
-    """The query needs more steps than allowed."""
+    """The query takes over `api.max_query_steps` steps. Use fewer conditions or order terms."""
 
     code, name = 4006, "QueryTooCostly"
 
 
 class TooManyRowsAffected(BadRequest):
-    """A write by filter would change more rows than it may."""
+    """A write by filter matches more rows than `max-affected` or the plan allows. Nothing was
+    written.
+    """
 
     code, name = 4005, "TooManyRowsAffected"
 
 
 class UnknownField(InvalidQuery):
-    """`parameter` has `names` that are not fields of the worksheet, or hidden from the caller."""
+    """A parameter names a field that the worksheet does not have.
+
+    `parameter` has `names` that are not fields of the worksheet, or hidden from the caller.
+    """
 
     def __init__(self, message: str, *, parameter: str, names: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -402,15 +497,22 @@ class TooManyRequests(GatewayError):
 
 
 class RateLimited(TooManyRequests):
+    """The key exceeded its plan's requests per minute: wait for `Retry-After`."""
+
     code, name = 4290, "RateLimited"
 
 
 class TooManyInFlight(TooManyRequests):
+    """The key has `plans.NAME.max_concurrent` requests under way, or too many long queries."""
+
     code, name = 4291, "TooManyInFlight"
 
 
 class TooManyAuthFailures(TooManyRequests):
-    """The client's address sent too many invalid keys: more than `per_minute`."""
+    """Too many wrong keys came from this address; valid keys still work.
+
+    `per_minute` is the number of wrong keys that an address may send.
+    """
 
     code, name = 4292, "TooManyAuthFailures"
 
@@ -428,33 +530,40 @@ class KeysUnavailable(TemporarilyUnavailable):
 
 
 class RecordsUnavailable(TemporarilyUnavailable):
-    """The server of the write records is away, or their file is locked, so nothing was sent.
+    """The database of write records does not answer, or another program has locked it. With
+    `unknown`, the record of a repeated `Idempotency-Key` cannot be read: repeat the request with
+    this key.
 
-    `unknown` if the record of an earlier request with the same Idempotency-Key cannot be read.
+    Nothing was sent.
     """
 
     code = 5031
 
 
 class InvalidIdempotencyKey(BadRequest):
+    """The `Idempotency-Key` is not 1 to 255 visible ASCII characters, or there are two."""
+
     code, name = 4004, "InvalidIdempotencyKey"
 
 
 class IdempotencyInProgress(GatewayError):
-    """The first request with this Idempotency-Key is still running."""
+    """The first request with this `Idempotency-Key` is not answered yet. Repeat it in a second."""
 
     code, name, status = 4090, "IdempotencyInProgress", 409
     retryable = True
 
 
 class IdempotencyKeyReused(GatewayError):
-    """The Idempotency-Key belongs to a request with another body."""
+    """The `Idempotency-Key` belongs to a request with another body."""
 
     code, name, status = 4220, "IdempotencyKeyReused", 422
 
 
 class PreconditionFailed(GatewayError):
-    """The row does not match `If-Match`; `existing` is its current record with this `tag`."""
+    """The row differs from `If-Match`; `existing` is the current row.
+
+    `existing` is its current record with this `tag`.
+    """
 
     code, name, status = 4120, "PreconditionFailed", 412
 
@@ -474,61 +583,61 @@ class PreconditionFailed(GatewayError):
 
 
 class PreconditionRequired(GatewayError):
+    """The plan of the key requires `If-Match` with a tag for updates and deletes, so it takes no
+    write to several rows.
+    """
+
     code, name, status = 4280, "PreconditionRequired", 428
 
 
 class HeaderChanged(GatewayError):
-    """The header changed while the row was written; `row` is the first written row."""
+    """The write was applied under a header that changed at the same time; `rowIndex` is the row:
+    look at it.
+
+    `row` is the first written row.
+    """
 
     code, name, status = 4091, "HeaderChanged", 409
+    outcome = "applied"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        row: int = 0,
-        problems: Sequence[Problem] = (),
-        outcome: Outcome | None = "applied",
-    ) -> None:
-        super().__init__(message, problems=problems, outcome=outcome)
+    def __init__(self, message: str, *, row: int = 0) -> None:
+        super().__init__(message)
         self.row = row
 
 
 class DuplicateKey(GatewayError):
-    """Two rows of the worksheet have the key of an upsert; the message names them."""
+    """Several rows of the worksheet have the key of an upsert; the message names them. Nothing was
+    written.
+    """
 
     code, name, status = 4092, "DuplicateKey", 409
 
 
 class RowNotRemovable(GatewayError):
-    """Google cannot remove a row."""
+    """Google cannot remove the row, because of an array formula or a merge over several rows."""
 
     code, name, status = 4093, "RowNotRemovable", 409
 
 
 class RowNumberUnknown(GatewayError):
-    """A write was applied, and people moved or changed its rows before they could be seen."""
+    """The write was applied, but people or a delete moved or changed the rows since. Look at them,
+    and do not send it again.
+    """
 
     code, name, status = 4094, "RowNumberUnknown", 409
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        problems: Sequence[Problem] = (),
-        outcome: Outcome | None = "applied",
-    ) -> None:
-        super().__init__(message, problems=problems, outcome=outcome)
+    outcome = "applied"
 
 
 class RowsMoved(GatewayError):
-    """A conditional write was applied to another record than the one that it looked at.
+    """The write was applied, but to another record than the gateway looked at, because people moved
+    rows at the same moment. `rowIndex`, `expected` and `met` show both; do not send it again.
 
     `row` is the row, `expected` the record that it looked at, and `met` the other record: of an
     update as it is now, of a removal as it was, or None if nobody saw it.
     """
 
     code, name, status = 4095, "RowsMoved", 409
+    outcome = "applied"
 
     def __init__(
         self,
@@ -537,31 +646,22 @@ class RowsMoved(GatewayError):
         row: int = 0,
         expected: Mapping[str, object] | None = None,
         met: Mapping[str, object] | None = None,
-        problems: Sequence[Problem] = (),
-        outcome: Outcome | None = "applied",
     ) -> None:
-        super().__init__(message, problems=problems, outcome=outcome)
+        super().__init__(message)
         self.row = row
         self.expected = expected
         self.met = met
 
 
 class WriteOutcomeUnknown(GatewayError):
-    """A write was sent, and it is not known whether it was or will be applied."""
+    """Google did not confirm the write. Look at the rows before you write again, or repeat the
+    request with its `Idempotency-Key`.
+    """
 
     code, name, status = 5041, "WriteOutcomeUnknown", 504
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        outcome: Outcome = "unknown",
-        retry_after_seconds: int | None = None,
-    ) -> None:
-        super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
+    outcome = "unknown"
 
 
 def write_outcome(error: GatewayError) -> Outcome:
     """How a write ended: what was not sent was not applied; an internal error proves nothing."""
-    is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
-    return error.outcome or ("unknown" if is_open else "not_applied")
+    return error.outcome or ("unknown" if isinstance(error, InternalError) else "not_applied")

@@ -38,7 +38,7 @@ LOG = (DOCS / "reference" / "log-and-metrics.md").read_text("utf-8")
 DEPLOYMENT = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
 TROUBLE = (DOCS / "how-to" / "troubleshooting.md").read_text("utf-8")
 _ERROR_SECTION = re.compile(r"^### (\d+) (\w+) \((\d+)\)\n\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
-_ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \|", re.MULTILINE)
+_ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \| (.+) \|$", re.MULTILINE)
 
 
 def commands(group: Any, prefix: str = "sheets-gateway") -> Iterator[tuple[str, Any]]:
@@ -54,13 +54,22 @@ COMMANDS: Mapping[str, Any] = dict(commands(typer.main.get_command(main)))
 
 
 def test_every_error_is_in_the_table() -> None:
-    """The error table has each code with its status and name, and no other row."""
+    """The error table has each code with its status, name and descriptions, and no other row."""
     documented = [
-        (int(code), int(status), name) for code, status, name in _ERROR_ROW.findall(ERRORS)
+        ((int(code), int(status), name), text)
+        for code, status, name, text in _ERROR_ROW.findall(ERRORS)
     ]
-    raised = {(each.code, each.status, each.name) for each in concrete_errors()}
+    described: dict[tuple[int, int, str], list[str]] = {}
+    for error in concrete_errors():
+        row = described.setdefault((error.code, error.status, error.name), [])
+        row.append(error.description())
 
-    assert documented == sorted(raised)
+    assert documented == [(row, " ".join(texts)) for row, texts in sorted(described.items())]
+
+
+def test_every_error_has_a_description() -> None:
+    """A subclass does not take that of its base."""
+    assert [error for error in concrete_errors() if not error.description()] == []
 
 
 def test_the_commands_are_found() -> None:

@@ -40,7 +40,10 @@ MAX_FAILED_STARTS = 5
 EXIT_SECONDS = 7.0
 """Workers that have not ended so long after `shutdown_seconds` are killed."""
 _MAX_PORT = 65_535
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from gateway.commands.serve import serve_worker; "
+_PROGRAM = (
+    "import gc, sys; sys.path[:] = {path!r}; gc.disable(); "  # as `sheets-gateway serve` does
+    "from gateway.commands.serve import serve_worker; gc.freeze(); gc.enable(); "
+)
 _CALL = "serve_worker()"
 
 

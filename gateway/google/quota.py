@@ -537,68 +537,68 @@ LONGEST_SECONDS = 70.0
 """The longest pause after a 429, and the burst."""
 
 
-class SpentQuota(Protocol):
-    """The quota that is spent, in seconds until the whole burst is there again."""
+class SpentQuota:
+    """The quota that is spent, as the instants at which the whole bursts are there again.
+
+    `full_at` holds those of reads and of writes, as stored; all instants are seconds since the
+    epoch, as `now` gives them. `store` gets the latest two, and must not wait.
+    """
+
+    def __init__(
+        self,
+        full_at: Iterable[float],
+        now: Callable[[], float],
+        store: Callable[[Sequence[float]], object] = lambda _: None,
+    ) -> None:
+        latest = now() + LONGEST_SECONDS  # a wall clock may have been set
+        self._full_at = [min(latest, each) if each > 0 else 0.0 for each in full_at]  # 0 for NaN
+        self._now = now
+        self._store = store
 
     def seconds(self, *, is_write: bool) -> float:
-        """The seconds until the whole burst of an earlier process is there again."""
+        """The seconds until the whole burst is there again, at most `LONGEST_SECONDS`."""
+        return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
         """Store the seconds until the whole burst is there again, without waiting for it."""
-
-
-def credible(full_at: Iterable[float], now: float) -> list[float]:
-    """Stored instants, for reads and for writes, as far as they can be true."""
-    latest = now + LONGEST_SECONDS
-    return [min(latest, each) if each > 0 else 0.0 for each in full_at]  # 0 for NaN
-
-
-def seconds_until(full_at: float, now: float) -> float:
-    """The seconds until an instant, at most `LONGEST_SECONDS`: a wall clock may have been set."""
-    return min(max(0.0, full_at - now), LONGEST_SECONDS)
-
-
-class SpentQuotaFile:
-    """A `SpentQuota` in a file; without one, or where it fails, in memory only."""
-
-    def __init__(self, descriptor: int | None, now: Callable[[], float]) -> None:
-        stored: tuple[float, ...] = (0.0, 0.0)
-        try:
-            content = b"" if descriptor is None else os.pread(descriptor, _PAIR.size, 0)
-            if len(content) == _PAIR.size:
-                stored = _PAIR.unpack(content)
-        except OSError as error:  # a pipe
-            spent_quota_failed(error)
-        self._descriptor = descriptor
-        self._now = now
-        self._full_at = credible(stored, now())
-
-    def seconds(self, *, is_write: bool) -> float:
-        return seconds_until(self._full_at[is_write], self._now())
-
-    def note(self, seconds: float, *, is_write: bool) -> None:
         self._full_at[is_write] = self._now() + seconds
-        if self._descriptor is not None:
-            try:
-                os.pwrite(self._descriptor, _PAIR.pack(*self._full_at), 0)
-            except OSError as error:  # a full disk
-                self._descriptor = None
-                spent_quota_failed(error)
+        self._store(self._full_at)
 
 
 @asynccontextmanager
 async def open_spent_quota(
     path: Path, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Open the file, which is created if needed; `now` gives seconds since the epoch."""
+    """Open the file, which is created if needed; `now` gives seconds since the epoch.
+
+    Without it, or where it fails, the quota is in memory only.
+    """
+    stored: tuple[float, ...] = (0.0, 0.0)
     try:
         descriptor = open_private(path)
     except OSError as error:
         spent_quota_failed(error)
-        yield SpentQuotaFile(None, now)
+        yield SpentQuota(stored, now)
         return
+    is_writable = True
+
+    def store(full_at: Sequence[float]) -> None:
+        nonlocal is_writable
+        if is_writable:
+            try:
+                os.pwrite(descriptor, _PAIR.pack(*full_at), 0)
+            except OSError as error:  # a full disk
+                is_writable = False
+                spent_quota_failed(error)
+
     try:
-        yield SpentQuotaFile(descriptor, now)
+        try:
+            content = os.pread(descriptor, _PAIR.size, 0)
+            if len(content) == _PAIR.size:
+                stored = _PAIR.unpack(content)
+        except OSError as error:  # a pipe
+            spent_quota_failed(error)
+        yield SpentQuota(stored, now, store)
     finally:
         os.close(descriptor)
 

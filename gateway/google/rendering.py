@@ -14,6 +14,7 @@ Rules:
 import re
 import sys
 from collections.abc import MutableMapping, Sequence
+from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -116,15 +117,6 @@ def known_columns() -> KnownColumns:
 
 _answer = msgspec.json.Decoder(RawColumns)
 _any_answer = msgspec.json.Decoder(RawAnswer)
-# A struct limits its length while decoding; an array can be checked only afterwards.
-_bounded_columns: msgspec.json.Decoder[msgspec.Struct] = msgspec.json.Decoder(
-    msgspec.defstruct(
-        "BoundedColumns",
-        [(f"c{column}", msgspec.Raw, None) for column in range(MAX_COLUMNS)],
-        array_like=True,
-        forbid_unknown_fields=True,
-    )
-)
 _column = msgspec.json.Decoder(Column)
 _cells = msgspec.json.Decoder(list[Value])
 _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -195,9 +187,22 @@ def _raw_columns(body: bytes, *, is_short: bool) -> RawColumns:
     if is_short:
         return _answer.decode(body)
     found = _any_answer.decode(body)
-    columns = astuple(_bounded_columns.decode(found.values))
+    columns = astuple(_bounded_columns().decode(found.values))
     given = tuple(column for column in columns if column is not None)
     return RawColumns(range=found.range, values=given)
+
+
+@cache
+def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
+    """Decoder of at most `MAX_COLUMNS` columns, made when first needed: it takes 6 MB.
+
+    A struct limits its length while decoding; an array can be checked only afterwards.
+    """
+    fields = [(f"c{column}", msgspec.Raw, None) for column in range(MAX_COLUMNS)]
+    columns = msgspec.defstruct(
+        "BoundedColumns", fields, array_like=True, forbid_unknown_fields=True
+    )
+    return msgspec.json.Decoder(columns)
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:

@@ -1,22 +1,30 @@
-"""The table of `where` operators, and the row sets that they look up on one field.
+"""The table of `where` operators: the row sets that they look up, and verdicts without rows.
 
 Rules:
 - An operator is one entry of `OPERATORS`; parser, evaluator and `/openapi.json` are made from it.
   Only `EQUAL`, the operator of a plain value, is known by name elsewhere.
-- A field is a column with its indexes, or `rowIndex`. Steps are counted in its lookups.
+- A field is a column with its indexes, or `rowIndex`. A look-up is a plain function on indexes
+  that are ready; its time depends on the operands, never on the rows.
 - An operand is looked up in the index of its kind of cell. An operand that does not compare matches
   no row, and odd content raises nothing. All operands of a condition together become at most one
   set per kind of cell.
+- Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
+  operator decides for its operands (`Operator.decide`); combinators join the verdicts.
+- A range of `rowIndex` depends on the row: it is the deliberate way to all rows, as `$exists` is.
+  Other conditions on it are decided as those of a cell that always holds a number from 2.
+- Conditions that leave out no row together, such as `$exists` true or false, depend on the row,
+  too: each says something of a field, and no empty input makes both.
 """
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Protocol
 
 import msgspec
 
-from gateway.query.query import Operand
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand
 from gateway.query.row_sets import (
     Containing,
     NumberContaining,
@@ -36,121 +44,120 @@ from gateway.table.cells import (
     TEXT,
     TOLERANCE_DAYS,
 )
+from gateway.table.header import ROW_INDEX
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked, Run
-from gateway.table.steps import Work
-from gateway.table.table import Table
+from gateway.table.steps import ready
+from gateway.table.table import FIRST_DATA_ROW, Table
 
-_LOOK_UP_STEPS = 40
-"""Steps of looking up one operand in the runs of a column."""
-
-Bounds = Callable[[int, int, int], range]
-"""The groups of a range: `low` of them are below the operand, those up to `high` equal it, and
-there are `end` of them.
+Ends = tuple[int, int]
+"""The groups of a range, from one of these positions up to another: 0 is the first group, 1 the
+first that is not below the operand, 2 the first above it, 3 the end.
 """
+
+MOST_MEMBERS = 2_048
+"""Groups of times that become one set; more are ranges."""
 
 
 class Field(Protocol):
-    """A field as conditions search it."""
+    """A field as conditions search it. Raises Unbuilt if an index is not ready."""
 
-    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]: ...
+    def equal(self, operands: Sequence[Operand]) -> RowSet: ...
 
-    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]: ...
+    def within(self, ends: Ends, operand: Operand) -> RowSet: ...
 
-    def containing(self, text: str) -> Work[RowSet]:
+    def containing(self, text: str) -> RowSet:
         """Rows whose displayed text contains `text`, ignoring case."""
 
-    def filled(self, *, is_filled: bool) -> Work[RowSet]: ...
+    def filled(self, *, is_filled: bool) -> RowSet: ...
 
 
 class ColumnField(msgspec.Struct, frozen=True):
     index: ColumnIndex
     rows: Ranked
 
-    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+    def equal(self, operands: Sequence[Operand]) -> RowSet:
         # Not `list[Operand]()`, which takes 20 times as long.
         texts: list[Operand] = []
-        numbers: list[Operand] = []
+        numbers: list[Any] = []
         booleans: list[bool] = []
         found: list[RowSet] = []
-        if len(operands) > 1:
-            yield _LOOK_UP_STEPS * len(operands)
         for operand in operands:
             value = operand.value
-            if operand.is_empty:
-                found.append((yield from self._of_kind(EMPTY)))
+            if value is None or value == "":
+                found.append(self._of_kind(EMPTY))
             elif isinstance(value, str):
                 texts.append(operand)
             elif isinstance(value, bool):
                 booleans.append(value)
             else:
-                numbers.append(operand)
+                numbers.append(operand.number)
         if booleans:
-            found.append(_values((yield from self.index.booleans()), booleans))
+            found.append(_values(ready(ColumnIndex.booleans, self.index), booleans))
         if numbers:
-            keys = [operand.number for operand in numbers]
-            found.append(_values((yield from self.index.numbers()), keys))
+            found.append(_values(ready(ColumnIndex.numbers, self.index), numbers))
         if texts:
-            shown = yield from self.index.distinct_texts()
-            found.append(_values(shown, [operand.value for operand in texts]))
+            shown = ready(ColumnIndex.distinct_texts, self.index)
+            found.append(_values(shown, map(_VALUE, texts)))
             numeric = [each for each in texts if each.number is not None or each.serial is not None]
             if numeric:
-                found += yield from self._equal_numbers(numeric)
+                found += self._equal_numbers(numeric)
         return found[0] if len(found) == 1 else any_of(found, self.rows)
 
-    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
-        if operand.is_empty:
+    def within(self, ends: Ends, operand: Operand) -> RowSet:
+        value = operand.value
+        if value is None or value == "":
             return any_of((), self.rows)
-        if isinstance(operand.value, bool):
-            return _range((yield from self.index.booleans()), bounds, operand.value)
+        if isinstance(value, bool):
+            return _range(ready(ColumnIndex.booleans, self.index), ends, value)
         if operand.number is not None:
-            return _range((yield from self.index.numbers()), bounds, operand.number)
-        cells = yield from self.index.keys()
+            return _range(ready(ColumnIndex.numbers, self.index), ends, operand.number)
+        cells = ready(ColumnIndex.keys, self.index)
         sets: list[RowSet] = []
         if cells.count(TEXT):
-            texts = _range((yield from self.index.distinct_texts()), bounds, operand.value)
+            texts: RowSet = _range(ready(ColumnIndex.distinct_texts, self.index), ends, value)
             if cells.count(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
-                texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
+                texts = all_of((texts, self._of_kind(TEXT)), self.rows)
             sets.append(texts)
         if operand.serial is not None and cells.count(*NUMBERS):
-            run = yield from self.index.dates()
-            low, high = _date_bounds(run, operand.serial)
-            sets.append(groups_of(run.ranked, bounds(low, high, len(run.keys))))
+            run = ready(ColumnIndex.dates, self.index)
+            positions = (0, *_date_bounds(run, operand.serial), len(run.keys))
+            sets.append(groups_of(run.ranked, range(positions[ends[0]], positions[ends[1]])))
         return any_of(sets, self.rows)
 
-    def containing(self, text: str) -> Work[RowSet]:
+    def containing(self, text: str) -> RowSet:
         part = text.casefold()
         if not part:
             return groups_of(self.rows, range(self.rows.groups))
-        return Containing(self.whole, (yield from self.index.folded()), part)
+        return Containing(self.whole, ready(ColumnIndex.folded, self.index), part)
 
-    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+    def filled(self, *, is_filled: bool) -> RowSet:
         filled = (TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
-        return (yield from self._of_kind(*(filled if is_filled else (EMPTY,))))
+        return self._of_kind(*(filled if is_filled else (EMPTY,)))
 
     @property
     def whole(self) -> range:
         """The places of all rows."""
         return range(1, self.rows.size)
 
-    def _of_kind(self, *wanted: int) -> Work[RowSet]:
-        cells = yield from self.index.keys()
+    def _of_kind(self, *wanted: int) -> RowSet:
+        cells = ready(ColumnIndex.keys, self.index)
         count = cells.count(*wanted)
         return OfKind(self.whole, cells.kinds, frozenset(wanted), count, count)
 
-    def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
+    def _equal_numbers(self, operands: Sequence[Operand]) -> list[RowSet]:
         """Numbers with the operand as plain notation, and dates of its time."""
-        cells = yield from self.index.keys()
+        cells = ready(ColumnIndex.keys, self.index)
         found: list[RowSet] = []
         integers = [operand.integer for operand in operands if operand.integer is not None]
         doubles = [operand.double for operand in operands if operand.double is not None]
         for kind, plain in ((INTEGER, integers), (DOUBLE, doubles)):
             if plain and cells.count(kind):
-                equal = _values((yield from self.index.numbers()), plain)
-                found.append(all_of((equal, (yield from self._of_kind(kind))), self.rows))
+                equal = _values(ready(ColumnIndex.numbers, self.index), plain)
+                found.append(all_of((equal, self._of_kind(kind)), self.rows))
         serials = [operand.serial for operand in operands if operand.serial is not None]
         if serials and cells.count(*NUMBERS):
-            found.append((yield from _equal_dates((yield from self.index.dates()), serials)))
+            found.append(_equal_dates(ready(ColumnIndex.dates, self.index), serials, self.rows))
         return found
 
 
@@ -159,56 +166,59 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
     table: Table
 
-    @property
-    def rows(self) -> Ranked:
-        return self.table.rows
-
-    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
-        yield len(operands)
+    def equal(self, operands: Sequence[Operand]) -> RowSet:
         rows = {row for operand in operands if (row := _row(operand)) is not None}
         last_row = self.table.last_row
-        return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= last_row})
+        return groups_of(self.table.rows, {row - 2 for row in rows if 2 <= row <= last_row})
 
-    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
-        yield 0
+    def within(self, ends: Ends, operand: Operand) -> RowSet:
+        rows = self.table.rows
         if operand.number is None:
-            return any_of((), self.rows)
+            return any_of((), rows)
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
         count = max(0, self.table.last_row - 1)
         low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
-        return groups_of(self.rows, bounds(low, high, count))
+        positions = (0, low, high, count)
+        return groups_of(rows, range(positions[ends[0]], positions[ends[1]]))
 
-    def containing(self, text: str) -> Work[RowSet]:
-        yield 1
-        return NumberContaining(range(1, self.rows.size), text.casefold())
+    def containing(self, text: str) -> RowSet:
+        return NumberContaining(range(1, self.table.size), text.casefold())
 
-    def filled(self, *, is_filled: bool) -> Work[RowSet]:
-        yield 1
-        return groups_of(self.rows, range(self.rows.groups if is_filled else 0))
+    def filled(self, *, is_filled: bool) -> RowSet:
+        rows = self.table.rows
+        return groups_of(rows, range(rows.groups if is_filled else 0))
+
+
+_VALUE = attrgetter("value")
 
 
 def _values(run: Run, keys: Iterable[Any]) -> RowSet:
-    return groups_of(run.ranked, {number for key in keys if (number := run.group(key)) is not None})
+    known, numbers = run.keys, set[int]()
+    for key in keys:
+        at = bisect_left(known, key)
+        if at < len(known) and known[at] == key:
+            numbers.add(at)
+    return groups_of(run.ranked, numbers)
 
 
-def _range(run: Run, bounds: Bounds, key: Any) -> RowSet:
+def _range(run: Run, ends: Ends, key: Any) -> RowSet:
     keys = run.keys
-    low, high = bisect_left(keys, key), bisect_right(keys, key)
-    return groups_of(run.ranked, bounds(low, high, len(keys)))
+    low = bisect_left(keys, key) if 1 in ends else 0
+    high = bisect_right(keys, key) if 2 in ends else 0
+    positions = (0, low, high, len(keys))
+    return groups_of(run.ranked, range(positions[ends[0]], positions[ends[1]]))
 
 
-def _equal_dates(run: Run, serials: Sequence[float]) -> Work[RowSet]:
+def _equal_dates(run: Run, serials: Sequence[float], rows: Ranked) -> RowSet:
     """The dates within a millisecond of a serial date."""
     spans: list[range] = []
     for serial in sorted(serials):
-        yield 2 * _LOOK_UP_STEPS
         low, high = _date_bounds(run, serial)
         if spans and low <= spans[-1].stop:
             low, high = spans[-1].start, max(high, spans.pop().stop)
         spans.append(range(low, high))
-    if len(spans) == 1:
-        return groups_of(run.ranked, spans[0])
-    yield sum(map(len, spans))
+    if len(spans) == 1 or sum(map(len, spans)) > MOST_MEMBERS:
+        return any_of([groups_of(run.ranked, span) for span in spans], rows)
     return groups_of(run.ranked, {number for span in spans for number in span})
 
 
@@ -230,7 +240,7 @@ def _row(operand: Operand) -> int | None:
     return row if not isinstance(operand.value, str) or operand.value == str(row) else None
 
 
-Lookup = Callable[[Field, Sequence[Operand]], Work[RowSet]]
+Lookup = Callable[[Field, Sequence[Operand]], RowSet]
 
 
 class OperandShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,22 +277,22 @@ class Operator(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
 
 
-def _equal(field: Field, operands: Sequence[Operand]) -> Work[RowSet]:
+def _equal(field: Field, operands: Sequence[Operand]) -> RowSet:
     return field.equal(operands)
 
 
-def _within(bounds: Bounds) -> Lookup:
-    def lookup(field: Field, operands: Sequence[Operand]) -> Work[RowSet]:
-        return field.within(bounds, operands[0])
+def _within(ends: Ends) -> Lookup:
+    def lookup(field: Field, operands: Sequence[Operand]) -> RowSet:
+        return field.within(ends, operands[0])
 
     return lookup
 
 
-def _containing(field: Field, operands: Sequence[Operand]) -> Work[RowSet]:
+def _containing(field: Field, operands: Sequence[Operand]) -> RowSet:
     return field.containing(str(operands[0].value))
 
 
-def _filled(field: Field, operands: Sequence[Operand]) -> Work[RowSet]:
+def _filled(field: Field, operands: Sequence[Operand]) -> RowSet:
     return field.filled(is_filled=bool(operands[0].value))
 
 
@@ -312,34 +322,10 @@ _FILLED = "true: the cell is not empty; false: it is"
 _TABLE = (
     Operator("$eq", SCALAR, _equal, "equal"),
     Operator("$ne", SCALAR, _equal, _UNEQUAL, is_negated=True, aliases=("$neq",)),
-    Operator(
-        "$lt",
-        SCALAR,
-        _within(lambda low, high, end: range(low)),
-        "less",
-        decide=_never_beyond(False),
-    ),
-    Operator(
-        "$lte",
-        SCALAR,
-        _within(lambda low, high, end: range(high)),
-        "less or equal",
-        decide=_never_beyond(),
-    ),
-    Operator(
-        "$gt",
-        SCALAR,
-        _within(lambda low, high, end: range(high, end)),
-        "greater",
-        decide=_never_beyond(True),
-    ),
-    Operator(
-        "$gte",
-        SCALAR,
-        _within(lambda low, high, end: range(low, end)),
-        "greater or equal",
-        decide=_never_beyond(),
-    ),
+    Operator("$lt", SCALAR, _within((0, 1)), "less", decide=_never_beyond(False)),
+    Operator("$lte", SCALAR, _within((0, 2)), "less or equal", decide=_never_beyond()),
+    Operator("$gt", SCALAR, _within((2, 3)), "greater", decide=_never_beyond(True)),
+    Operator("$gte", SCALAR, _within((1, 3)), "greater or equal", decide=_never_beyond()),
     Operator("$in", SCALARS, _equal, "equal to one of these", decide=_never_if_none),
     Operator(
         "$nin", SCALARS, _equal, "equal to none of these", is_negated=True, decide=_never_if_none
@@ -353,3 +339,28 @@ ALIASES: Mapping[str, str] = {
     alias: operator.name for operator in _TABLE for alias in operator.aliases
 }
 EQUAL = OPERATORS["$eq"]
+
+
+def verdict(condition: Condition) -> bool | None:
+    """True if every row matches, False if none does, None if that depends on the rows."""
+    match condition:
+        case Comparison(name, word, operands):
+            operator = OPERATORS[word]
+            if name == ROW_INDEX and operator.operand not in (FLAG, TEXT_OPERAND):
+                least = FIRST_DATA_ROW if operator.lookup is EQUAL.lookup else -math.inf
+                numbers = [operand.number for operand in operands if operand.number is not None]
+                decided = None if any(number >= least for number in numbers) else False
+            else:
+                decided = operator.decide(operands)
+            return _inverse(decided) if operator.is_negated else decided
+        case Negation(inside):
+            return _inverse(verdict(inside))
+        case AllOf(conditions) | AnyOf(conditions):
+            decisive, verdicts = isinstance(condition, AnyOf), set(map(verdict, conditions))
+            if decisive in verdicts:
+                return decisive
+            return None if None in verdicts else not decisive
+
+
+def _inverse(decided: bool | None) -> bool | None:
+    return None if decided is None else not decided

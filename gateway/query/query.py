@@ -1,7 +1,6 @@
 """A parsed list request: condition tree, sort terms, page, field names."""
 
 from collections.abc import Iterable
-from itertools import chain
 
 import msgspec
 
@@ -108,12 +107,16 @@ def make_operand(value: Scalar) -> Operand:
     return Operand(value, number=value)
 
 
-def condition_fields(condition: Condition) -> list[str]:
-    """Names of all fields of a condition in order, with repetitions."""
-    match condition:
-        case Comparison():
-            return [condition.field]
-        case Negation():
-            return condition_fields(condition.condition)
-        case AllOf() | AnyOf():
-            return [*chain.from_iterable(map(condition_fields, condition.conditions))]
+def comparisons(condition: Condition | None) -> list[Comparison]:
+    """All comparisons of a condition, from left to right."""
+    found: list[Comparison] = []
+    pending = [] if condition is None else [condition]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Comparison):
+            found.append(each)
+        elif isinstance(each, Negation):
+            pending.append(each.condition)
+        else:
+            pending += reversed(each.conditions)
+    return found

@@ -10,15 +10,14 @@ Rules
 from array import array
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
 from operator import attrgetter
 from typing import ClassVar, Protocol
 
 import msgspec
 
-from gateway.table.folded import FoldedTexts
 from gateway.table.ordered import Ranked, unique
 from gateway.table.steps import BLOCK, Work, shared
+from gateway.table.texts import FoldedTexts
 
 _COPY_STEPS = 16
 """Places that one step copies."""
@@ -297,7 +296,10 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
-    for part in chain.from_iterable(map(parts_of, sets)):
+    flat: list[RowSet] = []
+    for each in sets:
+        flat += each.parts if isinstance(each, Intersection) else (each,)
+    for part in flat:
         if part.least == rows.groups:
             everything = part
         elif isinstance(part, Groups):
@@ -326,11 +328,6 @@ def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     if len(parts) < 2:
         return parts[0] if parts else groups_of(rows, frozenset())
     return Union(range(1, rows.size), tuple(parts), sum(map(_most, parts)))
-
-
-def parts_of(row_set: RowSet) -> tuple[RowSet, ...]:
-    """The parts of an intersection, the smallest first; any other set is its only part."""
-    return row_set.parts if isinstance(row_set, Intersection) else (row_set,)
 
 
 def _has_few(numbers: range | Set[int]) -> bool:

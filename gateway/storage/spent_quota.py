@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import Boolean, Column, Float, String, Table, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.google.quota import SpentQuota, credible, seconds_until
+from gateway.google.quota import SpentQuota
 from gateway.storage.database import STORE_ERRORS, metadata, upsert
 from gateway.telemetry.events import spent_quota_failed
 
@@ -44,36 +44,27 @@ async def stored_spent_quota(
             full_at = {row.is_write: row.full_at for row in rows}
     except STORE_ERRORS as error:
         spent_quota_failed(error)
-    spent = _StoredSpentQuota(engine, account, [full_at.get(each, 0.0) for each in _KINDS], now)
+    storing = _Storing(engine, account)
     try:
-        yield spent
+        yield SpentQuota([full_at.get(each, 0.0) for each in _KINDS], now, storing.put)
     finally:
-        await spent.aclose()
+        await storing.aclose()
 
 
-class _StoredSpentQuota:
-    """A `SpentQuota` that a task stores."""
+class _Storing:
+    """Stores the latest instants of reads and of writes, one statement after the other."""
 
-    def __init__(
-        self,
-        engine: AsyncEngine,
-        account: str,
-        full_at: Sequence[float],
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, engine: AsyncEngine, account: str) -> None:
         self._engine = engine
         self._account = account
-        self._now = now
-        self._full_at = credible(full_at, now())
+        self._latest: Sequence[float] = ()
         self._is_stored = True
         self._task: asyncio.Task[None] | None = None
         self._has_failed = False
 
-    def seconds(self, *, is_write: bool) -> float:
-        return seconds_until(self._full_at[is_write], self._now())
-
-    def note(self, seconds: float, *, is_write: bool) -> None:
-        self._full_at[is_write] = self._now() + seconds
+    def put(self, full_at: Sequence[float]) -> None:
+        """Store the instants soon; they are read when the statement begins."""
+        self._latest = full_at
         self._is_stored = False
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._store_all())
@@ -87,7 +78,7 @@ class _StoredSpentQuota:
         while not self._is_stored:
             self._is_stored = True
             rows = [
-                {"account": self._account, "is_write": each, "full_at": self._full_at[each]}
+                {"account": self._account, "is_write": each, "full_at": self._latest[each]}
                 for each in _KINDS
             ]
             try:

@@ -199,25 +199,25 @@ class View:
 
     @cached_property
     def names(self) -> Mapping[int, str]:
-        """The field name of each column."""
+        """The field name of each column, in sheet order."""
         return {column: name for name, column in self.columns.items()}
 
     def may_write(self, column: int) -> bool:
         return self.writable is None or column in self.writable
 
-    def select(self, keys: Selection | None) -> list[tuple[str, int]]:
-        """Name and column of the selected fields (None: all), in sheet order."""
+    def select(self, keys: Selection | None) -> Mapping[int, str]:
+        """The names of the selected fields (None: all) by column, in sheet order."""
         if keys is None:
-            return list(self.columns.items())
+            return self.names
         if keys.whole and (column := self.find(keys.whole)) is not None:
-            return [(self.names[column], column)]
+            return {column: self.names[column]}
         unknown = [name for name in keys.checked if not self.has(name)]
         wanted = {self.find(name) for name in keys.names}
         if not unknown and wanted == {None} and ROW_INDEX not in keys.names:
             unknown = [*keys.names]
         if unknown:
             raise self.unknown_field("keys", unknown)
-        return [(name, column) for name, column in self.columns.items() if column in wanted]
+        return {column: name for column, name in self.names.items() if column in wanted}
 
     def listing(self) -> str:
         """At most 50 field names for a message, long ones cut; "" if the view has none."""

@@ -23,10 +23,9 @@ from gateway.table.cells import (
     cell_keys,
     is_date_text,
 )
-from gateway.table.folded import FoldedTexts
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
 from gateway.table.steps import BLOCK, Work, blocks, shared, text_blocks
-from gateway.table.texts import ComposedTexts, as_texts, composed_texts
+from gateway.table.texts import ComposedTexts, FoldedTexts, as_texts, composed_texts
 
 Cell = TypeVar("Cell")
 

@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, compress, islice, repeat
 from operator import itemgetter, ne
 from typing import Any, Protocol
@@ -42,7 +42,7 @@ class Ranked:
     size: int
     """One past the highest place of the column."""
 
-    @property
+    @cached_property
     def groups(self) -> int:
         return len(self.starts) - 1
 
@@ -82,11 +82,6 @@ class Run:
 
     keys: Sequence[Any]
     ranked: Ranked
-
-    def group(self, key: Any) -> int | None:
-        """The number of the group with this key, if there is one."""
-        at = bisect_left(self.keys, key)
-        return at if at < len(self.keys) and self.keys[at] == key else None
 
 
 class KeysByPlace(Protocol):

@@ -1,12 +1,17 @@
 """Records: from request fields to the cells of a row, and back."""
 
+import re
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+from msgspec import UNSET
 
 from gateway.errors import InvalidBody, NotGranted, Problem
 from gateway.table.cells import plain_notation
-from gateway.table.header import ROW_INDEX, ColumnGrant, View
+from gateway.table.header import ROW_INDEX, ColumnGrant, Header, View
 from gateway.table.quoting import quoted
 
 Record = Mapping[str, object]
@@ -24,6 +29,12 @@ MAX_PROBLEMS = 20
 _LONGEST_NAME = 100
 _MOST_NAMED = 10
 _NONE = "none"
+
+MOST_FIELDS, MOST_CHARACTERS = 200, 20_000
+"""Bounds of the names of a struct type; 1 ms and 60 KB go into one of 200 fields."""
+
+_NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
+"""Characters that msgspec refuses in the names of a struct's fields."""
 
 WHOLE_BODY = "#"
 """The pointer to a body as a whole."""
@@ -150,10 +161,48 @@ def text_at(row: Sequence[object], column: int) -> str:
 
 
 def row_record(
-    row: int, columns: Sequence[tuple[str, int]], displayed: Sequence[object]
+    row: int, columns: Mapping[int, str], displayed: Sequence[object]
 ) -> dict[str, object]:
     """`rowIndex` and the named columns of a displayed row; an empty cell is None."""
-    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for name, at in columns}
+    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for at, name in columns.items()}
+
+
+def row_object(
+    header: Header, row: int, cells: Sequence[object], selected: Container[int], empty: object
+) -> object:
+    """A displayed row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
+
+    `empty` stands for empty cells; UNSET leaves them out.
+    """
+    width = len(cells)
+    columns = header.columns
+    values = [
+        ((cells[at] if at < width else None) or empty) if at in selected else UNSET
+        for at in columns.values()
+    ]
+    return row_maker(tuple(columns))(row, *values)
+
+
+@lru_cache(128)
+def row_maker(names: tuple[str, ...]) -> Callable[..., object]:
+    """Makes rows to encode as JSON: `rowIndex`, then a cell for each name unless it is UNSET.
+
+    A struct is encoded in a third of the time of a dict.
+    """
+    if (
+        len(names) > MOST_FIELDS
+        or sum(map(len, names)) > MOST_CHARACTERS
+        or any(map(_NOT_OF_A_STRUCT.search, names))
+    ):
+
+        def make(row: int, *cells: object) -> object:
+            named = zip(names, cells, strict=True)
+            return {ROW_INDEX: row} | {name: cell for name, cell in named if cell is not UNSET}
+
+        return make
+    fields = ["row", *(f"cell{at}" for at in range(len(names)))]
+    rename = dict(zip(fields, (ROW_INDEX, *names), strict=True))
+    return msgspec.defstruct("Row", fields, rename=rename, gc=False)
 
 
 def _not_granted(names: Sequence[str], at: str) -> NotGranted:

@@ -1,9 +1,10 @@
 """Counted work: generators that announce the steps of each block before they take them.
 
 Rules
-- Everything that walks cells, places or operands, or compares for a sort, is a generator (`Work`).
-  It yields the steps of the next block, then takes them. One step is about one cell in a
-  comprehension, some 50 ns.
+- Everything that walks cells or places, or compares for a sort, is a generator (`Work`). It yields
+  the steps of the next block, then takes them. One step is about one cell in a comprehension, some
+  50 ns.
+- A look-up in structures that are made is a plain function (`ready`).
 - The runner of the work counts, and may pause, refuse or drop it between two blocks. Nothing here
   estimates, and nothing here waits.
 - A block is short: up to `BLOCK` cells, `CHARACTERS` of texts, or one sort of
@@ -33,6 +34,14 @@ class OutOfSteps(Exception):
     def __init__(self, budget_steps: float) -> None:
         super().__init__(budget_steps)
         self.budget_steps = budget_steps
+
+
+class Unbuilt(Exception):
+    """A look-up needs a structure that this work makes."""
+
+    def __init__(self, work: Work[Any]) -> None:
+        super().__init__()
+        self.work = work
 
 
 class Metered(Generic[T]):
@@ -104,6 +113,14 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
         return state[made]
 
     return carry_on
+
+
+def ready(make: Callable[[S], Work[T]], of: S) -> T:
+    """The value of a `shared` method if it is made. Raises Unbuilt."""
+    made: T | None = of.__dict__.get(f"_{make.__name__}_made")
+    if made is None:
+        raise Unbuilt(make(of))
+    return made
 
 
 def mapped(

@@ -4,16 +4,19 @@ Rules: text and empty cells are equal in both renderings, except for the explana
 another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from operator import itemgetter
 from typing import Any
 
-from gateway.table.header import ROW_INDEX, Header, View, parse_header
+from msgspec import UNSET
+
+from gateway.table.header import Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
+from gateway.table.record import row_maker
 from gateway.table.steps import BLOCK, Work
 
 Column = Sequence[object]
@@ -168,37 +171,34 @@ class Table:
         ]
         return [*zip(*columns, strict=True)]
 
-    def record(self, row: int, columns: Sequence[tuple[str, int]]) -> dict[str, object]:
-        """`rowIndex` and the named columns of a row; an empty cell is None."""
-        record: dict[str, object] = {ROW_INDEX: row}
-        displayed, width, place = self.displayed, len(self.displayed), row - 1
-        for name, column in columns:
-            cells = displayed[column] if column < width else ()
-            record[name] = (cells[place] or None) if place < len(cells) else None
-        return record
-
-    def records(
-        self, rows: Sequence[int], columns: Sequence[tuple[str, int]]
-    ) -> list[dict[str, object]]:
-        """The records of several rows, made column by column."""
-        if len(rows) < 2:
-            return [self.record(row, columns) for row in rows]
-        names, cells = [ROW_INDEX], list[Sequence[object]]([rows])
-        pick, end = itemgetter(*[row - 1 for row in rows]), max(rows)
-        for name, column in columns:
-            texts: Sequence[Any] = self.displayed[column] if column < len(self.displayed) else ()
-            if len(texts) >= end:
-                picked: Sequence[str] = pick(texts)
-            else:
-                picked = [self.text(row, column) for row in rows]
-            names.append(name)
-            cells.append([text or None for text in picked] if "" in picked else picked)
-        return [dict(zip(names, values, strict=True)) for values in zip(*cells, strict=True)]
-
-    def tag(self, row: int, view: View) -> str:
-        """The entity tag of a row for the holder of a view."""
+    def cells(self, row: int) -> list[object]:
+        """The displayed cells of a row; None past the end of a column."""
         place = row - 1
-        return view.tag(row, [c[place] if place < len(c) else None for c in self.displayed])
+        return [cells[place] if place < len(cells) else None for cells in self.displayed]
+
+    def row_objects(
+        self, rows: Sequence[int], selected: Container[int], empty: object
+    ) -> Iterator[object]:
+        """Rows as `record.row_object` makes them, made column by column."""
+        if not rows:
+            return iter(())
+        height = max(rows)
+        is_run = isinstance(rows, range) or len(rows) == 1
+        places = [slice(rows[0] - 1, height)] if is_run else [row - 1 for row in rows]
+        pick: Callable[[Sequence[Any]], Sequence[Any]] = itemgetter(*places)
+        columns: list[Iterable[object]] = []
+        for column in self.header.columns.values():
+            if column not in selected:
+                columns.append(repeat(UNSET))
+                continue
+            cells = column_at(self.displayed, column)
+            if len(cells) >= height:
+                texts = pick(cells)
+            else:
+                texts = [cells[row - 1] if row <= len(cells) else "" for row in rows]
+            has_empty = "" in texts or None in texts
+            columns.append([text or empty for text in texts] if has_empty else texts)
+        return map(row_maker(tuple(self.header.columns)), rows, *columns)
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:

@@ -2,7 +2,8 @@
 
 Rules: ASCII is composed already, and costs one look. A text with more combining marks in a row than
 any writing system has stays as it is: Python sorts each run of marks by insertion
-(`nfd_nfkd` in Modules/unicodedata.c), which takes seconds for a full cell.
+(`nfd_nfkd` in Modules/unicodedata.c), which takes seconds for a full cell. Case-folded texts are
+cached if the column is small.
 """
 
 import re
@@ -11,7 +12,7 @@ from itertools import groupby
 from typing import cast
 from unicodedata import combining, normalize
 
-from gateway.table.steps import BLOCK, Work, text_blocks
+from gateway.table.steps import BLOCK, Work, shared, text_blocks
 
 MOST_MARKS = 256
 """Combining marks in a row that are sorted; Unicode's stream-safe format (UAX 15) allows 30."""
@@ -26,6 +27,23 @@ _MAY_BE_MARKS = re.compile(
 _OBJECT_BYTES = 60
 _COMPOSED_IN_STEP = 4
 """Characters composed in one step."""
+
+
+MOST_BYTES = 33_554_432
+"""The largest cache of a column's folded texts; each query folds a larger column anew."""
+
+_FOLD_STEPS = 4
+_LONG = 256
+"""Columns with a longer text are searched in blocks of characters, not of cells."""
+
+_READ_IN_STEP = 16
+"""Characters folded or searched in one step."""
+
+_COMPARED_IN_STEP, _MOST_COMPARED = 400, 625
+"""Characters compared in one step, and the most comparisons for each character of a text: CPython
+searches texts of more than 2,500 characters in linear time (Objects/stringlib/fastsearch.h)."""
+
+_SEPARATOR = "\n"
 
 
 class ComposedTexts(tuple[str, ...]):
@@ -93,3 +111,75 @@ def _has_too_many_marks(text: str) -> bool:
 
 def _is_mark(character: str) -> bool:
     return bool(combining(character)) or character in _MARKS_ONLY
+
+
+class FoldedTexts:
+    """The displayed texts of a column.
+
+    `length` and `longest`: the number of characters of an average text, and of the longest.
+    """
+
+    def __init__(self, texts: Sequence[str], length: int, longest: int) -> None:
+        self._texts = texts
+        self._length = length
+        self._has_long = longest > _LONG
+        self._is_small = len(texts) * (length + _OBJECT_BYTES) <= MOST_BYTES
+        self.byte_count = 0
+        """Approximate memory of the folded texts."""
+
+    def steps(self, part: str) -> int:
+        """Steps of searching an average text."""
+        fold_steps = 0 if self._is_small else _FOLD_STEPS
+        return 1 + fold_steps + self._steps_of(self._length, part)
+
+    def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
+        """The places of a block whose text contains a case-folded part."""
+        if not places:
+            return places
+        texts = self._texts
+        if self._is_small:
+            texts, joined = yield from self.folded()
+            is_run = isinstance(places, range) and places.step == 1 and len(places) == BLOCK
+            block = joined.get(places[0]) if is_run else None
+            if block is not None:
+                yield self._steps_of(len(block), part)
+                if _SEPARATOR not in part and part not in block:
+                    return ()  # as of most blocks
+        if not self._has_long:
+            yield self.steps(part) * len(places)
+            return self._found(part, texts, places)
+        found: list[int] = []
+        cells = [texts[place] for place in places]
+        for block_of, characters in text_blocks(cells, 0, len(cells)):
+            yield 5 * len(block_of) + 2 * self._steps_of(characters, part)
+            found += self._found(part, texts, places[block_of.start : block_of.stop])
+        return found
+
+    def _found(self, part: str, texts: Sequence[str], places: Sequence[int]) -> Sequence[int]:
+        if self._is_small:
+            return [place for place in places if part in texts[place]]
+        return [place for place in places if part in texts[place].casefold()]
+
+    def _steps_of(self, characters: int, part: str) -> int:
+        compared = characters * min(len(part), _MOST_COMPARED) // _COMPARED_IN_STEP
+        return characters // _READ_IN_STEP + compared
+
+    @shared
+    def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
+        """The folded texts, and blocks of them joined, by the first place of each block.
+
+        Texts that folding does not change are shared with the column.
+        """
+        cells, joined, byte_count = [*self._texts[:1]], dict[int, str](), 0
+        for block, characters in text_blocks(self._texts, 1, len(self._texts)):
+            yield _FOLD_STEPS * len(block) + characters // _READ_IN_STEP
+            for text in self._texts[block.start : block.stop]:
+                folded = text.casefold()
+                cells.append(text if folded == text else folded)
+                if cells[-1] is not text:
+                    byte_count += _OBJECT_BYTES + len(text)
+            if len(block) == BLOCK:
+                joined[block.start] = _SEPARATOR.join(cells[block.start :])
+                byte_count += len(joined[block.start])
+        self.byte_count = byte_count + 8 * len(cells)
+        return tuple(cells), joined

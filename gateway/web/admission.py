@@ -101,8 +101,7 @@ class Admission:
                 raise InvalidRequest(override)
         known, number = None, b""
         if operation.right is Operation.READ:
-            number = self._auth_cache.number(head, parameters.credentials, request.title)
-            known = self._auth_cache.find(number)
+            number, known = self._auth_cache.find(head, parameters.credentials, request.title)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
             lease = await self._charge(request, parameters, caller)
@@ -303,9 +302,23 @@ class AuthCache:
         self._secret = secrets.token_bytes(32)
         self._kept: dict[bytes, CachedCaller] = {}
 
-    def find(self, number: bytes) -> CachedCaller | None:
+    def find(
+        self, head: Head, credentials: bytes, segment: str
+    ) -> tuple[bytes, CachedCaller | None]:
+        """The number of a head, and its entry.
+
+        It is that of the URL's `credentials`, the worksheet's `segment`, and headers. Header lines
+        and URLs cannot contain the separators.
+        """
+        lines = head.lines
+        parts = [credentials, segment.encode("latin-1", "replace")]
+        for name in _TELLING:
+            parts.append(b"\0".join(lines[name]) if name in lines else _ABSENT)
+        told = b"\n".join(parts)
+        number = blake2b(told, digest_size=_DIGEST_BYTES, key=self._secret).digest()
         found = self._kept.get(number)
-        return found if found is not None and self._timer() < found.until_seconds else None
+        is_valid = found is not None and self._timer() < found.until_seconds
+        return number, found if is_valid else None
 
     def issue(self, number: bytes, caller: Caller, target: Target, reading: str = "") -> None:
         """Cache the authorisation of this head, unless its key may expire meanwhile."""
@@ -317,15 +330,3 @@ class AuthCache:
 
     def clear(self) -> None:
         self._kept.clear()
-
-    def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
-        """The cache key: the URL's `credentials`, the worksheet's `segment`, and headers.
-
-        Header lines and URLs cannot contain the separators.
-        """
-        lines = head.lines
-        parts = [credentials, segment.encode("latin-1", "replace")]
-        for name in _TELLING:
-            parts.append(b"\0".join(lines[name]) if name in lines else _ABSENT)
-        told = b"\n".join(parts)
-        return blake2b(told, digest_size=_DIGEST_BYTES, key=self._secret).digest()

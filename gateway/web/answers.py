@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import msgspec
 
@@ -88,12 +88,11 @@ def header_lines(headers: Mapping[str, str]) -> HeaderLines:
 class JsonEncoder:
     """Rows and pages as JSON; one object per representation of empty cells."""
 
-    empty_cell: EmptyCell
+    empty: object
+    """The value of an empty cell; UNSET to leave it out."""
 
-    def rows(self, records: Iterable[Record]) -> list[bytes]:
-        if self.empty_cell != "null":
-            records = [shaped(record, self.empty_cell) for record in records]
-        return [*map(_encode, records)]
+    def rows(self, rows: Iterable[object]) -> list[bytes]:
+        return [*map(_encode, rows)]
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         """A list of rows; its tag is weak, because it is not of the worksheet."""
@@ -105,7 +104,9 @@ class JsonEncoder:
 
 # Cached answers are keyed by their encoder.
 ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
-    empty_cell: JsonEncoder(empty_cell) for empty_cell in get_args(EmptyCell)
+    "null": JsonEncoder(None),
+    "": JsonEncoder(""),
+    "omit": JsonEncoder(msgspec.UNSET),
 }
 
 

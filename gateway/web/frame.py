@@ -5,11 +5,11 @@ place among the concurrent requests. Paths are split before decoding.
 """
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
+from random import getrandbits
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -38,7 +38,7 @@ from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_line
 from gateway.web.error_responses import error_answer, missing_method, missing_route
 from gateway.web.head import Head, head_of
 from gateway.web.health import livez, readyz
-from gateway.web.openapi.endpoint import describe
+from gateway.web.openapi.document import describe
 from gateway.web.operations import OF_ROW, OF_WORKSHEET
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.request import HeaderLines, Request
@@ -75,7 +75,8 @@ class Frame:
         path = scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
         head = head_of(scope)
         given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
-        request_id = given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+        is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
+        request_id = given if given and is_valid else f"{getrandbits(64):016x}"
         event = RequestEvent(request_id, scope["method"], path)
         cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
         request = Request(scope, receive, head, event, scope["state"], cors)

@@ -112,7 +112,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
     RowOperation(
         kind="update",
         noun="an update of a row",
-        methods=("PUT", "PATCH", "POST"),
+        methods=("POST", "PUT", "PATCH"),
         is_of_row=True,
         right=Operation.WRITE,
         hint=_TO_WRITE_BY_FILTER,

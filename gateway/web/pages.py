@@ -1,11 +1,14 @@
-"""HTML pages: `/` and `/docs`.
+"""HTML pages: `/` and `/docs`, and the files that they load.
 
 Rules: no calls to Google, and only the first page uses the key store. No part of a path reaches the
 file system: a table of all files is read at startup. Links are relative, so that a proxy may serve
 the gateway under any host or path.
 """
 
-from collections.abc import Mapping
+import asyncio
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -13,8 +16,8 @@ from string import Template
 
 from gateway.errors import RouteNotFound
 from gateway.table.header import opaque_tag
-from gateway.web.answers import Answer
-from gateway.web.assets import Asset, make_asset, read_asset
+from gateway.web.answers import Answer, header_lines
+from gateway.web.head import Head, is_known
 from gateway.web.health import readiness
 from gateway.web.request import Request
 
@@ -32,6 +35,62 @@ POLICY = "; ".join(
 )
 """Nothing external, nothing inline, no frames; Swagger UI needs no more."""
 
+CHUNK_BYTES = 64 * 1024
+"""Size of the pieces passed to a connection."""
+
+_MEDIA_TYPES: Mapping[str, str] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+_REFUSING_WEIGHTS = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
+
+
+@dataclass(kw_only=True)
+class Asset:
+    """A file or page as an answer, which is compressed at the first request that takes gzip."""
+
+    content: Sequence[bytes]
+    """In chunks shared by all answers, so that slow readers do not hold copies."""
+    headers: Sequence[tuple[bytes, bytes]]
+    tag: str
+    """A weak tag, because both encodings have it."""
+    _packed: Sequence[bytes] = field(default=(), init=False)
+
+    async def answer(self, head: Head) -> Answer:
+        """The content, or 304 if the client has it already."""
+        if is_known(head, self.tag):
+            return Answer(304, self.headers)
+        is_packed = accepts_gzip(head)
+        if is_packed and not self._packed:
+            whole = b"".join(self.content)
+            self._packed = _chunks(await asyncio.to_thread(gzip.compress, whole, mtime=0))
+        content = self._packed if is_packed else self.content
+        length = (b"content-length", b"%d" % sum(map(len, content)))
+        coding = [(b"content-encoding", b"gzip")] if is_packed else []
+        return Answer(200, [*self.headers, length, *coding], content)
+
+
+def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
+    """An asset of some content, whose suffix as a file gives the media type."""
+    tag = f"W/{opaque_tag(content)}"
+    own = {"Content-Type": _MEDIA_TYPES[suffix], "ETag": tag, "Vary": "Accept-Encoding"}
+    return Asset(content=_chunks(content), headers=header_lines({**headers, **own}), tag=tag)
+
+
+def _chunks(content: bytes) -> Sequence[bytes]:
+    return [content[at : at + CHUNK_BYTES] for at in range(0, len(content), CHUNK_BYTES)]
+
+
+def accepts_gzip(head: Head) -> bool:
+    """True if `Accept-Encoding` names gzip (RFC 9110, 12.5.3); `*` does not suffice."""
+    codings = ",".join(head.values(b"accept-encoding")).lower().replace(" ", "").split(",")
+    weights = dict(coding.partition(";")[::2] for coding in codings)
+    return "gzip" in weights and weights["gzip"] not in _REFUSING_WEIGHTS
+
+
 _STATIC = Path(__file__).parent / "static"
 _SAFE = {
     "Content-Security-Policy": POLICY,
@@ -47,7 +106,8 @@ _FILES = (
 )
 _A_DAY = {"Cache-Control": "public, max-age=86400", **_SAFE}
 ASSETS: Mapping[str, Asset] = {
-    Path(name).name: read_asset(_STATIC / name, _A_DAY) for name in _FILES
+    Path(name).name: make_asset((_STATIC / name).read_bytes(), Path(name).suffix, _A_DAY)
+    for name in _FILES
 }
 """Files of the pages by their names below /docs/."""
 
@@ -87,17 +147,17 @@ async def home(request: Request) -> Answer:
         mood="good" if is_ready else "bad",
         status=escape(status),
     )
-    return page.answer(request.head)
+    return await page.answer(request.head)
 
 
 async def docs(request: Request) -> Answer:
     """The documentation; a slash at the end of the path would change the base of its links."""
     root = "../" if request.scope["raw_path"].endswith(b"/") else "./"
-    return _docs_page(root, request.state["api"].docs_url).answer(request.head)
+    return await _docs_page(root, request.state["api"].docs_url).answer(request.head)
 
 
 async def docs_file(request: Request) -> Answer:
     asset = ASSETS.get(request.event.path.rpartition("/")[2])
     if asset is None:
         raise RouteNotFound("There is no such file. The documentation is at /docs.")
-    return asset.answer(request.head)
+    return await asset.answer(request.head)

@@ -14,7 +14,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple, NoReturn
@@ -75,7 +74,6 @@ _BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
 
-_COUNT = re.compile(r"[0-9]+")
 _COUNT_DIGITS = 15
 _MOST_DIGITS = 400
 _FLAGS = {"true": True, "false": False}
@@ -107,11 +105,12 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
     credentials: list[bytes] = []
     is_odd, refused, method = False, "", b""
     unknown: dict[str, Sequence[str]] = {}
+    names, brackets = operation.names, operation.brackets
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
-        if name in operation.names or name.startswith(operation.brackets):
+        if name in names or name.startswith(brackets):
             asked.append(part)
         elif name in _CREDENTIALS:
             credentials.append(part)
@@ -133,6 +132,8 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
         refused = refused or (
             f"The request has more than {MAX_UNKNOWN} unknown parameters. Leave them out."
         )
+    if not (credentials or unknown or is_odd or refused or method):
+        return Sifted(b"&".join(asked), b"")
     return Sifted(
         b"&".join(filter(None, asked)),
         b"&".join(filter(None, credentials)),
@@ -232,15 +233,14 @@ _kept_list = lru_cache(KEPT_TEXTS)(_parse_list)
 _kept_row = lru_cache(KEPT_TEXTS)(_parse_row)
 
 
-@dataclass(frozen=True)
-class Asking:
-    """The parameters of a read while they are parsed."""
+class Asking(msgspec.Struct, frozen=True):
+    """The parameters of a request while they are parsed."""
 
     parameters: Parameters
     bracketed: frozenset[str]
     """Parameters with brackets."""
     again: Leniency
-    readings: list[str] = field(default_factory=list)
+    readings: list[str] = msgspec.field(default_factory=list)
     """The second readings that were used."""
 
     def note(self, reading: str) -> None:
@@ -249,26 +249,24 @@ class Asking:
 
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
-    bracketed = set[str]()
-    for name in parameters:
-        if "[" in name:
-            bracketed.add(name.partition("[")[0])
+    bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
     return Asking(parameters, frozenset(bracketed), again or PLAIN)
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` above the plan's maximum is reduced to it."""
-    limit = parse_count(asking, "limit")
-    where = parse_filter(asking)
-    order, whole_order = _order(asking)
+    given = asking.parameters.keys() | asking.bracketed
+    limit = parse_count(asking, "limit") if "limit" in given else None
+    where = parse_filter(asking) if "where" in given else None
+    order, whole_order = _order(asking) if "order" in given else ((), None)
     return Query(
         where=where,
         order=order,
         whole_order=whole_order,
-        skip=parse_count(asking, "skip") or 0,
+        skip=(parse_count(asking, "skip") or 0) if "skip" in given else 0,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
-        keys=parse_keys(asking),
-        wants_total=_flag(asking, "count"),
+        keys=parse_keys(asking) if "keys" in given else None,
+        wants_total="count" in given and _flag(asking, "count"),
     )
 
 
@@ -332,13 +330,14 @@ def _encoded(part: bytes) -> bytes:
 
 def single_text(asking: Asking, name: str) -> str | None:
     """The only value of a parameter; None if absent or empty."""
-    values = set(asking.parameters.get(name, ()))
-    values.discard("")
+    values = asking.parameters.get(name, ())
     if len(values) > 1:
-        raise InvalidQuery(f"{name} is given more than once, with different values.")
-    if not values:
+        values = [*dict.fromkeys(filter(None, values))]
+        if len(values) > 1:
+            raise InvalidQuery(f"{name} is given more than once, with different values.")
+    if not values or not values[0]:
         return None
-    text = values.pop()
+    text = values[0]
     if name not in asking.again.parameters:
         return text
     asking.note(twice(name))
@@ -355,11 +354,11 @@ def bracketed_names(asking: Asking, name: str) -> list[str]:
 
 def parse_count(asking: Asking, name: str) -> int | None:
     """A whole number; None if absent or empty."""
-    text = single_text(asking, name) if name in asking.parameters else None
+    text = single_text(asking, name)
     if text is None:
         return None
     stripped = text.strip()
-    if _COUNT.fullmatch(stripped) is None:
+    if not (stripped.isascii() and stripped.isdigit()):
         raise InvalidQuery(f"{name} must be a whole number from 0.")
     # Thousands of digits are slow to parse, and no worksheet has so many rows.
     return int(stripped) if len(stripped) <= _COUNT_DIGITS else 10**_COUNT_DIGITS
@@ -367,7 +366,7 @@ def parse_count(asking: Asking, name: str) -> int | None:
 
 def _flag(asking: Asking, name: str) -> bool:
     """False if absent or empty."""
-    text = single_text(asking, name) if name in asking.parameters else None
+    text = single_text(asking, name)
     if text is None:
         return False
     flag = _FLAGS.get(_folded(text))

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
-from gateway.web.misspelling import by_letters, misspelling
 from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, Signature
+from gateway.web.unknown_parameters import by_letters, misspelling
 
 PREFER = b"prefer"
 PREFERENCE_APPLIED = "Preference-Applied"

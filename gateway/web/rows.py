@@ -42,9 +42,7 @@ from gateway.web.answers import (
     written_headers,
 )
 from gateway.web.body import begins_list, parse_fields, parse_rows, parse_updates, read_body
-from gateway.web.conflict import read_upsert
 from gateway.web.error_responses import missing_method
-from gateway.web.filter import filter_asked, filter_spelling
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
 from gateway.web.lenient import is_escaped
@@ -57,6 +55,7 @@ from gateway.web.prefer import (
     preferred_resolution,
 )
 from gateway.web.request import Request
+from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
 from gateway.web.signature import Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target

@@ -3,6 +3,8 @@
 Rules
 - Refused are parameters of other operations, misspelt ones, and words of other services for what
   this API names differently: ignored, they would list or change other rows than meant.
+- A name is misspelt if its letters are those of a known one: it differs in capitals, blanks, dashes
+  and other signs, is encoded once more, or stands behind an `&` that was escaped for HTML.
 - Names of fields are refused, too, where the header is known: `Judgement.fields` are those that a
   name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). Behind a
   sign, a value needs no `=` (`population>5`).
@@ -11,14 +13,13 @@ Rules
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from gateway.access.caller import Operation
 from gateway.table.header import letters
 from gateway.table.quoting import quoted
-from gateway.web.misspelling import by_letters, misspelling
 from gateway.web.signature import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, Signature
 
 CACHE_BUSTERS: Final = frozenset(
@@ -72,6 +73,30 @@ WORDS: Final[Mapping[str, str]] = {
 }
 """Advice by the letters of words of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable,
 OData and Google."""
+
+_SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
+"""A name and its brackets; behind them, a value may be folded into it."""
+
+
+def by_letters(names: Iterable[str]) -> Mapping[str, str]:
+    """The names by their letters in lower case."""
+    return {letters(name): name for name in names}
+
+
+def misspelling(name: str, names: Mapping[str, str], bracketless: Collection[str] = ()) -> str:
+    """Describe the mistake in an unknown name, after "Unknown parameter "; "" for another word.
+
+    `names` are those of `by_letters`; with brackets, those in `bracketless` are misspelt, too.
+    """
+    found = _SPELLED.match(unquote(name) if "%" in name else name)
+    if found is None:
+        return ""
+    right = names.get(letters(found["name"]), "")
+    is_exact = found["name"] == right and not found["escaped"]
+    if not right or (is_exact and right not in bracketless):
+        return ""
+    return f"{quoted(found[0])}: send {right} instead."
+
 
 _NAMES = by_letters((*PARAMETERS, *CREDENTIALS))
 _BRACKETLESS = frozenset((*PARAMETERS, *CREDENTIALS)) - frozenset(BRACKETED)

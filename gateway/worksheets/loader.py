@@ -91,8 +91,9 @@ class Loader:
         digest = None if known is None else known.displayed.digest
         rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id)
         if rendering is not None:
+            table = make_table(rendering.columns)
             snapshot = Snapshot(
-                table=make_table(rendering.columns),
+                table=table,
                 grid_rows=own_area(self._id, rendering.range).last_row,
                 displayed=Origin(
                     began_seconds=began,
@@ -100,7 +101,7 @@ class Loader:
                     digest=rendering.digest,
                     encoded=rendering.encoded,
                 ),
-                encodings=Encodings(rendering.byte_count),
+                encodings=Encodings(table, rendering.byte_count),
             )
         elif known is not None:
             origin = replace(known.displayed, began_seconds=began)
@@ -145,11 +146,12 @@ class Loader:
                 return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         else:
             raise ValueError("a rendering is left out only if it is known")
+        table = await self._scheduler.build(snapshot.table.with_typed(columns))
         return replace(
             snapshot,
-            table=await self._scheduler.build(snapshot.table.with_typed(columns)),
+            table=table,
             typed=origin,
-            encodings=Encodings(snapshot.displayed.byte_count),
+            encodings=Encodings(table, snapshot.displayed.byte_count),
             is_expired=False,
         )
 

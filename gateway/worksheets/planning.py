@@ -25,7 +25,7 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.query.evaluate import evaluate
-from gateway.query.query import Query, condition_fields
+from gateway.query.query import Query, comparisons
 from gateway.table.cells import NUMERAL, cell_keys
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import (
@@ -247,7 +247,7 @@ class Plan:
 def needs_types(write: Write) -> bool:
     """True if the typed rendering decides which rows are meant."""
     return isinstance(write.selector, ByFilter) and any(
-        name != ROW_INDEX for name in condition_fields(write.selector.where)
+        each.field != ROW_INDEX for each in comparisons(write.selector.where)
     )
 
 
@@ -610,7 +610,7 @@ def _read_columns(write: Write, view: View) -> frozenset[int | None]:
     by = write.selector
     names = by.names if isinstance(by, ByKey) else ()
     if isinstance(by, ByFilter):
-        names = (*condition_fields(by.where),)
+        names = tuple(each.field for each in comparisons(by.where))
     return frozenset(map(view.find, names))
 
 

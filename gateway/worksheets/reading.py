@@ -34,7 +34,7 @@ from gateway.errors import (
 )
 from gateway.google.sheets import current_call_context, in_call_context
 from gateway.query.evaluate import columns_of, sort_terms
-from gateway.query.query import Query, condition_fields
+from gateway.query.query import Query, comparisons
 from gateway.settings.model import CacheSettings
 from gateway.table.header import ColumnGrant, Header
 from gateway.table.steps import OutOfSteps
@@ -284,7 +284,7 @@ def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> Unknow
     """The error of a query that names a field which the header lacks."""
     view = header.seen_with(columns)
     try:
-        columns_of(query, sort_terms(query, view), view)
+        columns_of(comparisons(query.where), sort_terms(query, view), view)
     except UnknownField as error:
         return error
     return None
@@ -292,7 +292,7 @@ def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> Unknow
 
 def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
     """The error of a query that exceeded its budget of steps."""
-    conditions = 0 if query.where is None else len(condition_fields(query.where))
+    conditions = len(comparisons(query.where))
     return QueryTooCostly(
         f"This query takes more than {error.budget_steps:,} steps on the {table.last_row - 1:,} "
         f"rows of the worksheet, with {conditions} conditions and {len(query.order)} order "

@@ -28,11 +28,11 @@ from cachetools import TTLCache
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import CallContext, Sheets, in_call_context
-from gateway.query.evaluate import evaluate, plain_page
+from gateway.query.evaluate import Page, find_page, plain_page
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
-from gateway.table.header import ColumnGrant, Selection, View
-from gateway.table.record import check_granted, check_has_value, row_record
+from gateway.table.header import Selection
+from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
@@ -46,7 +46,7 @@ from gateway.worksheets.reading import Read, ReadBudget, Reader, too_costly
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Peers
-from gateway.worksheets.snapshot import DISPLAYED, TYPED, Rows, RowSpan, Snapshot, Window
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, RowSpan, Snapshot, Window
 from gateway.worksheets.worksheet import Pool, Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
@@ -143,25 +143,35 @@ class RowService:
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
         rows, freshness = read
         if unknown:
-            _view(rows, columns).check_parameters(unknown)
+            rows.header.seen_with(columns).check_parameters(unknown)
         if isinstance(rows, Window):
-            return Served(_page_in(rows, query, encoder, columns), freshness)
+            view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
+            selected = view.select(query.keys) if is_in_grid else ()
+            lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
+            bodies = encoder.rows(
+                row_object(rows.header, row, cells, selected, encoder.empty) for row, cells in lines
+            )
+            return Served(encoder.page(bodies, has_next=rows.has_next, total=None), freshness)
         key = (encoder, query, columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
             if part is TYPED:
-                began = self._clock()
-                work = evaluate(rows.table, query, _view(rows, columns))
-                try:
-                    page = await worksheet.search(rows.table, work, target.access.key_id)
-                except OutOfSteps as error:
-                    raise too_costly(query, rows.table, error) from None
-                freshness = freshness.later(self._clock() - began)
+                found = find_page(rows.table, query, rows.header.seen_with(columns))
+                if isinstance(found, Page):
+                    page = found
+                else:
+                    began = self._clock()
+                    try:
+                        page = await worksheet.search(rows.table, found, target.access.key_id)
+                    except OutOfSteps as error:
+                        raise too_costly(query, rows.table, error) from None
+                    seconds, (age, left, *_) = self._clock() - began, freshness
+                    freshness = freshness._replace(
+                        age_seconds=age + seconds, ttl_seconds=left - seconds
+                    )
             else:
                 page = plain_page(rows.table, query)
-            if query.keys is not None and not page.rows:
-                _view(rows, columns).select(query.keys)  # raises UnknownField, as it does for rows
-            bodies = _rows_of(rows, page.rows, query.keys, encoder, columns)
+            bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows)
             made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
@@ -190,7 +200,7 @@ class RowService:
             read = await self._read(worksheet, target, ONE_ROW, span, no_cache=no_cache)
         rows, freshness = read
         if unknown:
-            _view(rows, target.access.columns).check_parameters(unknown)
+            rows.header.seen_with(target.access.columns).check_parameters(unknown)
         if row > rows.last_row:
             error = row_not_found(row)
             error.is_alone = freshness.is_alone
@@ -199,13 +209,13 @@ class RowService:
         encoded = None if isinstance(rows, Window) else rows.encodings.answers.get(key)
         if encoded is None:
             grant = target.access.to(target.worksheet).columns
-            view = _view(rows, grant)
-            if isinstance(rows, Window):
-                texts = rows.rows[0]
-                (body,) = encoder.rows([row_record(row, view.select(keys), texts)])
-                return Served(Encoded(body, view.tag(row, texts)), freshness)
-            (body,) = _rows_of(rows, [row], keys, encoder, grant)
-            encoded = rows.encodings.answers.keep(key, Encoded(body, rows.table.tag(row, view)))
+            view = rows.header.seen_with(grant)
+            cells = rows.rows[0] if isinstance(rows, Window) else rows.table.cells(row)
+            found = row_object(rows.header, row, cells, view.select(keys), encoder.empty)
+            (body,) = encoder.rows([found])
+            encoded = Encoded(body, view.tag(row, cells))
+            if isinstance(rows, Snapshot):
+                rows.encodings.answers.keep(key, encoded)
         return Served(encoded, freshness)
 
     async def write(self, target: Target, write: Write) -> Settled:
@@ -306,35 +316,3 @@ class RowService:
         if is_replayed and identity is not None and identity.scope not in self._told:
             await peers.rows.announce(shared)  # whoever wrote it may have told nobody
         return shared.is_alone
-
-
-def _view(rows: Rows, grant: ColumnGrant) -> View:
-    header = rows.table.header if isinstance(rows, Snapshot) else rows.header
-    return header.seen_with(grant)
-
-
-def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
-    """The rows of a window, which is the requested page."""
-    is_in_grid = bool(window.header.cells)
-    columns = _view(window, grant).select(query.keys) if is_in_grid else ()
-    rows = encoder.rows(
-        row_record(row, columns, texts)
-        for row, texts in enumerate(window.rows[: query.limit], window.span.first_row)
-    )
-    return encoder.page(rows, has_next=window.has_next, total=None)
-
-
-def _rows_of(
-    snapshot: Snapshot,
-    rows: Sequence[int],
-    keys: Selection | None,
-    encoder: Encoder,
-    grant: ColumnGrant,
-) -> Sequence[bytes]:
-    """Encoded rows, cached for all callers who see the same columns and request the same fields."""
-
-    def encode(missing: Sequence[int]) -> list[bytes]:
-        columns = _view(snapshot, grant).select(keys)
-        return encoder.rows(snapshot.table.records(missing, columns))
-
-    return snapshot.encodings.rows.get((encoder, keys, grant.readable), rows, encode)

@@ -241,7 +241,11 @@ class Snapshot:
     is_expired: bool = False
     """True if the rows may have changed since: they may only be served as stale."""
 
-    @property
+    @cached_property
+    def header(self) -> Header:
+        return self.table.header
+
+    @cached_property
     def last_row(self) -> int:
         return self.table.last_row
 
@@ -384,7 +388,7 @@ class Snapshot:
             grid_rows=grid_rows,
             displayed=replace(self.displayed, digest=None, encoded=()),
             typed=self.typed and replace(self.typed, digest=None),
-            encodings=Encodings(self.displayed.byte_count),
+            encodings=Encodings(table, self.displayed.byte_count),
         )
 
 

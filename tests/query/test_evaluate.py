@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.errors import InvalidQuery
+from gateway.query.operators import MOST_MEMBERS
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.header import Selection
@@ -301,3 +302,17 @@ def test_unknown_keys_are_passed_over() -> None:
     page = evaluate(MIXED, Query(keys=Selection(("nope",)), limit=1))
 
     assert list(page.rows) == [2]
+
+
+def test_dates_within_a_millisecond_of_several_operands_are_all_found() -> None:
+    """However many different times of a sheet are within a millisecond of an operand."""
+    count = MOST_MEMBERS + 100
+    days = [45_292 + (number - count // 2) * 7.3e-12 for number in range(count)]
+    table = make_sheet({"day": [SheetCell("1 Jan 2024", day) for day in [*days, 45_293.0, 45_295]]})
+    where = parse_where({"day": {"$in": ["2024-01-01", "2024-01-02"]}})
+
+    page = evaluate(table, Query(where=where, skip=len(days) - 2, wants_total=True))
+
+    assert len(set(days)) > MOST_MEMBERS
+    assert page.total == len(days) + 1
+    assert list(page.rows) == [len(days), len(days) + 1, len(days) + 2]

@@ -7,7 +7,7 @@ from gateway.query.query import (
     Query,
     Scalar,
     SortTerm,
-    condition_fields,
+    comparisons,
     make_operand,
 )
 from gateway.query.where import parse_where
@@ -44,5 +44,5 @@ def test_where_and_order_need_types_and_fields() -> None:
     query = Query(where=where, order=(SortTerm("d"), SortTerm("a", descending=True)))
 
     assert query.needs_types
-    assert condition_fields(where) == [*"abcc"]
+    assert [each.field for each in comparisons(where)] == [*"abcc"]
     assert Query(order=(SortTerm("d"),)).needs_types

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 
-from gateway.query.verdict import verdict
+from gateway.query.operators import verdict
 from gateway.query.where import parse_where
 from tests.query.test_evaluate_reference import ROWS, WHERE, Rows, run
 

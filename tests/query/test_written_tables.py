@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 
+import msgspec
 import pytest
 
 from gateway.table.header import parse_header
@@ -19,8 +20,6 @@ from tests.query.cases import (
 from tests.query.sheet import BLANK, SheetCell, evaluate
 
 Row = Mapping[str, SheetCell]
-
-ALL = [(field, column) for column, field in enumerate(FIELDS)]
 
 
 def remove(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Sequence[Row]]:
@@ -63,8 +62,11 @@ def check(table: Table, rows: Sequence[Row], random: Random) -> None:
         for column, cell in enumerate(cells.values()):
             shown = typed[column][row - 1] if row <= len(typed[column]) else None
             assert (shown or None) == (cell.value or None) or shown == cell.value
-    assert table.records(numbers, ALL) == [table.record(row, ALL) for row in numbers]
-    assert [each["rowIndex"] for each in table.records(numbers, ALL)] == [*numbers]
+    records = [msgspec.to_builtins(row) for row in table.row_objects(numbers, width, "")]
+    assert records == [
+        {"rowIndex": row} | dict(zip(FIELDS, texts, strict=True))
+        for row, texts in zip(numbers, expected, strict=True)
+    ]
     for _ in range(3):
         case = make_case(rows, random)
         page = evaluate(table, case.query)

@@ -11,6 +11,7 @@ from gateway.web.admission import (
     LONGEST_TITLE,
     MAX_KEPT,
     AuthCache,
+    CachedCaller,
 )
 from gateway.web.head import read_head
 from gateway.worksheets.access import Target, WorksheetId
@@ -40,7 +41,16 @@ def number(
     credentials: bytes = b"",
     segment: str = "Cities",
 ) -> bytes:
-    return auth_cache.number(read_head(lines), credentials, segment)
+    return auth_cache.find(read_head(lines), credentials, segment)[0]
+
+
+def kept(
+    auth_cache: AuthCache,
+    lines: list[tuple[bytes, bytes]],
+    credentials: bytes = b"",
+    segment: str = "Cities",
+) -> CachedCaller | None:
+    return auth_cache.find(read_head(lines), credentials, segment)[1]
 
 
 def test_who_was_let_in_is_let_in_again_for_a_moment(
@@ -49,12 +59,12 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
     """A pass counts until the active keys have to be refreshed, and no longer."""
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
     clock.advance(FRESH_SECONDS * 0.9)
-    found = auth_cache.find(number(auth_cache, HEAD))
+    found = kept(auth_cache, HEAD)
     clock.advance(FRESH_SECONDS * 0.1)
 
     assert found is not None
     assert (found.caller, found.target) == (CALLER, TARGET)
-    assert auth_cache.find(number(auth_cache, HEAD)) is None
+    assert kept(auth_cache, HEAD) is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +86,7 @@ def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes
     """All headers that decide access are part of the cache key."""
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
-    assert auth_cache.find(number(auth_cache, lines)) is None
+    assert kept(auth_cache, lines) is None
 
 
 @pytest.mark.parametrize(
@@ -89,15 +99,13 @@ def test_so_do_the_url_and_the_worksheet(
     """Credentials in the URL and the name in the path are part of what a pass is for."""
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
-    assert auth_cache.find(number(auth_cache, HEAD, credentials, segment)) is None
+    assert kept(auth_cache, HEAD, credentials, segment) is None
 
 
 def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
-    assert auth_cache.find(
-        number(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
-    )
+    assert kept(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
 
 
 def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> None:
@@ -110,24 +118,26 @@ def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> No
 
 def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
     """An expiry takes effect at once, and invented names use no memory."""
-    auth_cache.issue(b"1", replace(CALLER, expires=True), TARGET)
-    auth_cache.issue(b"2", CALLER, Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1))))
+    endless = Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1)))
+    auth_cache.issue(number(auth_cache, HEAD, segment="1"), replace(CALLER, expires=True), TARGET)
+    auth_cache.issue(number(auth_cache, HEAD, segment="2"), CALLER, endless)
 
-    assert (auth_cache.find(b"1"), auth_cache.find(b"2")) == (None, None)
+    assert kept(auth_cache, HEAD, segment="1") is None
+    assert kept(auth_cache, HEAD, segment="2") is None
 
 
 def test_a_change_of_keys_ends_all(auth_cache: AuthCache) -> None:
     """However fresh they are."""
-    auth_cache.issue(b"1", CALLER, TARGET)
+    auth_cache.issue(number(auth_cache, HEAD, segment="1"), CALLER, TARGET)
     auth_cache.clear()
 
-    assert auth_cache.find(b"1") is None
+    assert kept(auth_cache, HEAD, segment="1") is None
 
 
 def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
     """Past it all make room."""
     for each in range(MAX_KEPT + 1):
-        auth_cache.issue(b"%d" % each, CALLER, TARGET)
+        auth_cache.issue(number(auth_cache, HEAD, segment=f"{each}"), CALLER, TARGET)
 
-    assert auth_cache.find(b"0") is None
-    assert auth_cache.find(b"%d" % MAX_KEPT) is not None
+    assert kept(auth_cache, HEAD, segment="0") is None
+    assert kept(auth_cache, HEAD, segment=f"{MAX_KEPT}") is not None

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from gateway.table.header import parse_header
+from gateway.table.record import row_object
 from gateway.web.answers import (
     ENCODERS,
     EmptyCell,
@@ -14,6 +16,7 @@ from gateway.web.answers import (
 )
 from tests.web.requests import as_response
 
+HEADER = parse_header(["name", "state"])
 RECORD = {"rowIndex": 2, "name": "Zürich", "state": None}
 
 
@@ -31,8 +34,9 @@ def test_empty_cells_are_as_the_operator_wants_them(
     """`null`, `""`, or left out; in records and in pages."""
     record = shaped(RECORD, empty_cell)
     encoder = ENCODERS[empty_cell]
-    row = json.loads(encoder.rows([RECORD])[0])
-    page = json.loads(encoder.page(encoder.rows([RECORD]), has_next=True, total=None).body)
+    rows = encoder.rows([row_object(HEADER, 2, ["Zürich", ""], range(2), encoder.empty)])
+    row = json.loads(rows[0])
+    page = json.loads(encoder.page(rows, has_next=True, total=None).body)
 
     assert list(record.items()) == list(row.items()) == list(expected.items())
     assert page == {"results": [expected], "hasNextPage": True}
@@ -69,13 +73,14 @@ def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
     """Two pages that are alike to the byte have one tag, and others have others."""
     encoder, omitting = ENCODERS["null"], ENCODERS["omit"]
     rows = encoder.rows([RECORD])
+    omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], range(2), omitting.empty)])
 
     tags = [
         encoder.page(rows, has_next=False, total=None).tag,
         encoder.page(encoder.rows([dict(RECORD)]), has_next=False, total=None).tag,
         encoder.page(rows, has_next=True, total=None).tag,
         encoder.page(rows, has_next=False, total=1).tag,
-        omitting.page(omitting.rows([RECORD]), has_next=False, total=None).tag,
+        omitting.page(omitted, has_next=False, total=None).tag,
     ]
 
     assert re.fullmatch(r'W/"[A-Za-z0-9_-]{16}"', tags[0])

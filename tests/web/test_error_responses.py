@@ -44,7 +44,7 @@ EXISTING = {"rowIndex": 2, "name": "Boston", "state": None}
 
 OWN_WORDS: Mapping[type[GatewayError], GatewayError] = {
     PreconditionFailed: PreconditionFailed(EXISTING, tag='"now"'),
-    LookOutdated: LookOutdated("what to do", retry_after_seconds=None),
+    LookOutdated: LookOutdated(retry_after_seconds=None),
     RowsMoved: RowsMoved("what to do", row=2, expected=EXISTING, met=None),
     SpreadsheetNotFound: SpreadsheetNotFound(),
     UnknownField: UnknownField("what to do", parameter="order"),

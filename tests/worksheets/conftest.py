@@ -13,6 +13,7 @@ from collections.abc import (
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -67,8 +68,10 @@ class PlainEncoder:
     def __init__(self) -> None:
         self.pages: list[RowPage] = []
 
-    def rows(self, records: Iterable[Record]) -> list[bytes]:
-        return [json.dumps(record).encode() for record in records]
+    empty: None = None
+
+    def rows(self, rows: Iterable[object]) -> list[bytes]:
+        return [json.dumps(msgspec.to_builtins(row)).encode() for row in rows]
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         self.pages.append(RowPage([json.loads(row) for row in rows], has_next, total))

@@ -41,7 +41,7 @@ def make_snapshot() -> Snapshot:
         grid_rows=ROWS + 1,
         displayed=origin,
         typed=origin,
-        encodings=Encodings(ROWS_BYTES),
+        encodings=Encodings(table, ROWS_BYTES),
     )
 
 

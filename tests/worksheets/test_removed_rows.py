@@ -230,7 +230,7 @@ def snapshot_of(rows: Rows) -> Snapshot:
         grid_rows=100,
         displayed=READ,
         typed=READ,
-        encodings=Encodings(0),
+        encodings=Encodings(table, 0),
     )
 
 

@@ -187,7 +187,8 @@ def test_a_read_is_compared_with_one_write_at_a_time() -> None:
     """A block walks the cells of one of the writes that ended while it ran."""
     table = wide_table()
     read = Origin(began_seconds=0.0, byte_count=0)
-    snapshot = Snapshot(table=table, grid_rows=ROWS, displayed=read, encodings=Encodings(0))
+    encodings = Encodings(table, 0)
+    snapshot = Snapshot(table=table, grid_rows=ROWS, displayed=read, encodings=encodings)
     effects = [
         Effect(
             header=table.header,

@@ -1,287 +1,69 @@
-"""Row operations of the document, limited to those of the key."""
+"""Operations of the document: those of the key on rows, and health checks.
 
-from collections.abc import Iterator, Mapping
+Rules: rights and parameters are those of the table of operations. An operation here is a path with
+a method, and so may have several lines there.
+"""
 
-from gateway.access.rates import FRESH_PRICE
-from gateway.web.media_types import FORM
-from gateway.web.openapi.error_answers import error_references
-from gateway.web.openapi.failures import WRITES, OperationKind
-from gateway.web.openapi.headers import (
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from gateway.table.header import ROW_INDEX
+from gateway.telemetry.events import RequestKind
+from gateway.web.media_types import FORM, JSON
+from gateway.web.openapi.answers import (
+    KINDS,
+    OF_ALL,
     OF_CREATES,
     OF_MANY,
     OF_READS,
     OF_UPDATES,
+    WRITES,
+    OperationKind,
+    error_answer,
+    error_name,
+    error_references,
     header_references,
 )
-from gateway.web.openapi.node import Node, json_content, schema_reference
-from gateway.web.openapi.parameters import (
-    change_parameters,
-    create_parameters,
-    filter_parameters,
-    list_parameters,
-    path_parameters,
-    read_parameters,
-    update_parameters,
-)
-from gateway.web.openapi.place import Place, writes_to
-from gateway.web.openapi.reach import Reach
-from gateway.web.openapi.row_schemas import (
+from gateway.web.openapi.parameters import operation_parameters, path_parameters
+from gateway.web.openapi.reach import Place, Reach
+from gateway.web.openapi.schemas import (
     MATCHES,
-    change_body,
-    change_example,
-    changed_schema,
-    create_body,
-    create_example,
-    created_schema,
-    update_example,
+    Node,
+    Nodes,
+    list_of,
+    schema_reference,
 )
-from gateway.web.openapi.security import security
+from gateway.web.operations import OPERATIONS
 from gateway.web.prefer import PREFERENCE_APPLIED
+from gateway.web.signature import KEY_PARAMETER
 
-ANY_TAG = "Rows"
+ANY_TAG, HEALTH_TAG = "Rows", "Health"
+_VERBS: Mapping[tuple[OperationKind, str], str] = {
+    ("update", "PUT"): "put",
+    ("update", "PATCH"): "patch",
+    ("delete_where", "DELETE"): "remove",
+}
+"""First words of names that are not the operation's."""
+_LONGEST_EXAMPLE = 20
 
-_UPDATES: Mapping[str, str] = {"post": "update", "put": "put", "patch": "patch"}
-"""Methods of the same operation, and the prefixes of their names."""
-
-
-def paths_of(place: Place, reach: Reach) -> Iterator[tuple[str, Node]]:
-    """The paths of a place: its rows, one row, and reports of changes."""
-    rows: dict[str, object] = {
-        "parameters": path_parameters(place, reach, has_row=False),
-        "get": _list(place, reach),
-    }
-    row: dict[str, object] = {
-        "parameters": path_parameters(place, reach, has_row=True),
-        "get": _read(place),
-    }
-    if writes_to(place, reach):
-        rows["post"] = _create(place, reach)
-        update = _update(place, reach)
-        row |= {
-            method: {**update, "operationId": f"{verb}{_noun(place)}"}
-            for method, verb in _UPDATES.items()
-        }
-        if reach.may_write_many:
-            rows["patch"] = _change(place, reach)
-    if reach.may_delete:
-        row["delete"] = _delete(place)
-        if reach.may_write_where:
-            rows["delete"] = _delete_where(place)
-    yield place.path, rows
-    yield f"{place.path}/{{rowIndex}}", row
-    if reach.may_refresh:
-        parameters = path_parameters(place, reach, has_row=False)
-        yield f"{place.path}/refresh", {"parameters": parameters, "post": _refresh(place)}
-
-
-def _refresh(place: Place) -> Node:
-    return {
-        "operationId": f"refresh{place.stem or 'Rows'}",
-        "summary": f"Report a change{_of(place)}",
-        "description": (
-            "For a script in the spreadsheet: the next request reads the rows anew. At most one "
-            f"report in 2 seconds has an effect at once. It counts as {FRESH_PRICE} requests."
-        ),
-        **_common(place, "refresh"),
-        "responses": {
-            "202": {"description": "The next request looks at the sheet."},
-            **error_references("refresh"),
-        },
-    }
-
-
-def _list(place: Place, reach: Reach) -> Node:
-    return {
-        "operationId": f"list{place.stem or 'Rows'}",
-        "summary": f"List rows{_of(place)}",
-        "description": "Rows in the order of the worksheet, or as `order` says, page by page.",
-        **_common(place, "list"),
-        "parameters": list_parameters(place, reach),
-        "responses": {
-            "200": _answer("The rows.", OF_READS, schema_reference(f"{place.stem}Page")),
-            "304": _UNCHANGED,
-            **error_references("list"),
-        },
-    }
-
-
-def _read(place: Place) -> Node:
-    return {
-        "operationId": f"read{_noun(place)}",
-        "summary": f"Read a row{_of(place)}",
-        **_common(place, "read"),
-        "parameters": read_parameters(place),
-        "responses": {
-            "200": _answer("The row.", OF_READS, _row(place)),
-            "304": _UNCHANGED,
-            **error_references("read"),
-        },
-    }
-
-
-def _create(place: Place, reach: Reach) -> Node:
-    # Without the form: openapi-python-client fails at run time if a list is one of several types.
-    body = json_content(create_body(place), example=create_example(place))
-    told = "The new row, or the new rows in their order."
-    upserted = "The rows of an upsert in their order; not all are new."
-    upsert = {
-        "200": _answer(
-            upserted,
-            _of_write(OF_MANY, reach),
-            schema_reference(f"{place.stem}Upserts"),
-            has_preference=True,
-        )
-    }
-    return {
-        "operationId": f"create{place.stem or 'Rows'}",
-        "summary": f"Create rows{_of(place)}",
-        "description": (
-            "Appends a row after the last one, or several at once, all or none: send an object, a "
-            "list of objects, or a form." + (_UPSERT if reach.may_write_many else "")
-        ),
-        **_common(place, "create"),
-        "parameters": create_parameters(place, reach),
-        "requestBody": {"required": True, "content": body},
-        "responses": {
-            **(upsert if reach.may_write_many else {}),
-            "201": _answer(
-                told,
-                _of_write(OF_CREATES, reach),
-                created_schema(place, reach),
-                has_preference=reach.may_write_many,
-            ),
-            **error_references("create"),
-        },
-    }
-
-
-def _update(place: Place, reach: Reach) -> Node:
-    body = json_content(schema_reference(f"{place.stem}Fields"), example=update_example(place))
-    form = {FORM: {"schema": schema_reference(f"{place.stem}Form")}}
-    return {
-        "summary": f"Update a row{_of(place)}",
-        "description": (
-            "Writes the fields that are sent; all others stay. A text that its cell displays "
-            "already is not written, so that a row can be sent back as it was read. POST, PUT and "
-            "PATCH do the same."
-        ),
-        **_common(place, "update"),
-        "parameters": update_parameters(),
-        "requestBody": {"required": True, "content": {**body, **form}},
-        "responses": {
-            "200": _answer(
-                "The fields that were sent, as they are displayed now.",
-                _of_write(OF_UPDATES, reach),
-                _row(place),
-            ),
-            **error_references("update"),
-        },
-    }
-
-
-def _change(place: Place, reach: Reach) -> Node:
-    body = json_content(change_body(place, reach), example=change_example(place))
-    return {
-        "operationId": f"change{place.stem or 'Rows'}",
-        "summary": f"Update several rows{_of(place)}",
-        "description": (
-            "Updates the rows of a list, all or none."
-            + (_BY_FILTER if reach.may_write_where else "")
-        ),
-        **_common(place, "change"),
-        "parameters": change_parameters(place, reach),
-        "requestBody": {"required": True, "content": body},
-        "responses": {
-            "200": _answer(
-                "The rows of the list in its order, or the numbers of those that matched.",
-                _of_write(OF_MANY, reach),
-                changed_schema(place, reach),
-                has_preference=reach.may_write_where,
-            ),
-            **error_references("change"),
-        },
-    }
-
-
-def _delete(place: Place) -> Node:
-    return {
-        "operationId": f"delete{_noun(place)}",
-        "summary": f"Delete a row{_of(place)}",
-        "description": (
-            "The rows below move up, so that numbers which you hold mean other rows: send "
-            "`If-Match`. Sent again, it deletes the next row, unless it has the same "
-            "`Idempotency-Key`. The operator may have rows emptied instead, which keeps numbers."
-        ),
-        **_common(place, "delete"),
-        "parameters": update_parameters(),
-        "responses": {
-            "204": {"description": "It is gone; no body.", "headers": header_references(OF_MANY)},
-            **error_references("delete"),
-        },
-    }
-
-
-def _delete_where(place: Place) -> Node:
-    return {
-        "operationId": f"remove{place.stem or 'Rows'}",
-        "summary": f"Delete rows by filter{_of(place)}",
-        "description": (
-            "Deletes all rows that match, or none. The rows below move up. It counts as "
-            f"{FRESH_PRICE} requests."
-        ),
-        **_common(place, "delete_where"),
-        "parameters": filter_parameters(place, is_required=True),
-        "responses": {
-            "200": _answer(
-                "How many rows matched, and which.",
-                OF_MANY,
-                schema_reference(MATCHES),
-                has_preference=True,
-            ),
-            **error_references("delete_where"),
-        },
-    }
-
-
-def _common(place: Place, kind: OperationKind) -> Node:
-    return {"tags": [place.title or ANY_TAG], "security": security(is_write=kind in WRITES)}
-
-
-def _answer(
-    told: str, headers: tuple[str, ...], schema: Node, *, has_preference: bool = False
-) -> Node:
-    preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
-    return {
-        "description": told,
-        "headers": {**header_references(headers), **preference},
-        "content": json_content(schema),
-    }
-
-
-def _of_write(headers: tuple[str, ...], reach: Reach) -> tuple[str, ...]:
-    return (*headers, "X-Ignored-Fields") if reach.ignores_unknown else headers
-
-
-def _row(place: Place) -> Node:
-    return schema_reference(f"{place.stem}Row")
-
-
-def _noun(place: Place) -> str:
-    return place.stem or "Row"
-
-
-def _of(place: Place) -> str:
-    return "" if place.title is None else f" of {place.title}"
-
-
-_UPSERT = (
-    "\n\nWith `on_conflict` it is an upsert: rows that there are with the same values in these "
-    f"fields are updated, the others are created. It counts as {FRESH_PRICE} requests."
-)
-_BY_FILTER = (
-    "\n\nWith `where` it writes the fields of one object to all rows that match, or to none. "
-    f"That counts as {FRESH_PRICE} requests."
-)
+_IN_HEADERS: Nodes = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "`Authorization: Bearer KEY`; the bare key does as well.",
+    },
+    "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "API-Key"},
+    "xApiKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+SECURITY_SCHEMES: Nodes = {
+    **_IN_HEADERS,
+    "apiKeyQuery": {
+        "type": "apiKey",
+        "in": "query",
+        "name": KEY_PARAMETER,
+        "description": "To read alone. URLs end up in logs and histories: prefer a header.",
+    },
+}
 _PREFERENCE: Node = {
     "description": "The preference of the request that had an effect.",
     "schema": {"type": "string"},
@@ -290,3 +72,278 @@ _UNCHANGED: Node = {
     "description": "Nothing has changed since the answer that `If-None-Match` names; no body.",
     "headers": header_references(OF_READS),
 }
+
+_HEALTH, _READINESS = "Health", "Readiness"
+_STATUS: Node = {"status": {"type": "string"}}
+HEALTH_SCHEMAS: Nodes = {
+    _HEALTH: {
+        "type": "object",
+        "properties": _STATUS,
+        "required": ["status"],
+        "additionalProperties": False,
+    },
+    _READINESS: {
+        "type": "object",
+        "properties": {
+            **_STATUS,
+            "refused_accounts": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "Number of accounts that Google refuses; absent if there is none.",
+            },
+            "redis": {
+                "type": "string",
+                "enum": ["available", "unavailable"],
+                "description": (
+                    "With several processes only. Without Redis the gateway is ready, too."
+                ),
+            },
+        },
+        "required": ["status"],
+        "additionalProperties": False,
+    },
+}
+
+
+class _Described(NamedTuple):
+    """An operation in words, with its answers by status, and the content of its body."""
+
+    summary: str
+    description: str
+    answers: Node
+    body: Node | None = None
+
+
+def operations_of(reach: Reach) -> Mapping[OperationKind, Sequence[RequestKind]]:
+    """The operations that a key has, each with its lines of the table of operations."""
+    found = {kind: [line for line in lines if reach.has(line)] for kind, lines in KINDS.items()}
+    return {kind: lines for kind, lines in found.items() if lines}
+
+
+def paths_of(place: Place) -> Nodes:
+    """The paths of a worksheet: its rows, one row, and reports of changes."""
+    items: dict[str, dict[str, object]] = {}
+    for kind, lines in operations_of(place.reach).items():
+        if kind in ("create", "update", "change") and not place.is_writable:
+            continue
+        row = OPERATIONS[lines[0]]
+        end = f"/{row.row or '{rowIndex}'}" if row.is_of_row else ""
+        has_number = row.is_of_row and not row.row
+        item = items.setdefault(
+            f"{place.path}{end}", {"parameters": path_parameters(place, has_row=has_number)}
+        )
+        summary, description, answers, body = _DESCRIBED[kind](place)
+        parameters = operation_parameters(place, lines)
+        responses: Node = {**answers, **error_references(kind)}
+        for method in row.methods:
+            noun = place.stem or ("Row" if has_number else "Rows")
+            item[method.lower()] = {
+                "operationId": f"{_VERBS.get((kind, method), kind)}{noun}",
+                "summary": summary if place.is_any else f"{summary} of {place.title}",
+                **({"description": description} if description else {}),
+                "tags": [place.title or ANY_TAG],
+                "security": security(is_write=kind in WRITES),
+                **({"parameters": parameters} if parameters else {}),
+                **({"requestBody": {"required": True, "content": body}} if body else {}),
+                "responses": responses,
+            }
+    return items
+
+
+def _list(place: Place) -> _Described:
+    page = _answer("The rows.", OF_READS, schema_reference(f"{place.stem}Page"))
+    return _Described(
+        "List rows",
+        "Rows in the order of the worksheet, or as `order` says, page by page.",
+        {"200": page, "304": _UNCHANGED},
+    )
+
+
+def _read(place: Place) -> _Described:
+    row = _answer("The row.", OF_READS, schema_reference(f"{place.stem}Row"))
+    return _Described("Read a row", "", {"200": row, "304": _UNCHANGED})
+
+
+def _create(place: Place) -> _Described:
+    has_upsert = place.reach.has("upsert")
+    row = schema_reference(f"{place.stem}Fields")
+    # Without the form: openapi-python-client fails at run time if a list is one of several types.
+    body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
+    told = (
+        "Appends a row after the last one, or several at once, all or none: send an object, a list "
+        "of objects, or a form."
+    )
+    upsert = (
+        "\n\nWith `on_conflict` it is an upsert: rows that there are with the same values in these "
+        "fields are updated, the others are created. It counts as "
+        f"{OPERATIONS['upsert'].price} requests."
+    )
+    upserted = _answer(
+        "The rows of an upsert in their order; not all are new.",
+        _of_write(OF_MANY, place),
+        schema_reference(f"{place.stem}Upserts"),
+        has_preference=True,
+    )
+    # Clients take the first schema that fits, so that the narrower one comes first.
+    names = ("Row", *(["Upserts"] if has_upsert else []), "Results")
+    created = _answer(
+        "The new row, or the new rows in their order.",
+        _of_write(OF_CREATES, place),
+        {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]},
+        has_preference=has_upsert,
+    )
+    return _Described(
+        "Create rows",
+        told + (upsert if has_upsert else ""),
+        {**({"200": upserted} if has_upsert else {}), "201": created},
+        body,
+    )
+
+
+def _update(place: Place) -> _Described:
+    told = "The fields that were sent, as they are displayed now."
+    row = schema_reference(f"{place.stem}Row")
+    return _Described(
+        "Update a row",
+        "Writes the fields that are sent; all others stay. A text that its cell displays already "
+        "is not written, so that a row can be sent back as it was read. POST, PUT and PATCH do the "
+        "same.",
+        {"200": _answer(told, _of_write(OF_UPDATES, place), row)},
+        {
+            **_json(schema_reference(f"{place.stem}Fields"), example=_update_example(place)),
+            FORM: {"schema": schema_reference(f"{place.stem}Form")},
+        },
+    )
+
+
+def _change(place: Place) -> _Described:
+    has_filter = place.reach.has("update_where")
+    rows = list_of(schema_reference(f"{place.stem}Change"))
+    body = {"oneOf": [rows, schema_reference(f"{place.stem}Fields")]} if has_filter else rows
+    updated = schema_reference(f"{place.stem}Results")
+    answer = _answer(
+        "The rows of the list in its order, or the numbers of those that matched.",
+        _of_write(OF_MANY, place),
+        {"anyOf": [schema_reference(MATCHES), updated]} if has_filter else updated,
+        has_preference=has_filter,
+    )
+    by_filter = (
+        "\n\nWith `where` it writes the fields of one object to all rows that match, or to none. "
+        f"That counts as {OPERATIONS['update_where'].price} requests."
+    )
+    return _Described(
+        "Update several rows",
+        "Updates the rows of a list, all or none." + (by_filter if has_filter else ""),
+        {"200": answer},
+        _json(body, example=[{ROW_INDEX: 2, **_update_example(place)}]),
+    )
+
+
+def _delete(place: Place) -> _Described:
+    gone = {"description": "It is gone; no body.", "headers": header_references(OF_MANY)}
+    return _Described(
+        "Delete a row",
+        "The rows below move up, so that numbers which you hold mean other rows: send `If-Match`. "
+        "Sent again, it deletes the next row, unless it has the same `Idempotency-Key`. The "
+        "operator may have rows emptied instead, which keeps numbers.",
+        {"204": gone},
+    )
+
+
+def _delete_where(place: Place) -> _Described:
+    told = "How many rows matched, and which."
+    return _Described(
+        "Delete rows by filter",
+        "Deletes all rows that match, or none. The rows below move up. It counts as "
+        f"{OPERATIONS['delete_where'].price} requests.",
+        {
+            "200": _answer(told, OF_MANY, schema_reference(MATCHES), has_preference=True),
+        },
+    )
+
+
+def _refresh(place: Place) -> _Described:
+    return _Described(
+        "Report a change",
+        "For a script in the spreadsheet: the next request reads the rows anew. At most one report "
+        f"in 2 seconds has an effect at once. It counts as {OPERATIONS['refresh'].price} requests.",
+        {"202": {"description": "The next request looks at the sheet."}},
+    )
+
+
+_DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
+    "list": _list,
+    "read": _read,
+    "create": _create,
+    "update": _update,
+    "change": _change,
+    "delete": _delete,
+    "delete_where": _delete_where,
+    "refresh": _refresh,
+}
+
+
+def security(*, is_write: bool) -> Sequence[Node]:
+    """The ways to send a key: in the URL on reads alone."""
+    return [{name: []} for name in (_IN_HEADERS if is_write else SECURITY_SCHEMES)]
+
+
+def _json(schema: Node, **more: object) -> Node:
+    return {JSON: {"schema": schema, **more}}
+
+
+def _answer(
+    told: str, headers: Sequence[str], schema: Node, *, has_preference: bool = False
+) -> Node:
+    preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
+    return {
+        "description": told,
+        "headers": {**header_references(headers), **preference},
+        "content": _json(schema),
+    }
+
+
+def _of_write(headers: Sequence[str], place: Place) -> Sequence[str]:
+    return (*headers, "X-Ignored-Fields") if place.reach.ignores_unknown else headers
+
+
+def _create_example(place: Place) -> Node:
+    """A row with a distinctive first field; the rest waits to be filled in."""
+    if place.is_any:
+        return {"name": "San Diego", "state": "California", "population": 1381162}
+    first, *others = place.writable[:_LONGEST_EXAMPLE]
+    return {first: "Example", **dict.fromkeys(others)}
+
+
+def _update_example(place: Place) -> Node:
+    """A single field: tools that generate a body would fill, and so overwrite, all of them."""
+    name, value = next(iter(_create_example(place).items()))
+    return {name: value}
+
+
+def health_paths() -> Nodes:
+    """The paths that need no key."""
+    schemas = (_HEALTH, error_name("health", 503))
+    not_ready: Node = {
+        **error_answer("health", 503),
+        "description": "The key store does not answer, Google has accepted no account since the "
+        "start, or the gateway takes no more requests.",
+        "content": _json({"anyOf": [schema_reference(name) for name in schemas]}),
+    }
+    alive = _health("isAlive", "Whether the gateway lives", _HEALTH, {})
+    ready = _health("isReady", "Whether it is ready to serve", _READINESS, {"503": not_ready})
+    return {"/livez": {"get": alive}, "/readyz": {"get": ready}}
+
+
+def _health(name: str, summary: str, schema: str, answers: Node) -> Node:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "tags": [HEALTH_TAG],
+        "security": [],
+        "responses": {
+            "200": _answer("Yes.", OF_ALL, schema_reference(schema)),
+            **error_references("health"),
+            **answers,
+        },
+    }

@@ -1,17 +1,27 @@
-"""Request parameters of the document: path, query, headers."""
+"""Request parameters of the document: path, query, headers.
+
+Rules: the query parameters of an operation are those of its lines in the table of operations.
+"""
 
 from collections.abc import Sequence
 
 from gateway.access.rates import FRESH_PRICE
 from gateway.query.query import DEFAULT_LIMIT
 from gateway.table.header import ROW_INDEX
+from gateway.telemetry.events import RequestKind
 from gateway.web.idempotency import IDEMPOTENCY_KEY
-from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
-from gateway.web.openapi.place import Place
-from gateway.web.openapi.query_schemas import order_schema
-from gateway.web.openapi.reach import Reach
+from gateway.web.openapi.reach import Place, Reach
+from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
+from gateway.web.operations import OPERATIONS
+from gateway.web.parameters import MAX_ORDER_FIELDS
 from gateway.web.prefer import RESOLUTIONS
-from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAMETER
+from gateway.web.signature import (
+    MAX_AFFECTED,
+    ON_CONFLICT,
+    RESOLUTION,
+    SPREADSHEET_PARAMETER,
+    WHERE,
+)
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"
@@ -19,7 +29,13 @@ LARGEST_ROW = 99_999_999
 IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
 """Bare keys; quoted ones have the same meaning."""
 
-SHEET_NAME: Node = {
+
+def _parameter(place: str, name: str, description: str, schema: Node) -> Node:
+    """A parameter in the query or a header; those that must be sent say so themselves."""
+    return {"name": name, "in": place, "description": description, "schema": schema}
+
+
+_SHEET_NAME: Node = {
     "name": "sheetName",
     "in": "path",
     "required": True,
@@ -29,7 +45,7 @@ SHEET_NAME: Node = {
     "schema": {"type": "string", "minLength": 1},
     "example": "Cities",
 }
-ROW: Node = {
+_ROW: Node = {
     "name": ROW_INDEX,
     "in": "path",
     "required": True,
@@ -37,149 +53,133 @@ ROW: Node = {
     "schema": {"type": "integer", "minimum": 2, "maximum": LARGEST_ROW},
     "example": 2,
 }
-_SKIP: Node = {
-    "name": "skip",
-    "in": "query",
-    "description": "How many rows to leave out from the beginning.",
-    "schema": {"type": "integer", "minimum": 0, "default": 0},
-}
-_COUNT: Node = {
-    "name": "count",
-    "in": "query",
-    "description": "`true` adds `total`, the number of rows that match.",
-    "schema": {"type": "boolean", "default": False},
-}
-_NO_CACHE: Node = {
-    "name": "no-cache",
-    "in": "query",
-    "description": (
-        "`true` has the rows read anew, as the header `Cache-Control: no-cache` does. Without it "
-        "they are some seconds old, as `Age` tells, but never miss what you wrote. It counts as "
-        f"{FRESH_PRICE} requests."
-    ),
-    "schema": {"type": "boolean", "default": False},
-}
-_IF_NONE_MATCH: Node = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The `ETag` of an earlier answer: if nothing has changed since, 304 comes back.",
-    "schema": {"type": "string"},
-}
-_IDEMPOTENCY_KEY: Node = {
-    "name": IDEMPOTENCY_KEY,
-    "in": "header",
-    "description": (
-        "A new name for this write, such as a UUID. Sent again with the same one, after a lost "
-        "connection for example, it is not carried out twice: the first answer comes again, with "
-        "`Idempotent-Replayed: true`."
-    ),
-    "schema": {"type": "string", "pattern": IDEMPOTENCY_KEYS},
-}
-_PREFER_RESOLUTION: Node = {
-    "name": "Prefer",
-    "in": "header",
-    "description": (
-        f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
-        "`resolution=merge-duplicates` is the default. Other preferences are passed over."
-    ),
-    "schema": {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
-}
-_PREFER_MAX_AFFECTED: Node = {
-    "name": "Prefer",
-    "in": "header",
-    "description": f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
-    "schema": {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
-}
-_SPREADSHEET_TOLD = (
-    "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key for one "
-    "spreadsheet alone does without. `X-Sheetson-Spreadsheet-Id` and the query parameter "
-    f"`{SPREADSHEET_PARAMETER}` are read as well."
+_SKIP = _parameter(
+    "query",
+    "skip",
+    "How many rows to leave out from the beginning.",
+    {"type": "integer", "minimum": 0, "default": 0},
 )
+_COUNT = _parameter(
+    "query",
+    "count",
+    "`true` adds `total`, the number of rows that match.",
+    {"type": "boolean", "default": False},
+)
+_NO_CACHE = _parameter(
+    "query",
+    "no-cache",
+    "`true` has the rows read anew, as the header `Cache-Control: no-cache` does. Without it they "
+    "are some seconds old, as `Age` tells, but never miss what you wrote. It counts as "
+    f"{FRESH_PRICE} requests.",
+    {"type": "boolean", "default": False},
+)
+_IF_NONE_MATCH = _parameter(
+    "header",
+    "If-None-Match",
+    "The `ETag` of an earlier answer: if nothing has changed since, 304 comes back.",
+    {"type": "string"},
+)
+_IDEMPOTENCY_KEY = _parameter(
+    "header",
+    IDEMPOTENCY_KEY,
+    "A new name for this write, such as a UUID. Sent again with the same one, after a lost "
+    "connection for example, it is not carried out twice: the first answer comes again, with "
+    "`Idempotent-Replayed: true`.",
+    {"type": "string", "pattern": IDEMPOTENCY_KEYS},
+)
+_PREFER_RESOLUTION = _parameter(
+    "header",
+    "Prefer",
+    f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
+    "`resolution=merge-duplicates` is the default. Other preferences are passed over.",
+    {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
+)
+_PREFER_MAX_AFFECTED = _parameter(
+    "header",
+    "Prefer",
+    f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
+    {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
+)
+_WHERE_EXAMPLES: Node = {
+    "equal": {"summary": "One value", "value": '{"state":"California"}'},
+    "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
+    "either": {
+        "summary": "Either of two",
+        "value": '{"$or":[{"name":{"$text":"san"}},{"state":"Texas"}]}',
+    },
+}
+_QUERY = {
+    "limit": "Limit",
+    "skip": "Skip",
+    WHERE: "",
+    "order": "",
+    ON_CONFLICT: "",
+    "keys": "",
+    "count": "Count",
+    "no-cache": "NoCache",
+    MAX_AFFECTED: "MaxAffected",
+}
+"""Query parameters in the document's order; "" for those that each worksheet has of its own."""
+_PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
 
 def shared_parameters(reach: Reach) -> Nodes:
     """Components shared by all worksheets."""
-    of_writes = {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
-    of_filters = {
-        "MaxAffected": _max_affected(reach),
-        "PreferMaxAffected": _PREFER_MAX_AFFECTED,
-    }
-    return {
-        **({} if reach.is_for_key else {"SheetName": SHEET_NAME}),
-        **({"SpreadsheetId": _spreadsheet(reach)} if _takes_spreadsheet(reach) else {}),
-        "Row": ROW,
+    parameters = {} if reach.is_for_key else {"SheetName": _SHEET_NAME}
+    if reach.takes_spreadsheet:
+        parameters["SpreadsheetId"] = _spreadsheet(reach)
+    parameters |= {
+        "Row": _ROW,
         "Limit": _limit(reach),
         "Skip": _SKIP,
         "Count": _COUNT,
         "NoCache": _NO_CACHE,
         "IfNoneMatch": _IF_NONE_MATCH,
-        **(of_writes if reach.may_write else {}),
-        **({"Resolution": _PREFER_RESOLUTION} if reach.may_write_many else {}),
-        **(of_filters if reach.may_write_where else {}),
     }
+    if reach.may_write:
+        parameters |= {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
+    if reach.has("upsert"):
+        parameters["Resolution"] = _PREFER_RESOLUTION
+    if reach.has("update_where"):
+        parameters |= {
+            "MaxAffected": _max_affected(reach),
+            "PreferMaxAffected": _PREFER_MAX_AFFECTED,
+        }
+    return parameters
 
 
-def path_parameters(place: Place, reach: Reach, *, has_row: bool) -> Sequence[Node]:
+def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
     """Parameters of all operations of a path."""
     return _shared(
         *(["SheetName"] if place.is_any else []),
         *(["Row"] if has_row else []),
-        *(["SpreadsheetId"] if _takes_spreadsheet(reach) else []),
+        *(["SpreadsheetId"] if place.reach.takes_spreadsheet else []),
     )
 
 
-def list_parameters(place: Place, reach: Reach) -> Sequence[Node]:
-    """Parameters of a list that the plan allows."""
-    query = [_where(place), _order(place)] if reach.may_query else []
-    return [
-        *_shared("Limit", "Skip"),
-        *query,
-        _keys(place),
-        *_shared("Count", "NoCache", "IfNoneMatch"),
+def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence[Node]:
+    """Query parameters and headers of an operation of these kinds."""
+    rows = [OPERATIONS[kind] for kind in kinds]
+    names = {name for row in rows for name in row.parameters}
+    if not place.reach.may_query:
+        names -= {WHERE, "order"}
+    preferences = {name for row in rows for name in row.preferences}
+    of_worksheet = {WHERE: _where, "order": _order, ON_CONFLICT: _on_conflict, "keys": _keys}
+    query = [
+        reference("parameters", shared) if shared else of_worksheet[name](place, kinds)
+        for name, shared in _QUERY.items()
+        if name in names
     ]
-
-
-def read_parameters(place: Place) -> Sequence[Node]:
-    """Parameters of a row."""
-    return [_keys(place), *_shared("NoCache", "IfNoneMatch")]
-
-
-def create_parameters(place: Place, reach: Reach) -> Sequence[Node]:
-    """Parameters of a create, which `on_conflict` makes an upsert."""
-    if not reach.may_write_many:
-        return _shared("IdempotencyKey")
-    return [_on_conflict(place), *_shared("Resolution", "IdempotencyKey")]
-
-
-def update_parameters() -> Sequence[Node]:
-    """Parameters of an update or a delete of a row."""
-    return _shared("IdempotencyKey", "IfMatch")
-
-
-def change_parameters(place: Place, reach: Reach) -> Sequence[Node]:
-    """Parameters of an update of several rows."""
-    return (
-        filter_parameters(place, is_required=False) if reach.may_write_where else _of_every_write()
-    )
-
-
-def _of_every_write() -> Sequence[Node]:
-    return _shared("IdempotencyKey")
-
-
-def filter_parameters(place: Place, *, is_required: bool) -> Sequence[Node]:
-    """Parameters of a write by filter."""
-    where = {**_where(place, "Which rows to write to"), "required": is_required}
-    return [where, *_shared("MaxAffected", "PreferMaxAffected", "IdempotencyKey")]
+    headers = [_PREFERENCES[name] for name in _PREFERENCES if name in preferences]
+    if "GET" in rows[0].methods:
+        headers.append("IfNoneMatch")
+    elif rows[0].kind != "refresh":
+        headers += ["IdempotencyKey", *(["IfMatch"] if rows[0].is_of_row else [])]
+    return [*query, *_shared(*headers)]
 
 
 def _shared(*names: str) -> Sequence[Node]:
     return [reference("parameters", name) for name in names]
-
-
-def _takes_spreadsheet(reach: Reach) -> bool:
-    """True if the key has several spreadsheets, or the request named one."""
-    return not reach.is_for_key or reach.spreadsheet is not None
 
 
 def _spreadsheet(reach: Reach) -> Node:
@@ -187,7 +187,11 @@ def _spreadsheet(reach: Reach) -> Node:
     return {
         "name": SPREADSHEET_ID,
         "in": "header",
-        "description": _SPREADSHEET_TOLD,
+        "description": (
+            "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key "
+            "for one spreadsheet alone does without. `X-Sheetson-Spreadsheet-Id` and the query "
+            f"parameter `{SPREADSHEET_PARAMETER}` are read as well."
+        ),
         "required": reach.must_name and reach.spreadsheet is not None,
         "schema": schema_reference(_SPREADSHEET),
     }
@@ -195,7 +199,7 @@ def _spreadsheet(reach: Reach) -> Node:
 
 def spreadsheet_schemas(reach: Reach) -> Nodes:
     """The schema of the ID, if there is a parameter for it."""
-    if not _takes_spreadsheet(reach):
+    if not reach.takes_spreadsheet:
         return {}
     if reach.spreadsheet is None:
         return {_SPREADSHEET: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}
@@ -224,94 +228,72 @@ def _limit(reach: Reach) -> Node:
         schema["maximum"] = reach.plan.max_limit
         schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
         most = f"{reach.plan.max_limit}, the most that your plan allows"
-    return {
-        "name": "limit",
-        "in": "query",
-        "description": f"How many rows to list at most; more is cut to {most}.",
-        "schema": schema,
-    }
+    told = f"How many rows to list at most; more is cut to {most}."
+    return _parameter("query", "limit", told, schema)
 
 
 def _max_affected(reach: Reach) -> Node:
     most = "the key's plan allows" if reach.plan is None else f"{reach.plan.max_affected} rows"
-    return {
-        "name": MAX_AFFECTED,
-        "in": "query",
-        "description": (
-            "How many rows the filter may match: if it matches more, nothing is written and 400 "
-            f"has their number. It never matches more than {most}."
-        ),
-        "schema": {"type": "integer", "minimum": 0},
+    told = (
+        "How many rows the filter may match: if it matches more, nothing is written and 400 has "
+        f"their number. It never matches more than {most}."
+    )
+    return _parameter("query", MAX_AFFECTED, told, {"type": "integer", "minimum": 0})
+
+
+def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
+    is_list = "list" in kinds
+    told = (
+        f"Which rows to {'list' if is_list else 'write to'}: a JSON object, such as "
+        '`{"state":"Texas"}`; in a URL percent-encoded.'
+    )
+    schema: Node = {
+        "type": "string",  # `content` would leave the filter out of generated clients
+        "contentMediaType": "application/json",
+        "contentSchema": schema_reference(f"{place.stem}Where"),
     }
-
-
-def _on_conflict(place: Place) -> Node:
-    field = schema_reference(f"{place.stem}Field")
-    names = {"allOf": [field], "not": {"enum": [ROW_INDEX]}}
     return {
-        "name": ON_CONFLICT,
-        "in": "query",
-        "description": (
-            "The fields that tell rows apart, comma-separated. Rows of the body with the values of "
-            "an existing row in all of them update it, the others are created."
-        ),
-        "style": "form",
-        "explode": False,
-        "schema": {"type": "array", "items": names, "minItems": 1},
-    }
-
-
-def _where(place: Place, told: str = "Which rows to list") -> Node:
-    return {
-        "name": "where",
-        "in": "query",
-        "description": (
-            f'{told}: a JSON object, such as `{{"state":"Texas"}}`; in a URL percent-encoded.'
-        ),
-        "schema": {
-            "type": "string",  # `content` would leave the filter out of generated clients
-            "contentMediaType": "application/json",
-            "contentSchema": schema_reference(f"{place.stem}Where"),
-        },
+        **_parameter("query", WHERE, told, schema),
         **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
+        **({} if is_list else {"required": "delete_where" in kinds}),
     }
 
 
-def _order(place: Place) -> Node:
+def _order(place: Place, _: Sequence[RequestKind]) -> Node:
+    term = schema_reference(f"{place.stem}Order")
+    told = (
+        "Names to sort by, comma-separated, each with `-` in front to turn it round. A JSON array "
+        'does as well, for names with a comma: `["a,b","-c"]`. Numbers come before texts, and '
+        "empty cells last both ways."
+    )
+    return _name_list("order", told, term, minItems=1, maxItems=MAX_ORDER_FIELDS)
+
+
+def _on_conflict(place: Place, _: Sequence[RequestKind]) -> Node:
+    field = schema_reference(f"{place.stem}Field")
+    told = (
+        "The fields that tell rows apart, comma-separated. Rows of the body with the values of an "
+        "existing row in all of them update it, the others are created."
+    )
+    names = {"allOf": [field], "not": {"enum": [ROW_INDEX]}}
+    return _name_list(ON_CONFLICT, told, names, minItems=1)
+
+
+def _keys(place: Place, _: Sequence[RequestKind]) -> Node:
+    told = (
+        "The fields wanted, comma-separated; `rowIndex` is always there. At least one name has to "
+        "be a field; the others are ignored. A JSON array does as well, for names with a comma: "
+        '`["a,b"]`.'
+    )
+    return _name_list("keys", told, schema_reference(f"{place.stem}Field"))
+
+
+def _name_list(name: str, description: str, items: Node, **bounds: int) -> Node:
     return {
-        "name": "order",
+        "name": name,
         "in": "query",
-        "description": (
-            "Names to sort by, comma-separated, each with `-` in front to turn it round. A JSON "
-            'array does as well, for names with a comma: `["a,b","-c"]`. Numbers come before '
-            "texts, and empty cells last both ways."
-        ),
+        "description": description,
         "style": "form",
         "explode": False,
-        "schema": order_schema(place),
+        "schema": {"type": "array", "items": items, **bounds},
     }
-
-
-def _keys(place: Place) -> Node:
-    return {
-        "name": "keys",
-        "in": "query",
-        "description": (
-            "The fields wanted, comma-separated; `rowIndex` is always there. At least one name has "
-            "to be a field; the others are ignored. A JSON array does as well, for names with a "
-            'comma: `["a,b"]`.'
-        ),
-        "style": "form",
-        "explode": False,
-        "schema": {"type": "array", "items": schema_reference(f"{place.stem}Field")},
-    }
-
-
-_WHERE_EXAMPLES: Node = {
-    "equal": {"summary": "One value", "value": '{"state":"California"}'},
-    "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
-    "either": {
-        "summary": "Either of two",
-        "value": '{"$or":[{"name":{"$text":"san"}},{"state":"Texas"}]}',
-    },
-}

@@ -1,12 +1,22 @@
-"""Scope of a document: its operations and its audience."""
+"""Scope of a document: its operations, its audience, and the worksheets that they see."""
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.access.caller import Caller, may_delete, may_refresh
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
+from gateway.table.record import NEVER_STORED
+from gateway.telemetry.events import RequestKind
 from gateway.web.answers import EmptyCell
+from gateway.web.head import encode_title
+from gateway.worksheets.access import is_granted
+from gateway.worksheets.catalogue import Listed
+
+_LONGEST_STEM = 60
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +56,23 @@ class Reach:
         return self.plan is not None and self.plan.require_if_match
 
     @property
-    def may_write_many(self) -> bool:
-        """True if one request may write to several existing rows."""
-        return self.may_write and not self.must_condition
+    def takes_spreadsheet(self) -> bool:
+        """True if requests may name the spreadsheet, without which its ID is not shown."""
+        return not self.is_for_key or self.spreadsheet is not None
 
-    @property
-    def may_write_where(self) -> bool:
-        """True if rows may be written by filter."""
-        is_allowed = self.plan is None or self.plan.max_affected > 0
-        return self.may_write_many and self.may_query and is_allowed
+    def has(self, kind: RequestKind) -> bool:
+        """True if the key and its plan have an operation."""
+        many = self.may_write and not self.must_condition
+        filtered = many and self.may_query and (self.plan is None or self.plan.max_affected > 0)
+        return {
+            **dict.fromkeys(("list", "read"), True),
+            **dict.fromkeys(("create", "update"), self.may_write),
+            **dict.fromkeys(("upsert", "update_rows"), many),
+            "update_where": filtered,
+            "delete": self.may_delete,
+            "delete_where": self.may_delete and filtered,
+            "refresh": self.may_refresh,
+        }[kind]
 
 
 def reach_of_all(api: ApiSettings) -> Reach:
@@ -79,3 +97,71 @@ def reach_of(caller: Caller, named: str | None, api: ApiSettings) -> Reach:
         spreadsheet=named or None,
         must_name=grants.spreadsheets is None or len(grants.spreadsheets) != 1,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Location of rows: its path, and what is known about it."""
+
+    stem: str
+    """Prefix of its components' names; "" for any worksheet."""
+    path: str
+    reach: Reach
+    title: str | None = None
+    """Title of the tab; None for any worksheet."""
+    fields: Sequence[str] = ()
+    """Visible fields, in sheet order."""
+    writable: Sequence[str] = ()
+
+    @property
+    def is_any(self) -> bool:
+        return self.title is None
+
+    @property
+    def is_writable(self) -> bool:
+        """True if the key may write any field there."""
+        return self.reach.may_write and (self.is_any or bool(self.writable))
+
+
+def any_place(reach: Reach) -> Place:
+    """The generic worksheet of a document without a key."""
+    return Place(stem="", path="/v2/sheets/{sheetName}", reach=reach)
+
+
+def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
+    """The worksheets that a key sees, without those whose header names no field."""
+    taken: set[str] = set()
+    for worksheet in listed:
+        title = worksheet.title
+        is_seen = is_granted(title, reach.worksheets, is_only=worksheet.is_only)
+        if not is_seen or not worksheet.header.columns:
+            continue
+        view = worksheet.header.seen_with(reach.columns)
+        writable = [
+            name
+            for name, column in view.columns.items()
+            if view.may_write(column) and name not in NEVER_STORED
+        ]
+        yield Place(
+            stem=_stem(title, taken),
+            path=f"/v2/sheets/{encode_title(title)}",
+            reach=reach,
+            title=title,
+            fields=tuple(view.columns),
+            writable=writable,
+        )
+
+
+def _stem(title: str, taken: set[str]) -> str:
+    """A unique component name from a title: letters and digits.
+
+    Generators of clients make classes and modules of it, whose names have no case or no `_`.
+    """
+    plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:_LONGEST_STEM]
+    stem = plain if plain[:1].isalpha() else f"Worksheet{plain}"
+    number, free = 1, stem
+    while (folded := free.replace("_", "").lower()) in taken:
+        number += 1
+        free = f"{stem}_{number}"
+    taken.add(folded)
+    return free

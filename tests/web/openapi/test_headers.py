@@ -2,9 +2,9 @@
 
 from gateway.web.admission import KEY_HEADERS, SPREADSHEET_HEADERS
 from gateway.web.cors import EXPOSED
-from gateway.web.openapi.headers import HEADERS
+from gateway.web.openapi.answers import HEADERS
+from gateway.web.openapi.operations import SECURITY_SCHEMES, security
 from gateway.web.openapi.parameters import SPREADSHEET_ID
-from gateway.web.openapi.security import SCHEMES, security
 from gateway.web.signature import KEY_PARAMETER
 
 
@@ -15,7 +15,7 @@ def test_every_header_that_pages_may_read_is_reported() -> None:
 
 def test_keys_go_where_the_gateway_looks_for_them() -> None:
     """Into headers that it reads, and for reads into its query parameter."""
-    named = {scheme["name"] for scheme in SCHEMES.values() if "name" in scheme}
+    named = {scheme["name"] for scheme in SECURITY_SCHEMES.values() if "name" in scheme}
 
     assert named == {"API-Key", "X-API-Key", KEY_PARAMETER}
     assert {name.decode() for name in KEY_HEADERS} >= {"api-key", "x-api-key", "authorization"}

@@ -11,7 +11,7 @@ from gateway.table.header import ColumnGrant
 from gateway.table.record import Record
 from gateway.web.answers import EmptyCell, shaped
 from gateway.web.body import MAX_ROWS
-from gateway.web.openapi.row_schemas import CELLS
+from gateway.web.openapi.schemas import CELLS
 from gateway.web.parsing import checked_fields
 from tests.web.openapi.conformance import errors_in
 from tests.web.openapi.worksheets import CITIES, document, reach, worksheet

@@ -8,7 +8,7 @@ from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.header import ALL_COLUMNS, ColumnGrant, parse_header
-from gateway.web.openapi.assembly import document_of
+from gateway.web.openapi.document import document_of
 from gateway.web.openapi.reach import Reach, reach_of, reach_of_all
 from gateway.worksheets.catalogue import Listed
 

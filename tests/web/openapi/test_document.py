@@ -14,7 +14,7 @@ from openapi_spec_validator.validation.exceptions import OpenAPIValidationError
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
-from gateway.web.openapi.assembly import document_of, general_document
+from gateway.web.openapi.document import document_of, general_document
 from gateway.web.openapi.reach import Reach, reach_of_all
 from gateway.worksheets.catalogue import Listed
 from tests.web.openapi.worksheets import CITIES, GENERAL, document, reach, worksheet

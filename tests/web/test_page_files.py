@@ -8,9 +8,9 @@ from starlette.types import Message
 
 from gateway.settings.model import ServerSettings
 from gateway.web.answers import Answer
-from gateway.web.assets import CHUNK_BYTES, Asset, accepts_gzip, make_asset
 from gateway.web.frame import Frame
 from gateway.web.head import read_head
+from gateway.web.pages import CHUNK_BYTES, Asset, accepts_gzip, make_asset
 from gateway.web.request import Request
 from tests.web.requests import make_scope, sent
 
@@ -22,7 +22,7 @@ async def messages(asset: Asset, method: str, headers: Mapping[str, str]) -> lis
     """ASGI messages to the server."""
 
     async def respond(request: Request) -> Answer:
-        return asset.answer(request.head)
+        return await asset.answer(request.head)
 
     return await sent(Frame(respond, ServerSettings()), make_scope(method, headers=headers))
 
@@ -60,6 +60,15 @@ async def test_a_file_is_packed_for_those_who_can_unpack_it() -> None:
     assert head_lines(start)["content-encoding"] == "gzip"
     assert head_lines(start)["content-length"] == str(len(body))
     assert gzip.decompress(body) == CONTENT
+
+
+async def test_a_file_is_packed_once() -> None:
+    """Later answers share the compressed chunks of the first."""
+    _, *first = await messages(ASSET, "GET", {"Accept-Encoding": "gzip"})
+    _, *second = await messages(ASSET, "GET", {"Accept-Encoding": "gzip"})
+
+    assert [each["body"] for each in first] == [each["body"] for each in second]
+    assert all(one["body"] is other["body"] for one, other in zip(first, second, strict=True))
 
 
 async def test_a_head_is_the_one_of_the_whole_file() -> None:

@@ -1,15 +1,23 @@
-"""Upserts: the key fields that `on_conflict` names, and their values in the rows of the body.
+"""Selectors of writes to several rows: the filter of `where`, the key fields of `on_conflict`.
 
-Rules: each row has a value in each key field, and no two rows have the same values. They are
-compared as a cell displays them, as far as that is known before the sheet displays them. If the
-first row lacks a key field, the header decides whether there is such a field at all.
+Rules
+- A write by filter changes many rows, so nothing of its filter is ignored. A missing or empty
+  `where`, an empty object in it, and a filter that says nothing of the rows
+  (`operators.verdict`) are errors.
+- Each row of an upsert has a value in each key field, and no two rows have the same values. They
+  are compared as a cell displays them, as far as that is known before the sheet displays them. If
+  the first row lacks a key field, the header decides whether there is such a field at all.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from gateway.errors import InvalidQuery, Problem
+from gateway.query.operators import verdict
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
 from gateway.table.header import Selection
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_text, pointer
@@ -18,18 +26,74 @@ from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_body
 from gateway.web.lenient import decoded_again, is_escaped, twice
 from gateway.web.parameters import (
+    PLAIN,
+    Leniency,
     asking_of,
     bracketed_names,
     decoded,
+    parse_count,
+    parse_filter,
     single_text,
     split_names,
 )
 from gateway.web.parsing import unstorable
 from gateway.web.request import Request
-from gateway.web.signature import ON_CONFLICT
+from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, WHERE
 from gateway.worksheets.writes import Fields
 
 MAX_CONFLICT_FIELDS = 16
+_MISSING = (
+    "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
+    '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
+)
+_EMPTY = "where holds an empty object, which matches every row; a write by filter takes none."
+_ALWAYS = (
+    'where matches every row, whatever it holds, as {"name":{"$text":""}} does; nothing was '
+    'written. Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
+)
+
+
+class FilterAsked(msgspec.Struct, frozen=True):
+    """The rows that a write is for, and the number of them that the client expects at most."""
+
+    where: Condition
+    max_affected: int | None
+    readings: tuple[str, ...] = ()
+    """The second readings that were used."""
+
+
+def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
+    """Parse the parameters of a write by filter. Raises InvalidQuery.
+
+    The values of those in `again` are decoded once more.
+    """
+    asking = asking_of(decoded(text), again)
+    where = parse_filter(asking)
+    if where is None or where == AllOf(()):
+        raise InvalidQuery(_MISSING)
+    if _has_empty(where):
+        raise InvalidQuery(_EMPTY)
+    if verdict(where) is True:
+        raise InvalidQuery(_ALWAYS)
+    max_affected = parse_count(asking, MAX_AFFECTED)
+    return FilterAsked(where, max_affected, tuple(asking.readings))
+
+
+def filter_spelling(text: bytes) -> Sequence[tuple[str, Sequence[str]]]:
+    """The filter as it was sent, decoded once, to recognise it when it comes again."""
+    return sorted(
+        (name, values) for name, values in decoded(text).items() if name.startswith(WHERE)
+    )
+
+
+def _has_empty(condition: Condition) -> bool:
+    match condition:
+        case Comparison():
+            return False
+        case Negation():
+            return _has_empty(condition.condition)
+        case AllOf() | AnyOf():
+            return not condition.conditions or any(map(_has_empty, condition.conditions))
 
 
 @dataclass(frozen=True, kw_only=True)

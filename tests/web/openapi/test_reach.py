@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.table.header import ColumnGrant
-from gateway.web.openapi.place import places_of, writes_to
+from gateway.web.openapi.reach import places_of
 from gateway.worksheets.catalogue import Listed
 from tests.web.openapi.worksheets import CITIES, reach, worksheet
 
@@ -71,7 +71,7 @@ def test_a_key_without_writable_columns_writes_to_nothing() -> None:
     nothing = ColumnGrant(None, frozenset())
     reaches = [reach(), reach(read_only=True), reach(columns=nothing)]
 
-    assert [writes_to(next(places_of([CITIES], each)), each) for each in reaches] == [
+    assert [next(places_of([CITIES], each)).is_writable for each in reaches] == [
         True,
         False,
         False,

@@ -1,0 +1,357 @@
+"""Answers in the document: response headers, and the errors of each operation.
+
+Rules: descriptions of errors are those of their classes, and `gateway.web.error_responses` makes
+the examples. Every error with a code is here, except those that no operation of the document can
+return.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, cast, get_args
+
+from gateway import errors
+from gateway.errors import GatewayError, Outcome
+from gateway.settings.model import ApiSettings
+from gateway.telemetry.events import RequestEvent, RequestKind
+from gateway.web.error_responses import ERROR_TYPE, error_members
+from gateway.web.media_types import PROBLEM_JSON
+from gateway.web.openapi.schemas import RECORD, Node, Nodes, reference, schema_reference
+from gateway.web.operations import OPERATIONS
+from gateway.web.state import State
+
+OperationKind = Literal[
+    "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
+]
+"""Operations of the document: those of a path with a method, with all of their forms."""
+KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
+    "list": ["list"],
+    "read": ["read"],
+    "create": ["create", "upsert"],
+    "update": ["update"],
+    "change": ["update_rows", "update_where"],
+    "delete": ["delete"],
+    "delete_where": ["delete_where"],
+    "refresh": ["refresh"],
+}
+"""Lines of the table of operations."""
+
+_KEPT = 4
+"""Sets of operations whose errors are kept, for the keys with equal rights."""
+
+_TEXT: Node = {"type": "string"}
+_COUNT: Node = {"type": "integer", "minimum": 0}
+
+
+def _header(description: str, schema: Node = _TEXT, *, is_sure: bool = False) -> Node:
+    sure = {"required": True} if is_sure else {}
+    return {"description": description, **sure, "schema": schema}
+
+
+HEADERS: Nodes = {
+    "Age": _header("How many seconds ago the rows were read from Google.", _COUNT),
+    "Allow": _header("The methods that there are here."),
+    "Cache-Status": _header("Whether the rows were kept or read for you (RFC 9211)."),
+    "ETag": _header(
+        "Changes with the answer, and for a row with anything in it: send it back in "
+        "`If-None-Match` or `If-Match`.",
+        {"type": "string", "pattern": '^(W/)?"[!#-~]*"$'},
+    ),
+    "Idempotent-Replayed": _header(
+        "`true`: an earlier request with this Idempotency-Key was carried out, and this is its "
+        "answer.",
+        {"const": "true"},
+    ),
+    "Location": _header("Where the new row is.", {"type": "string", "format": "uri-reference"}),
+    "RateLimit": _header("How many requests the key may send at once (`r`), and until when (`t`)."),
+    "RateLimit-Policy": _header("How many requests (`q`) in so many seconds (`w`) the key has."),
+    "Retry-After": _header("After so many seconds it is worth trying again.", _COUNT),
+    "Server-Timing": _header("How many milliseconds of the answer Google took."),
+    "WWW-Authenticate": _header("How keys are sent: `Bearer`."),
+    "X-Ignored-Fields": _header("Fields of the body that the worksheet does not have."),
+    "X-Request-Id": _header(
+        "What the gateway's log knows this request by. One that you send, of 1 to 64 letters, "
+        "digits, `.`, `_` and `-`, is taken over.",
+        {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+        is_sure=True,
+    ),
+}
+OF_ALL = ("X-Request-Id", "Server-Timing")
+OF_KEYS = (*OF_ALL, "RateLimit", "RateLimit-Policy")
+OF_READS = (*OF_KEYS, "ETag", "Age", "Cache-Status")
+OF_UPDATES = (*OF_KEYS, "ETag", "Idempotent-Replayed")
+OF_CREATES = (*OF_UPDATES, "Location")
+OF_MANY = (*OF_KEYS, "Idempotent-Replayed")
+_OF_STATUSES: Mapping[int, Sequence[str]] = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    412: ("ETag",),
+    **dict.fromkeys((409, 429, 503, 504), ("Retry-After",)),
+}
+"""Additional headers of errors."""
+
+
+def header_references(names: Iterable[str]) -> Node:
+    return {name: reference("headers", name) for name in names}
+
+
+ERROR, PROBLEM, _MISTAKE = "Error", "Problem", "Mistake"
+_SCHEMAS: Nodes = {
+    ERROR: {
+        "type": "object",
+        "description": (
+            "What went wrong. Tell cases apart by `code`, which never changes its meaning; "
+            "`message` says what is wrong and how to mend it."
+        ),
+        "properties": {
+            "type": {"const": ERROR_TYPE},
+            "name": _TEXT,
+            "code": {"type": "integer"},
+            "message": _TEXT,
+            "status": {"type": "integer", "description": "The status of the answer."},
+            "requestId": {
+                "type": "string",
+                "description": (
+                    "What the gateway's log knows the request by: tell it to the operator."
+                ),
+            },
+            "retryable": {
+                "type": "boolean",
+                "description": "Whether the same request may succeed later, and does no harm.",
+            },
+            "errors": {
+                "type": "array",
+                "description": "The places of the body that are wrong.",
+                "items": schema_reference(_MISTAKE),
+            },
+            "outcome": {
+                "enum": [*get_args(Outcome)],
+                "description": (
+                    "What became of a write: with `unknown`, look before you send it again."
+                ),
+            },
+            "rowIndex": {
+                "type": "integer",
+                "description": "With codes 4091 and 4095, the first row written.",
+            },
+            "existing": {
+                "description": "With code 4120, the row as it is now.",
+                "allOf": [schema_reference(RECORD)],
+            },
+            "expected": {
+                "description": "With code 4095, the record that the gateway looked at.",
+                "allOf": [schema_reference(RECORD)],
+            },
+            "met": {
+                "description": (
+                    "With code 4095, the record that was changed or removed; null if it is not "
+                    "known."
+                ),
+                "anyOf": [schema_reference(RECORD), {"type": "null"}],
+            },
+            "title": _TEXT,
+            "detail": _TEXT,
+            "instance": _TEXT,
+        },
+        "required": ["type", "name", "code", "message", "status", "requestId", "retryable"],
+        "additionalProperties": False,
+    },
+    _MISTAKE: {
+        "type": "object",
+        "properties": {
+            "pointer": {"type": "string", "description": "A JSON pointer: `#/name`."},
+            "detail": _TEXT,
+        },
+        "required": ["pointer", "detail"],
+        "additionalProperties": False,
+    },
+    PROBLEM: {
+        "description": "The same as RFC 9457 has it, for `Accept: application/problem+json`.",
+        "allOf": [schema_reference(ERROR)],
+        "required": ["title", "detail", "instance"],
+    },
+}
+
+_Errors = tuple[type[GatewayError], ...]
+_OF_HTTP: _Errors = (
+    *(errors.InvalidRequest, errors.RequestTimeout, errors.UriTooLong, errors.HeadersTooLarge),
+    *(errors.InternalError, errors.QueueFull, errors.ShuttingDown),
+)
+_OF_KEYS: _Errors = (
+    *(errors.MissingApiKey, errors.InvalidApiKey, errors.AmbiguousCredentials),
+    *(errors.InvalidSpreadsheetId, errors.InvalidPath, errors.RouteNotFound),
+    *(errors.OriginNotAllowed, errors.NotGranted, errors.PlanLimit),
+    *(errors.SpreadsheetNotFound, errors.SpreadsheetNotShared, errors.UnsupportedDocument),
+    *(errors.WorksheetNotFound, errors.NoHeaderRow, errors.SheetTooLarge),
+    *(errors.RateLimited, errors.TooManyInFlight, errors.TooManyAuthFailures),
+    errors.KeysUnavailable,
+)
+_OF_GOOGLE: _Errors = (
+    *(errors.UpstreamError, errors.UpstreamRefusal, errors.UpstreamUnreachable),
+    *(errors.UpstreamAuth, errors.QuotaSpent, errors.CircuitOpen, errors.UpstreamTimeout),
+)
+_OF_ROWS = (_OF_HTTP, _OF_KEYS, _OF_GOOGLE)
+_OF_READS: _Errors = (errors.InvalidQuery, errors.NotFresh)
+_OF_ROW: _Errors = (errors.RowNotFound,)
+_OF_WRITERS: _Errors = (errors.KeyNotAllowedInUrl, errors.ReadOnlyKey)
+_OF_BODIES: _Errors = (errors.InvalidBody, errors.BodyTooLarge, errors.UnsupportedMediaType)
+_OF_RECORDS: _Errors = (
+    *(errors.InvalidIdempotencyKey, errors.IdempotencyInProgress, errors.IdempotencyKeyReused),
+    *(errors.HeaderChanged, errors.RowNumberUnknown, errors.ProtectedCells),
+    *(errors.WriteOutcomeUnknown, errors.RecordsUnavailable, errors.LookOutdated),
+    *(errors.RowsUnsettled, errors.MetadataFull, errors.WriteTooLarge, errors.StorageFull),
+)
+_OF_WRITES = (_OF_WRITERS, _OF_BODIES, _OF_RECORDS)
+_OF_MOVES: _Errors = (errors.RowsMoved,)
+_OF_CONDITIONS: _Errors = (errors.PreconditionFailed, errors.PreconditionRequired)
+_OF_UPSERTS: _Errors = (errors.InvalidQuery, errors.DuplicateKey)
+_OF_FILTERS: _Errors = (
+    *(errors.InvalidQuery, errors.UnknownField, errors.TooManyRowsAffected),
+    *(errors.QueryTooCostly, errors.PreconditionRequired),
+)
+_OF_DELETES = (_OF_WRITERS, _OF_RECORDS, (errors.MethodNotAllowed, errors.RowNotRemovable))
+_OF_PARAMETERS: _Errors = (errors.InvalidQuery,)
+
+FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
+    "health": (_OF_HTTP,),
+    "list": (*_OF_ROWS, _OF_READS, (errors.UnknownField, errors.QueryTooCostly)),
+    "read": (*_OF_ROWS, _OF_READS, _OF_ROW),
+    "create": (*_OF_ROWS, *_OF_WRITES, _OF_UPSERTS, _OF_MOVES, (errors.PreconditionRequired,)),
+    "update": (*_OF_ROWS, _OF_ROW, *_OF_WRITES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
+    "change": (*_OF_ROWS, _OF_ROW, *_OF_WRITES, _OF_FILTERS, _OF_MOVES, (errors.MethodNotAllowed,)),
+    "delete": (*_OF_ROWS, _OF_ROW, *_OF_DELETES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
+    "delete_where": (*_OF_ROWS, *_OF_DELETES, _OF_FILTERS, _OF_MOVES),
+    "refresh": (_OF_HTTP, _OF_KEYS, _OF_PARAMETERS),
+}
+"""Groups of errors. Operations with the same groups for a status have one answer for it."""
+WRITES: frozenset[OperationKind] = frozenset(
+    kind for kind, lines in KINDS.items() if "GET" not in OPERATIONS[lines[0]].methods
+)
+"""Operations whose errors have an outcome."""
+
+
+@lru_cache(len(FAILURES))
+def by_status(kind: OperationKind) -> Mapping[int, Sequence[type[GatewayError]]]:
+    """The errors of an operation by status."""
+    found: dict[int, dict[type[GatewayError], None]] = {}
+    for group in FAILURES[kind]:
+        for error in group:
+            found.setdefault(error.status, {})[error] = None
+    return {status: [*found[status]] for status in sorted(found)}
+
+
+def error_references(kind: OperationKind) -> Node:
+    """The error answers of an operation, by status."""
+    return {
+        str(status): reference("responses", f"{_shared_by(kind, status)}{status}")
+        for status in by_status(kind)
+    }
+
+
+def error_name(kind: OperationKind, status: int) -> str:
+    """The schema's name of errors with this status."""
+    words = _shared_by(kind, status).title().replace("_", "")
+    return f"{words}{status}Error"
+
+
+def error_answer(kind: OperationKind, status: int) -> Node:
+    """The answer with a status: its possible codes, and an example of each."""
+    found = by_status(kind)[status]
+    headers = (
+        *(OF_ALL if kind == "health" else OF_KEYS),
+        *_OF_STATUSES.get(status, ()),
+        *(["Idempotent-Replayed"] if kind in WRITES else []),
+    )
+    examples = {
+        error.__name__: reference("examples", _example_name(kind, error)) for error in found
+    }
+    return {
+        "description": "\n".join(f"- `{error.code}` {error.description()}" for error in found),
+        "headers": header_references(headers),
+        "content": {
+            "application/json": {
+                "schema": schema_reference(error_name(kind, status)),
+                "examples": examples,
+            },
+            PROBLEM_JSON: {"schema": schema_reference(PROBLEM)},
+        },
+    }
+
+
+@lru_cache(_KEPT)
+def error_components(kinds: tuple[OperationKind, ...]) -> Mapping[str, Nodes]:
+    """Schemas, responses and examples of the errors of these operations."""
+    schemas, responses, examples = {**_SCHEMAS}, {}, {}
+    for kind in kinds:
+        for status, found in by_status(kind).items():
+            for error in found:
+                example = _example(error, is_write=kind in WRITES)
+                examples[_example_name(kind, error)] = example
+            if _shared_by(kind, status) == kind:
+                responses[f"{kind}{status}"] = error_answer(kind, status)
+                schemas[error_name(kind, status)] = _error_schema(kind, status)
+    return {"schemas": schemas, "responses": responses, "examples": examples}
+
+
+def _error_schema(kind: OperationKind, status: int) -> Node:
+    found = by_status(kind)[status]
+    sure = {
+        "name": {"enum": sorted({error.name for error in found})},
+        "code": {"enum": sorted({error.code for error in found})},
+        "status": {"enum": [status]},
+    }
+    outcome = {"required": ["outcome"]} if kind in WRITES else {}
+    return {"allOf": [schema_reference(ERROR), {"properties": sure, **outcome}]}
+
+
+@lru_cache
+def _shared_by(kind: OperationKind, status: int) -> OperationKind:
+    """The first operation with the same answer for this status."""
+
+    def groups(kind: OperationKind) -> tuple[bool, Sequence[_Errors]]:
+        have = [group for group in FAILURES[kind] if any(each.status == status for each in group)]
+        return kind in WRITES, have
+
+    if kind == "health":
+        return kind
+    return next(each for each in FAILURES if each != "health" and groups(each) == groups(kind))
+
+
+def _example_name(kind: OperationKind, error: type[GatewayError]) -> str:
+    return f"{error.__name__}{'OfWrite' if kind in WRITES else ''}"
+
+
+def _message(error: type[GatewayError]) -> str:
+    """The description with quotes as in messages."""
+    return error.description().replace("`", "'")
+
+
+_DETAILED: Mapping[type[GatewayError], GatewayError] = {
+    type(error): error
+    for error in (
+        errors.SpreadsheetNotFound(),
+        errors.UpstreamRefusal(""),
+        errors.LookOutdated(),
+        errors.UnknownField(_message(errors.UnknownField), parameter="where"),
+        errors.InvalidBody(
+            _message(errors.InvalidBody),
+            problems=[errors.Problem("#/nickname", "The worksheet has no such field.")],
+        ),
+        errors.HeaderChanged(_message(errors.HeaderChanged), row=7),
+        errors.RowsUnsettled(_message(errors.RowsUnsettled), outcome="applied"),
+        errors.RowsMoved(
+            _message(errors.RowsMoved),
+            row=7,
+            expected={"rowIndex": 7, "nickname": "Bo"},
+            met={"rowIndex": 7, "nickname": "Al"},
+        ),
+        errors.PreconditionFailed({"rowIndex": 7, "nickname": "Bo"}, tag='"MCG4Q9Mz6dBvSVhY"'),
+    )
+}
+
+
+def _example(error: type[GatewayError], *, is_write: bool) -> Node:
+    """The gateway's answer with this error, with a made-up request ID."""
+    event = RequestEvent("0f3c6a1de8b2457f", "POST" if is_write else "GET", "")
+    met = _DETAILED.get(error) or error(_message(error))
+    members = error_members(met, event, cast(State, {"api": ApiSettings()}))
+    return {"summary": f"{error.code} {error.name}", "value": members}

@@ -1,0 +1,113 @@
+"""The OpenAPI document, in general or for a key's worksheets, and its endpoint."""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import msgspec
+
+from gateway.access.caller import granted_spreadsheet
+from gateway.errors import InvalidQuery
+from gateway.table.header import opaque_tag
+from gateway.web.admission import find_credentials
+from gateway.web.answers import Answer, encoded_answer, read_answer
+from gateway.web.openapi.answers import HEADERS, error_components
+from gateway.web.openapi.operations import (
+    ANY_TAG,
+    HEALTH_SCHEMAS,
+    HEALTH_TAG,
+    SECURITY_SCHEMES,
+    health_paths,
+    operations_of,
+    paths_of,
+)
+from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
+from gateway.web.openapi.reach import Reach, any_place, places_of, reach_of, reach_of_all
+from gateway.web.openapi.schemas import Node, shared_schemas, worksheet_schemas
+from gateway.web.parameters import sift
+from gateway.web.request import Request
+from gateway.web.signature import DESCRIPTION
+from gateway.worksheets.answers import Encoded
+from gateway.worksheets.catalogue import KEPT_SECONDS, Listed
+
+_KEPT_GENERAL = 16
+
+_ABOUT = (
+    "The rows of Google Sheets worksheets as JSON. Each worksheet is a resource, its first row "
+    "names the fields, and each row below is a record.\n\n"
+    "HEAD works wherever GET does. CORS is open unless the key limits origins. Parameters of other "
+    "operations and services are refused, and so are names of fields as parameters; other unknown "
+    "parameters are ignored."
+)
+_OF_ANY = (
+    "\n\nThis is the API in general. Ask for this document with a key to see the worksheets that "
+    "it may use, each with its fields."
+)
+_OF_KEY = (
+    "\n\nThese are the worksheets that your key may use in this spreadsheet, as they were at most "
+    f"{KEPT_SECONDS:.0f} seconds ago. A worksheet whose first row names no field is left out, and "
+    "so are those at the end of a spreadsheet with very many or very wide ones."
+)
+
+
+async def describe(request: Request) -> Answer:
+    """Without a key no call to Google; with one those of `Catalogue`, at most once a minute."""
+    state = request.state
+    parameters = sift(request.scope["query_string"], DESCRIPTION)
+    if find_credentials(request.head, parameters.credentials, is_write=False).key is None:
+        if parameters.refusal:
+            raise InvalidQuery(parameters.refusal)
+        return encoded_answer(request, general_document(reach_of_all(state["api"])), ())
+    caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
+    spreadsheet = granted_spreadsheet(caller.grants, named)
+    request.event.spreadsheet = spreadsheet
+    reach = reach_of(caller, named, state["api"])
+    served = await state["catalogue"].describe(
+        spreadsheet, reach, partial(document_of, reach), key_id=caller.key_id
+    )
+    return read_answer(request, served, no_cache=False)
+
+
+@lru_cache(_KEPT_GENERAL)
+def general_document(reach: Reach) -> Encoded:
+    """The document without a key."""
+    return document_of(reach)
+
+
+def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
+    """The encoded document, with its strong tag; with worksheets only for a key."""
+    places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
+    errors = error_components(("health", *operations_of(reach)))
+    schemas = {
+        **shared_schemas(reach),
+        **errors["schemas"],
+        **spreadsheet_schemas(reach),
+        **HEALTH_SCHEMAS,
+    }
+    paths: dict[str, Node] = {}
+    for place in places:
+        paths |= paths_of(place)
+        schemas |= worksheet_schemas(place)
+    document: Node = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sheets gateway",
+            "version": "2",
+            "description": _ABOUT + (_OF_KEY if reach.is_for_key else _OF_ANY),
+        },
+        "servers": [{"url": "./"}],
+        "tags": [
+            {"name": name}
+            for name in dict.fromkeys([*(place.title or ANY_TAG for place in places), HEALTH_TAG])
+        ],
+        "paths": {**paths, **health_paths()},
+        "components": {
+            "schemas": schemas,
+            "parameters": shared_parameters(reach),
+            "responses": errors["responses"],
+            "examples": errors["examples"],
+            "headers": HEADERS,
+            "securitySchemes": SECURITY_SCHEMES,
+        },
+    }
+    body = msgspec.json.encode(document)
+    return Encoded(body, opaque_tag(body))

@@ -1,0 +1,323 @@
+"""Schemas of the document: rows, bodies of writes, names of fields, the grammar of `where`."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gateway.query.operators import ALIASES, OPERATORS
+from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
+from gateway.table.header import ROW_INDEX
+from gateway.table.record import MAX_CELL_CHARACTERS
+from gateway.web.answers import EmptyCell
+from gateway.web.body import MAX_ROWS
+from gateway.web.openapi.reach import Place, Reach
+from gateway.web.parameters import MAX_WHERE_BYTES
+from gateway.web.parsing import MAX_FIELDS, MAX_INTEGER
+
+Node = Mapping[str, object]
+"""A JSON object of the document."""
+Nodes = Mapping[str, Node]
+
+
+def reference(kind: str, name: str) -> Node:
+    """A reference to a component, whose name needs no escaping."""
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def schema_reference(name: str) -> Node:
+    return reference("schemas", name)
+
+
+CELL, VALUE, RECORD, NUMBERED, MATCHES = "Cell", "Value", "Record", "Numbered", "Matches"
+OPERAND, CRITERION, OPERATIONS = "Operand", "Criterion", "Operations"
+_CREATED = "created"
+
+CELLS: Mapping[EmptyCell, Node] = {
+    "null": {
+        "type": ["string", "null"],
+        "minLength": 1,
+        "description": "What the cell displays, always a string; null if it is empty.",
+    },
+    "": {
+        "type": "string",
+        "description": 'What the cell displays, always a string; "" if it is empty.',
+    },
+    "omit": {
+        "type": "string",
+        "minLength": 1,
+        "description": "What the cell displays, always a string. An empty cell is left out.",
+    },
+}
+
+_ROW_NUMBER: Node = {
+    "type": "integer",
+    "minimum": 2,
+    "description": "The number of the row in the worksheet: row 1 is the header.",
+}
+_RECORD: Node = {
+    "type": "object",
+    "description": "A row in an error: what its cells display.",
+    "properties": {ROW_INDEX: {"type": "integer"}},
+    "required": [ROW_INDEX],
+    "additionalProperties": schema_reference(CELL),
+}
+_NUMBERED: Node = {
+    "type": "object",
+    "properties": {ROW_INDEX: _ROW_NUMBER},
+    "required": [ROW_INDEX],
+    "additionalProperties": False,
+}
+_MATCHES: Node = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "minimum": 0, "description": "How many rows matched."},
+        "results": {
+            "type": "array",
+            "items": schema_reference(NUMBERED),
+            "description": "The rows that matched, by their numbers before the write.",
+        },
+    },
+    "required": ["count", "results"],
+    "additionalProperties": False,
+}
+_SIZES: Node = {
+    "maxLength": MAX_CELL_CHARACTERS,
+    "minimum": -MAX_INTEGER,
+    "maximum": MAX_INTEGER,
+}
+_PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
+"""Any value, without a type: a change has an integer here, and generators refuse two types."""
+_VALUE: Node = {
+    "type": ["string", "number", "boolean", "null"],
+    **_SIZES,
+    "description": (
+        "What to put into the cell. A string stays the text that it is: `007` keeps its zeros. "
+        "Numbers and booleans are stored as such; null and the empty string empty the cell."
+    ),
+}
+_OPERAND: Node = {
+    "type": ["string", "number", "boolean", "null"],
+    "description": (
+        "A number is compared with numbers, a string with what the cell displays, an ISO 8601 date "
+        "or time with dates too, a boolean with booleans; null and the empty string are empty "
+        "cells."
+    ),
+}
+
+
+def shared_schemas(reach: Reach) -> dict[str, Node]:
+    """Schemas shared by all worksheets: of their cells, and of conditions in filters."""
+    schemas = {CELL: CELLS[reach.empty_cell], RECORD: _RECORD}
+    if reach.may_write:
+        schemas[VALUE] = _VALUE
+    if reach.has("update_where"):
+        schemas |= {NUMBERED: _NUMBERED, MATCHES: _MATCHES}
+    if reach.may_query:
+        schemas[OPERAND] = _OPERAND
+        schemas[OPERATIONS] = {
+            "type": "object",
+            "description": "All of these must hold.",
+            "properties": {
+                **{name: _operator(name, each.description) for name, each in OPERATORS.items()},
+                **{name: _operator(of, f"the same as `{of}`") for name, of in ALIASES.items()},
+                NOT: {
+                    "description": "none of what is in here",
+                    "allOf": [schema_reference(OPERATIONS)],
+                },
+            },
+            "minProperties": 1,
+            "additionalProperties": False,
+        }
+        schemas[CRITERION] = {"anyOf": [schema_reference(OPERAND), schema_reference(OPERATIONS)]}
+    return schemas
+
+
+def worksheet_schemas(place: Place) -> Nodes:
+    """Components of a worksheet: its rows, the bodies of its writes, its fields and filters.
+
+    A generator of clients names a class for each, and drops what it cannot name.
+    """
+    stem, row = place.stem, schema_reference(f"{place.stem}Row")
+    schemas = {f"{stem}Row": _row(place), f"{stem}Page": _page(row)}
+    if place.is_writable:
+        schemas[f"{stem}Fields"] = _fields(place)
+        schemas[f"{stem}Form"] = {  # one row, whose values are strings
+            "type": "object",
+            "allOf": [
+                schema_reference(f"{stem}Fields"),
+                {"additionalProperties": {"type": "string"}},
+            ],
+        }
+        schemas[f"{stem}Results"] = _results(row)
+        if place.reach.has("upsert"):
+            schemas[f"{stem}Change"] = _change(stem)
+            schemas[f"{stem}Upserted"] = _upserted(place)
+            schemas[f"{stem}Upserts"] = _results(schema_reference(f"{stem}Upserted"))
+    if place.is_any:
+        field: Node = {"type": "string", "minLength": 1, "description": "The name of a field."}
+        term: Node = {"type": "string", "pattern": "^-?[^,-][^,]*$"}
+    else:
+        field = _enumeration([ROW_INDEX, *place.fields])
+        # A comma parts terms, and a minus in front turns one round.
+        named = (name for name in place.fields if "," not in name and name.strip()[:1] != "-")
+        term = _enumeration([sign + name for name in (ROW_INDEX, *named) for sign in ("", "-")])
+    schemas[f"{stem}Field"] = field
+    if place.reach.may_query:
+        schemas[f"{stem}Where"] = _where(place)
+        schemas[f"{stem}Order"] = term
+    return schemas
+
+
+def _page(row: Node) -> Node:
+    return {
+        "type": "object",
+        "properties": {
+            "results": {"type": "array", "items": row},
+            "hasNextPage": {
+                "type": "boolean",
+                "description": "Whether there are rows after these: ask again with a larger skip.",
+            },
+            "total": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "How many rows match, on any page; there with `count=true`.",
+            },
+        },
+        "required": ["results", "hasNextPage"],
+        "additionalProperties": False,
+    }
+
+
+def list_of(row: Node) -> Node:
+    """The schema of a list of rows in a body."""
+    return {"type": "array", "items": row, "minItems": 1, "maxItems": MAX_ROWS}
+
+
+def _results(row: Node) -> Node:
+    return {
+        "type": "object",
+        "properties": {"results": {"type": "array", "items": row, "minItems": 1}},
+        "required": ["results"],
+        "additionalProperties": False,
+    }
+
+
+def _change(stem: str) -> Node:
+    return {
+        "description": "The row to update, and its fields to write.",
+        "allOf": [
+            schema_reference(f"{stem}Fields"),
+            {
+                "type": "object",
+                "properties": {ROW_INDEX: _ROW_NUMBER},
+                "required": [ROW_INDEX],
+                "minProperties": 2,
+            },
+        ],
+    }
+
+
+def _upserted(place: Place) -> Node:
+    field = {"anyOf": [{"enum": [_CREATED]}, schema_reference(f"{place.stem}Field")]}
+    return {
+        "type": "object",
+        "description": "A row of an upsert: its fields as they are displayed now.",
+        "properties": {
+            ROW_INDEX: _ROW_NUMBER,
+            _CREATED: {
+                "type": "boolean",
+                "description": "True if the row is new, false if there was one with this key.",
+            },
+        },
+        "required": [ROW_INDEX, _CREATED],
+        "additionalProperties": schema_reference(CELL),
+        **({} if place.is_any else {"propertyNames": field}),
+    }
+
+
+def _row(place: Place) -> Node:
+    cell = schema_reference(CELL)
+    return {
+        "type": "object",
+        "description": (
+            "A row as the worksheet displays it. `keys` narrows it to some fields; an answer to a "
+            "write has the fields that were sent."
+        ),
+        "properties": {ROW_INDEX: _ROW_NUMBER, **dict.fromkeys(place.fields, cell)},
+        "required": [ROW_INDEX],
+        "additionalProperties": cell if place.is_any else False,
+    }
+
+
+def _fields(place: Place) -> Node:
+    value = schema_reference(VALUE)
+    takes_any = place.is_any or place.reach.ignores_unknown
+    return {
+        "type": "object",
+        "description": (
+            "Values by the names in the worksheet's first row. A `rowIndex` is passed over, so "
+            "that a row can be sent back as it was read. A new row needs a value in one field at "
+            "least."
+        ),
+        "properties": {ROW_INDEX: _PASSED_OVER, **dict.fromkeys(place.writable, value)},
+        "minProperties": 1,
+        "maxProperties": MAX_FIELDS,
+        "dependentSchemas": {ROW_INDEX: {"minProperties": 2}},
+        "additionalProperties": value if takes_any else False,
+    }
+
+
+def _enumeration(values: Sequence[str]) -> Node:
+    """The values, with names for the constants that generators of clients make of them.
+
+    Their own names would be equal for `total sales` and `Total_Sales`, and a number for `-name`.
+    """
+    plain = [re.sub(r"\W+", "_", value).strip("_").upper() for value in values]
+    names: dict[str, str] = {}
+    for value, words in zip(values, plain, strict=True):
+        name = f"{words}_DESC" if value.startswith("-") else words
+        start = name if name[:1].isalpha() else f"FIELD_{name}"
+        number, free = 1, start
+        while free.replace("_", "") in names:
+            number += 1
+            free = f"{start}_{number}"
+        names[free.replace("_", "")] = free
+    named = [*names.values()]
+    return {
+        "type": "string",
+        "enum": values,
+        **({} if named == plain else {"x-enum-varnames": named}),
+    }
+
+
+def _operator(name: str, description: str) -> Node:
+    """The schema of an operator's operand; a reference cannot have a description beside it."""
+    shape = OPERATORS[name].operand
+    operand = {"type": shape.json_type} if shape.json_type else schema_reference(OPERAND)
+    if shape.is_list:
+        return {"type": "array", "items": operand, "description": description}
+    if shape.json_type:
+        return {**operand, "description": description}
+    return {"description": description, "allOf": [operand]}
+
+
+def _where(place: Place) -> Node:
+    itself = schema_reference(f"{place.stem}Where")
+    several = {"type": "array", "items": itself, "minItems": 1}
+    words = [*COMBINATORS, NOT]
+    fields = {"anyOf": [{"enum": words}, schema_reference(f"{place.stem}Field")]}
+    return {
+        "type": "object",
+        "description": (
+            "Field names with a value each, which it must be equal to, or with an object of "
+            f"operators: {_as_text([*OPERATORS, *ALIASES, NOT])}. Several fields, and several "
+            f"operators, must all hold; {_as_text(words)} combine such objects. At most "
+            f"{MAX_CONDITIONS} conditions, {MAX_DEPTH} objects deep, {MAX_WHERE_BYTES} bytes."
+        ),
+        "properties": {**dict.fromkeys(COMBINATORS, several), NOT: itself},
+        "additionalProperties": schema_reference(CRITERION),
+        **({} if place.is_any else {"propertyNames": fields}),
+    }
+
+
+def _as_text(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

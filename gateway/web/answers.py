@@ -22,7 +22,7 @@ from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
 from gateway.web.request import HeaderLines, Request
-from gateway.worksheets.answers import Encoded, Freshness, Served
+from gateway.worksheets.answers import Bodies, Encoded, Freshness, Served
 from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
@@ -94,12 +94,12 @@ class JsonEncoder:
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [*map(_encode, rows)]
 
-    def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
+    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> Encoded:
         """A list of rows; its tag is weak, because it is not of the worksheet."""
         counted = b"" if total is None else b',"total":%d' % total
         end = b'],"hasNextPage":true' if has_next else b'],"hasNextPage":false'
-        body = b"".join((b'{"results":[', b",".join(rows), end, counted, b"}"))
-        return Encoded(body, f"W/{opaque_tag(body)}")
+        body = b"".join((b'{"results":[', b",".join(rows.rows), end, counted, b"}"))
+        return Encoded(body, f"W/{opaque_tag(rows.digests + end + counted)}")
 
 
 # Cached answers are keyed by their encoder.

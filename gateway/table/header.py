@@ -13,7 +13,7 @@ import hmac
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -22,6 +22,8 @@ from gateway.table.quoting import quoted
 from gateway.table.texts import composed
 
 _DIGEST_BYTES = 12
+_KEPT_HEADERS = 16
+"""Headers are encoded once, for the tags of many rows."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,13 @@ def row_tag(header_cells: Sequence[str], displayed_cells: Sequence[object]) -> s
 
     Every displayed cell counts, also below a blank header; empty ones at the end do not.
     """
-    return opaque_tag(msgspec.json.encode([_texts(header_cells), _texts(displayed_cells)]))
+    header = _encoded_header(tuple(header_cells))
+    return opaque_tag(b"[%b,%b]" % (header, msgspec.json.encode(_texts(displayed_cells))))
+
+
+@lru_cache(_KEPT_HEADERS)
+def _encoded_header(cells: tuple[str, ...]) -> bytes:
+    return msgspec.json.encode(_texts(cells))
 
 
 def keyed_row_tag(

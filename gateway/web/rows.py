@@ -58,7 +58,7 @@ from gateway.web.request import Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
 from gateway.web.signature import Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Served
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.refusal import row_not_found
@@ -189,7 +189,8 @@ async def run_as_meant(
 
 def _renamed(target: Target, alias: TitleAlias) -> Target:
     note_reading(alias.reading, worksheet=alias.title)
-    return replace(target, worksheet=replace(target.worksheet, title=alias.title))
+    worksheet = WorksheetId(target.worksheet.spreadsheet, alias.title)
+    return replace(target, worksheet=worksheet)
 
 
 async def parse_list(request: Request, admitted: Admitted) -> Asked:

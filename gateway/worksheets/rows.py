@@ -36,7 +36,7 @@ from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Served, with_digests
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
@@ -276,7 +276,7 @@ class RowService:
         if name not in loaded:
             titles.append(name)
         for title in {plain.title, *(each for each in titles if composed(each) == form)}:
-            worksheet = replace(plain, title=title)
+            worksheet = WorksheetId(plain.spreadsheet, title)
             if self._peers is not None or self._pool.find(worksheet) is not None:
                 self._pool.get(worksheet, self._resources).reports.add()
 

@@ -14,6 +14,8 @@ MAX_ROW_BYTES = 33_554_432
 """Upper bound for the cached rows of one snapshot."""
 
 _LEAST_BYTES = 65_536
+_NULL_BYTES = 8
+"""JSON of an empty cell, without its name."""
 
 OVERHEAD_BYTES = 500
 """Approximate memory of a cached answer without its body."""
@@ -209,7 +211,9 @@ class Encodings:
     def __init__(self, table: Table, displayed_bytes: int) -> None:
         answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)
         row_bytes = min(MAX_ROW_BYTES, _LEAST_BYTES + 2 * displayed_bytes)
-        one_row = sum(map(len, table.header.cells)) + displayed_bytes // max(1, table.last_row)
+        names = table.header.cells
+        one_row = sum(map(len, names)) + _NULL_BYTES * len(names)
+        one_row += displayed_bytes // max(1, table.last_row)
         block_rows = max(1, min(MAX_BLOCK_ROWS, BLOCK_BYTES // max(1, one_row)))
         self.answers = Answers(answer_bytes)
         self.rows = EncodedRows(table, row_bytes, block_rows)

@@ -7,7 +7,7 @@ holds for one record. It is keyed: the holder learns that a row changed, not wha
 changes with every displayed cell of the row or its header.
 """
 
-import base64
+import binascii
 import hashlib
 import hmac
 from collections import Counter
@@ -22,6 +22,7 @@ from gateway.table.quoting import quoted
 from gateway.table.texts import composed
 
 _DIGEST_BYTES = 12
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _KEPT_HEADERS = 16
 """Headers are encoded once, for the tags of many rows."""
 
@@ -80,7 +81,8 @@ def opaque_tag(content: bytes, key: bytes = b"") -> str:
     With a key it is an HMAC.
     """
     digest = hmac.digest(key, content, "sha256") if key else hashlib.sha256(content).digest()
-    return f'"{base64.urlsafe_b64encode(digest[:_DIGEST_BYTES]).decode("ascii")}"'
+    text = binascii.b2a_base64(digest[:_DIGEST_BYTES], newline=False).translate(_URL_SAFE)
+    return f'"{text.decode("ascii")}"'
 
 
 def _texts(cells: Sequence[object]) -> list[str]:

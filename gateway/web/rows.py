@@ -15,7 +15,10 @@ Rules
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace as replaced
 
 from gateway.access.caller import (
     Caller,
@@ -65,7 +68,7 @@ from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Write
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A parsed request, apart from its worksheet."""
 
     parameters: Any = None
@@ -170,7 +173,7 @@ async def run_as_meant(
                 raise failed.get(name, error) from None
             failed[name], again = error, again.with_unknown(name, error.names)
             try:
-                asked = asked._replace(parameters=asked.again(again))
+                asked = replaced(asked, parameters=asked.again(again))
             except InvalidQuery:
                 raise error from None
         except WorksheetNotFound as error:

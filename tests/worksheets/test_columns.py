@@ -184,7 +184,11 @@ async def test_equal_rows_of_two_worksheets_have_different_tags(make_bench: Make
 
 def test_row_tags_have_a_key_for_each_worksheet() -> None:
     """Rows of another spreadsheet, which may be the caller's own, have another one, too."""
-    places = [WORKSHEET, replace(WORKSHEET, title="Own"), replace(WORKSHEET, spreadsheet="own")]
+    places = [
+        WORKSHEET,
+        WorksheetId(WORKSHEET.spreadsheet, "Own"),
+        WorksheetId("own", WORKSHEET.title),
+    ]
 
     assert len({SEEN.access.to(place).columns.tag_key for place in places}) == 3
     assert SEEN.access.to(WORKSHEET) == SEEN.access

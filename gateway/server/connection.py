@@ -60,6 +60,7 @@ from gateway.server.intake import (
 )
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import NEVER, PeerName, Slot
+from gateway.web.head import HEAD, read_head
 
 _METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}
@@ -295,7 +296,8 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return  # parsed again without the Upgrade header
         version = parser.get_http_version()
-        body_bytes, expects_continue = check_framing(version, self._url, headers)
+        head = read_head(headers)
+        body_bytes, expects_continue = check_framing(version, self._url, head)
         url = httptools.parse_url(self._url)
         path = url.path.decode("ascii")
         scope: Scope = {
@@ -312,6 +314,7 @@ class Connection(asyncio.BufferedProtocol):
             "query_string": url.query or b"",
             "headers": headers,
             "state": self._app_state.copy(),
+            HEAD: head,
         }
         exchange = Exchange(
             self,

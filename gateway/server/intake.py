@@ -19,6 +19,7 @@ import httptools
 
 from gateway.errors import InvalidRequest
 from gateway.settings.model import ServerSettings
+from gateway.web.head import Head
 
 BETWEEN, IN_HEAD, IN_BODY, AFTER_CHUNK_SIZE = range(4)
 BODY = (IN_BODY, AFTER_CHUNK_SIZE)
@@ -47,9 +48,6 @@ _END = b"\r\n\r\n"
 
 
 HeaderLines = Sequence[tuple[bytes, bytes]]
-
-_SINGLE = {b"host": "Host", b"transfer-encoding": "Transfer-Encoding"}
-"""Parsers differ on repeated lines: the first counts, the last counts, or both form a list."""
 
 
 class Intake:
@@ -113,7 +111,7 @@ class Intake:
             self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)
 
 
-def check_framing(version: str, url: bytes, headers: HeaderLines) -> tuple[float, bool]:
+def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     """Return the length of the body in bytes, `inf` if it is chunked, and if `100` is expected.
 
     Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
@@ -123,29 +121,23 @@ def check_framing(version: str, url: bytes, headers: HeaderLines) -> tuple[float
         raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
     if not url.startswith(b"/") and not httptools.parse_url(url).path:
         raise httptools.HttpParserInvalidURLError("no path")
-    lines = dict(headers)
-    if b"host" not in lines and version == "1.1":
+    lines = head.lines
+    hosts, encodings = lines.get(b"host", ()), lines.get(b"transfer-encoding", ())
+    if not hosts and version == "1.1":
         raise InvalidRequest("The request has no Host header.")
-    if len(lines) < len(headers):
-        _check_single(headers)
-    body_bytes: float = int(lines.get(b"content-length", 0))
-    if b"transfer-encoding" in lines:
-        if version == "1.0" or lines[b"transfer-encoding"].lower() != b"chunked":
+    # Parsers differ on repeated lines: the first counts, the last counts, or both form a list.
+    for name, values in (("Host", hosts), ("Transfer-Encoding", encodings)):
+        if len(values) > 1:
+            raise InvalidRequest(f"The request has more than one {name} header.")
+    body_bytes: float = int(lines[b"content-length"][-1]) if b"content-length" in lines else 0
+    if encodings:
+        if version == "1.0" or encodings[0].lower() != b"chunked":
             raise InvalidRequest("The only Transfer-Encoding is chunked, of HTTP/1.1.")
         body_bytes = math.inf
-    # RFC 9110, 10.1.1: ignored in HTTP/1.0
-    expects_continue = (
-        b"expect" in lines
-        and version == "1.1"
-        and any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
-    )
+    expects_continue = b"expect" in lines and version == "1.1"  # RFC 9110, 10.1.1: not in HTTP/1.0
+    if expects_continue:
+        expects_continue = any(each.lower() == b"100-continue" for each in lines[b"expect"])
     return body_bytes, expects_continue
-
-
-def _check_single(headers: HeaderLines) -> None:
-    for name, label in _SINGLE.items():
-        if sum(each == name for each, _ in headers) > 1:
-            raise InvalidRequest(f"The request has more than one {label} header.")
 
 
 def whole_requests(data: bytes) -> bytes:

@@ -257,13 +257,18 @@ class Header:
     """Field name, exactly as written, to column (from 0), in sheet order."""
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The field names, in sheet order."""
+        return tuple(self.columns)
+
+    @cached_property
     def whole(self) -> View:
         """The view of a key that may see and write everything."""
         return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)
 
     def seen_with(self, grant: ColumnGrant) -> View:
         """The view of a key; granted names match headers like the field names of a request."""
-        if grant == ALL_COLUMNS:
+        if grant is ALL_COLUMNS or grant == ALL_COLUMNS:
             return self.whole
         writable = self._named(grant.writable)
         readable = self._named(grant.readable)

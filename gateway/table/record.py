@@ -175,12 +175,11 @@ def row_object(
     `empty` stands for empty cells; UNSET leaves them out.
     """
     width = len(cells)
-    columns = header.columns
     values = [
         ((cells[at] if at < width else None) or empty) if at in selected else UNSET
-        for at in columns.values()
+        for at in header.columns.values()
     ]
-    return row_maker(tuple(columns))(row, *values)
+    return row_maker(header.names)(row, *values)
 
 
 @lru_cache(128)

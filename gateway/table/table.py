@@ -198,7 +198,7 @@ class Table:
                 texts = [cells[row - 1] if row <= len(cells) else "" for row in rows]
             has_empty = "" in texts or None in texts
             columns.append([text or empty for text in texts] if has_empty else texts)
-        return map(row_maker(tuple(self.header.columns)), rows, *columns)
+        return map(row_maker(self.header.names), rows, *columns)
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:

@@ -179,7 +179,7 @@ _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
 async def respond(request: Request) -> Answer:
     """The answer to a request at any path."""
     path, method = request.event.path, request.event.method
-    handle = _PAGES.get(path)
+    handle: Callable[[Request], Awaitable[Answer]] | None
     match path.split("/"):
         case ["", "v2", "sheets", title] if title:
             request.title = title
@@ -193,6 +193,8 @@ async def respond(request: Request) -> Answer:
             return missing_method(request, ("GET", "POST", "PUT", "PATCH", "DELETE"))
         case ["", "docs", file] if file:
             handle = docs_file
+        case _:
+            handle = _PAGES.get(path)
     if handle is None:
         raise missing_route(request)
     return await handle(request) if method in ("GET", "HEAD") else missing_method(request, ["GET"])

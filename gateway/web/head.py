@@ -22,7 +22,8 @@ from gateway.errors import InvalidPath, InvalidRequest
 from gateway.table.header import IfMatch
 from gateway.table.quoting import quoted
 
-_KEPT = "gateway.head"
+HEAD = "gateway.head"
+"""Key of a scope: its parsed head."""
 _LINE_BYTES = 4
 """Bytes of a line besides name and value: colon, blank and line end."""
 _ROW = re.compile(r"[1-9][0-9]{0,7}")
@@ -54,9 +55,9 @@ class Head(msgspec.Struct, frozen=True):
 
 def head_of(scope: Scope) -> Head:
     """The head of a request, parsed at the first use and cached in the scope."""
-    kept: Head | None = scope.get(_KEPT)
+    kept: Head | None = scope.get(HEAD)
     if kept is None:
-        kept = scope[_KEPT] = read_head(scope["headers"])
+        kept = scope[HEAD] = read_head(scope["headers"])
     return kept
 
 
@@ -128,7 +129,7 @@ def encode_title(title: str) -> str:
 
 def parse_row(segment: str) -> int:
     """The row number of a raw path segment."""
-    text = urllib.parse.unquote(segment)
+    text = urllib.parse.unquote(segment) if "%" in segment else segment
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
             f"{quoted(text)} is not a row number. The path takes a row's rowIndex: a whole number "

@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 import msgspec
@@ -78,7 +78,7 @@ _MOST_DIGITS = 400
 _FLAGS = {"true": True, "false": False}
 
 
-class Sifted(NamedTuple):
+class Sifted(msgspec.Struct, frozen=True):
     """The parts of a query string, still encoded: parameters of the operation and credentials."""
 
     asked: bytes

@@ -159,7 +159,8 @@ async def run_as_meant(
     """
     aliases, plain, plainly_asked = request.state["title_aliases"], admitted.target, asked
     target, title = plain, plain.worksheet.title
-    again, failed = PLAIN, dict[str, UnknownField]()
+    again = PLAIN
+    failed: dict[str, UnknownField] = {}
     missing: WorksheetNotFound | None = None
     if not title.isascii() or "%" in title or "+" in title:
         remembered = aliases.find(plain, is_write=operation.right is Operation.WRITE)

@@ -186,12 +186,12 @@ def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
 
 def _asked_bytes(change: RowChange, asked: Sequence[Asked]) -> int:
     """Estimated bytes of an answer with these cells of a row."""
-    seen = chain.from_iterable(
-        change.displayed[each.first : None if each.last is None else each.last + 1]
-        for each in asked
-    )
-    written = chain.from_iterable(run for _, run in change.runs)
-    return RANGE_BYTES * len(asked) + _byte_count([*seen]) + _byte_count([*written])
+    cells: list[Stored] = []
+    for each in asked:
+        cells += change.displayed[each.first : None if each.last is None else each.last + 1]
+    for _, run in change.runs:
+        cells += run
+    return RANGE_BYTES * len(asked) + _byte_count(cells)
 
 
 def _byte_count(cells: Sequence[Stored]) -> int:

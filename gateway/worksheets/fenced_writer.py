@@ -336,7 +336,9 @@ class FencedWriter:
                 writes=planned,
                 header=look.header,
                 sheet_id=look.sheet_id,
-                emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
+                emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows)
+                if removes
+                else frozenset(),
                 grid_rows=look.grid_rows,
                 around={**look.rows, **look.around} if removes else {},
                 looked_at=look.sent_at,
@@ -491,6 +493,8 @@ class FencedWriter:
         except (InternalError, RecordsUnavailable) as error:
             refused = dict.fromkeys(noted, error)
         else:
+            if not twins:
+                return plan.writes, bool(with_note), {}
             for each in plan.writes:
                 if each.index in noted and each.write.identity in twins:
                     refused[each.index] = in_progress()

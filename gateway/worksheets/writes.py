@@ -171,7 +171,7 @@ class Write:
         """The rows that it names."""
         return self.selector.rows if isinstance(self.selector, ByNumber) else ()
 
-    @property
+    @cached_property
     def condition(self) -> IfMatch | None:
         return self.selector.condition if isinstance(self.selector, ByNumber) else None
 

@@ -27,7 +27,7 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -235,7 +235,7 @@ class Fences:
         """Send a batch that deletes these fences. Raises `UpstreamRefusal` if that is final."""
         sent_at = self._clock()
         batch = replace(batch, forgotten=forgotten)
-        with self._deleting(spreadsheet, forgotten):
+        with self._deleting(spreadsheet, forgotten) if forgotten else nullcontext():
             try:
                 return await self._apply(spreadsheet, batch)
             except UpstreamRefusal as refusal:
@@ -492,8 +492,9 @@ class Fences:
                 left[each].sent_at < last_sent_at or (rank < too_many and not left[each].has_copies)
             )
         ]
-        spare = [each for each in answered if each not in kept and each not in forgotten]
-        forgotten += spare[: max(0, needed - len(forgotten))]
+        if len(forgotten) < needed:
+            spare = [each for each in answered if each not in kept and each not in forgotten]
+            forgotten += spare[: needed - len(forgotten)]
         forgotten = forgotten[:MAX_FORGOTTEN]
         if self._kept is not None and forgotten:
             others = await self._kept(forgotten)

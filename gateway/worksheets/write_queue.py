@@ -381,14 +381,14 @@ class WriteQueue:
         """The outcomes of a group, by its calls to Google."""
         try:
             with turn:
-                task = group[0].write
-                if isinstance(task, ExclusiveTask):
-                    return [await task.work()]
+                writes: list[Write] = []
+                for each in group:
+                    if isinstance(each.write, ExclusiveTask):  # it is a group by itself
+                        return [await each.write.work()]
+                    writes.append(each.write)
                 keys = Beneficiaries([waiting.key_id for waiting in group])
                 with in_call_context(replace(current_call_context(), beneficiaries=keys)):
-                    return await self._perform(
-                        [each.write for each in group if not isinstance(each.write, ExclusiveTask)]
-                    )
+                    return await self._perform(writes)
         except Exception as error:  # handed to the requests, which answer or log it
             return [error] * len(group)
 

@@ -156,10 +156,12 @@ def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
     """
     where, order = comparisons(query.where), sort_terms(query, view)
     columns = columns_of(where, order, view)
+    # The table may drop indexes meanwhile; a query keeps its own.
+    indexes = {name: table.index(column) for name, column in columns.items()}
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
-    look_up = partial(_looked_up, table, query, order, columns)
+    look_up = partial(_looked_up, table, query, order, indexes)
     try:
         if operands <= _FEW:
             return look_up()
@@ -192,12 +194,12 @@ def _counted(
 
 
 def _looked_up(
-    table: Table, query: Query, order: Sequence[SortTerm], columns: Mapping[str, int]
+    table: Table, query: Query, order: Sequence[SortTerm], indexes: Mapping[str, ColumnIndex]
 ) -> Page | Work[Page]:
     """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
     rows, parts = table.rows, tuple[RowSet, ...]()
     if query.where is not None:
-        row_set = _matching(query.where, table, columns)
+        row_set = _matching(query.where, table, indexes)
         if row_set.least < rows.groups:
             parts = row_set.parts if isinstance(row_set, Intersection) else (row_set,)
     terms = [] if order else [Term(rows)]
@@ -205,7 +207,7 @@ def _looked_up(
         if term.field == ROW_INDEX:  # no rows are equal in it, so it is the last
             terms.append(Term(rows, descending=term.descending))
             break
-        column = ready(ColumnIndex.order, table.index(columns[term.field]))
+        column = ready(ColumnIndex.order, indexes[term.field])
         terms.append(Term(column.ranked, column.empties, term.descending))
     source, others = _source(terms[0], parts)
     if others or len(terms) > 1:
@@ -215,20 +217,20 @@ def _looked_up(
     return Page([place + 1 for place in source.cut(query.skip, end)], end < length, total)
 
 
-def _matching(condition: Condition, table: Table, columns: Mapping[str, int]) -> RowSet:
-    """The rows that meet a condition; `columns` are those of its fields but for `rowIndex`."""
+def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
+    """The rows that meet a condition; `indexes` are those of its fields but for `rowIndex`."""
     rows, is_negated = table.rows, isinstance(condition, Negation)
     match condition:
         case Comparison(name, word, operands):
             field: Field = RowIndexField(table)
             if name != ROW_INDEX:
-                field = ColumnField(table.index(columns[name]), rows)
+                field = ColumnField(indexes[name], rows)
             operator = OPERATORS[word]
             found, is_negated = operator.lookup(field, operands), operator.is_negated
         case Negation(inside):
-            found = _matching(inside, table, columns)
+            found = _matching(inside, table, indexes)
         case AllOf(conditions) | AnyOf(conditions):
-            sets = [_matching(each, table, columns) for each in conditions]
+            sets = [_matching(each, table, indexes) for each in conditions]
             found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
     return Complement(range(1, rows.size), found) if is_negated else found
 

@@ -270,11 +270,10 @@ MAX_KEPT = 4096
 LONGEST_TITLE = 256
 """Of cached worksheets; Google's titles are shorter."""
 
-_TELLING = (*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin")
+_TELLING = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
 """Headers that decide the access of a read."""
 
 _DIGEST_BYTES = 16
-_ABSENT = b"\1"
 
 
 class CachedCaller(NamedTuple):
@@ -310,10 +309,10 @@ class AuthCache:
         It is that of the URL's `credentials`, the worksheet's `segment`, and headers. Header lines
         and URLs cannot contain the separators.
         """
-        lines = head.lines
         parts = [credentials, segment.encode("latin-1", "replace")]
-        for name in _TELLING:
-            parts.append(b"\0".join(lines[name]) if name in lines else _ABSENT)
+        for name, values in head.lines.items():
+            if name in _TELLING:
+                parts += (name, b"\0".join(values))
         told = b"\n".join(parts)
         number = blake2b(told, digest_size=_DIGEST_BYTES, key=self._secret).digest()
         found = self._kept.get(number)

@@ -22,7 +22,7 @@ from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
 from gateway.web.request import HeaderLines, Request
-from gateway.worksheets.answers import Encoded, Freshness, Served
+from gateway.worksheets.answers import Bodies, Encoded, Freshness, Served
 from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
@@ -94,12 +94,12 @@ class JsonEncoder:
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [*map(_encode, rows)]
 
-    def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
+    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> Encoded:
         """A list of rows; its tag is weak, because it is not of the worksheet."""
         counted = b"" if total is None else b',"total":%d' % total
         end = b'],"hasNextPage":true' if has_next else b'],"hasNextPage":false'
-        body = b"".join((b'{"results":[', b",".join(rows), end, counted, b"}"))
-        return Encoded(body, f"W/{opaque_tag(body)}")
+        body = b"".join((b'{"results":[', b",".join(rows.rows), end, counted, b"}"))
+        return Encoded(body, f"W/{opaque_tag(rows.digests + end + counted)}")
 
 
 # Cached answers are keyed by their encoder.
@@ -149,41 +149,23 @@ def cache_result(freshness: Freshness) -> CacheResult:
     return "hit" if freshness.is_hit else "miss"
 
 
-def freshness_lines(freshness: Freshness, *, no_cache: bool) -> Sequence[tuple[bytes, bytes]]:
-    """`Age` and `Cache-Status` as raw lines, cached by second and ttl."""
-    seconds = Freshness(
-        math.floor(freshness.age_seconds),
-        math.floor(freshness.ttl_seconds),
-        freshness.is_hit,
-        freshness.reason,
-        freshness.is_alone,
+def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:
+    """`Age` and `Cache-Status` as raw lines; `no_cache` is a member of the request."""
+    age_seconds, ttl_seconds, is_hit, reason, is_alone = freshness
+    return _lines(
+        math.floor(age_seconds), math.floor(ttl_seconds), is_hit, reason, is_alone, no_cache
     )
-    return _lines(seconds, no_cache)
 
 
 @lru_cache(512)
-def _lines(freshness: Freshness, no_cache: bool) -> Sequence[tuple[bytes, bytes]]:
-    status = cache_status(freshness, no_cache=no_cache)
-    return (
-        (b"age", age(freshness).encode("ascii")),
-        (b"cache-status", status.encode("ascii")),
-    )
-
-
-def age(freshness: Freshness) -> str:
-    return str(max(0, math.floor(freshness.age_seconds)))
-
-
-def cache_status(freshness: Freshness, *, no_cache: bool) -> str:
-    """The only member of `Cache-Status`; `no_cache` is a member of the request."""
-    if freshness.is_hit:
-        handled = "hit"
-    elif freshness.reason:  # a call to Google failed
-        handled = "fwd=stale"
+def _lines(
+    age: int, ttl: int, is_hit: bool, reason: str, is_alone: bool, no_cache: bool
+) -> HeaderLines:
+    alone = _DETAIL_ALONE if is_alone else ""
+    if not is_hit and not reason:
+        status = f"fwd={'request' if no_cache else 'miss'}; stored{alone}"
     else:
-        alone = _DETAIL_ALONE if freshness.is_alone else ""
-        forwarded = "request" if no_cache else "miss"
-        return f"{CACHE}; fwd={forwarded}; stored{alone}"
-    detail = f"; detail={freshness.reason}" if freshness.reason else ""
-    detail = _DETAIL_ALONE if freshness.is_alone else detail
-    return f"{CACHE}; {handled}; ttl={math.floor(freshness.ttl_seconds)}{detail}"
+        handled = "hit" if is_hit else "fwd=stale"  # a call to Google failed
+        detail = alone or (f"; detail={reason}" if reason else "")
+        status = f"{handled}; ttl={ttl}{detail}"
+    return (b"age", b"%d" % max(0, age)), (b"cache-status", f"{CACHE}; {status}".encode("ascii"))

@@ -13,7 +13,7 @@ Rules
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple, NoReturn
@@ -55,7 +55,6 @@ _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
 """Parameters whose values may contain any text."""
-_ENCODED = frozenset(b"%+")
 
 Parameters = Mapping[str, Sequence[str]]
 """The values of each parameter by name, in order."""
@@ -108,7 +107,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
     names, brackets = operation.names, operation.brackets
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
-        if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
+        if b"%" in name or b"+" in name:  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
         if name in names or name.startswith(brackets):
             asked.append(part)
@@ -255,7 +254,9 @@ def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` above the plan's maximum is reduced to it."""
-    given = asking.parameters.keys() | asking.bracketed
+    given: Collection[str] = asking.parameters
+    if asking.bracketed:
+        given = {*given, *asking.bracketed}
     limit = parse_count(asking, "limit") if "limit" in given else None
     where = parse_filter(asking) if "where" in given else None
     order, whole_order = _order(asking) if "order" in given else ((), None)
@@ -299,7 +300,7 @@ def parse_no_cache(parameters: Parameters) -> bool:
 
 
 def _decoded_text(encoded: bytes) -> str:
-    if _ENCODED.isdisjoint(encoded):
+    if b"%" not in encoded and b"+" not in encoded:
         return encoded.decode("utf-8", "replace")
     return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
 

@@ -15,7 +15,10 @@ Rules
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace as replaced
 
 from gateway.access.caller import (
     Caller,
@@ -58,14 +61,14 @@ from gateway.web.request import Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
 from gateway.web.signature import Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Served
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Write
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A parsed request, apart from its worksheet."""
 
     parameters: Any = None
@@ -170,7 +173,7 @@ async def run_as_meant(
                 raise failed.get(name, error) from None
             failed[name], again = error, again.with_unknown(name, error.names)
             try:
-                asked = asked._replace(parameters=asked.again(again))
+                asked = replaced(asked, parameters=asked.again(again))
             except InvalidQuery:
                 raise error from None
         except WorksheetNotFound as error:
@@ -189,7 +192,8 @@ async def run_as_meant(
 
 def _renamed(target: Target, alias: TitleAlias) -> Target:
     note_reading(alias.reading, worksheet=alias.title)
-    return replace(target, worksheet=replace(target.worksheet, title=alias.title))
+    worksheet = WorksheetId(target.worksheet.spreadsheet, alias.title)
+    return replace(target, worksheet=worksheet)
 
 
 async def parse_list(request: Request, admitted: Admitted) -> Asked:

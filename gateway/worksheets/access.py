@@ -19,8 +19,7 @@ from gateway.table.quoting import quoted
 from gateway.table.texts import composed
 
 
-@dataclass(frozen=True)
-class WorksheetId:
+class WorksheetId(msgspec.Struct, frozen=True):
     """The only key of caches, queues and batches. `spreadsheet` matches the ID pattern."""
 
     spreadsheet: str

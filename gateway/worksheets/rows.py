@@ -36,8 +36,8 @@ from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
-from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.access import Target, WorksheetId
+from gateway.worksheets.answers import Encoded, Encoder, Served, with_digests
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
@@ -148,9 +148,8 @@ class RowService:
             view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
             selected = view.select(query.keys) if is_in_grid else ()
             lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
-            bodies = encoder.rows(
-                row_object(rows.header, row, cells, selected, encoder.empty) for row, cells in lines
-            )
+            objects = (row_object(rows.header, *each, selected, encoder.empty) for each in lines)
+            bodies = with_digests(encoder.rows(objects))
             return Served(encoder.page(bodies, has_next=rows.has_next, total=None), freshness)
         key = (encoder, query, columns.readable)
         encoded = rows.encodings.answers.get(key)
@@ -277,7 +276,7 @@ class RowService:
         if name not in loaded:
             titles.append(name)
         for title in {plain.title, *(each for each in titles if composed(each) == form)}:
-            worksheet = replace(plain, title=title)
+            worksheet = WorksheetId(plain.spreadsheet, title)
             if self._peers is not None or self._pool.find(worksheet) is not None:
                 self._pool.get(worksheet, self._resources).reports.add()
 

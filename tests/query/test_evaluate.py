@@ -6,10 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.errors import InvalidQuery
+from gateway.query.evaluate import Page
+from gateway.query.evaluate import evaluate as evaluate_seen
 from gateway.query.operators import MOST_MEMBERS
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.header import Selection
+from gateway.table.steps import Work, finish
 from gateway.table.table import make_table
 from tests.query.sheet import BLANK, SheetCell, evaluate, make_sheet, text_cell
 
@@ -316,3 +319,28 @@ def test_dates_within_a_millisecond_of_several_operands_are_all_found() -> None:
     assert len(set(days)) > MOST_MEMBERS
     assert page.total == len(days) + 1
     assert list(page.rows) == [len(days), len(days) + 1, len(days) + 2]
+
+
+def test_a_query_keeps_its_indexes_while_the_table_drops_them() -> None:
+    """Under memory pressure an index may go as soon as it is made; the query ends all the same."""
+    table = make_sheet({"name": [text_cell(f"c{n % 9}") for n in range(50)], "x": [BLANK] * 50})
+    query = Query(where=parse_where({"name": "c3"}), order=(SortTerm("x"), SortTerm("name")))
+    work, taken = evaluate_seen(table, query, table.header.whole), 0
+
+    def dropping() -> Work[Page]:
+        nonlocal taken
+        for _ in range(1_000):
+            try:
+                steps = next(work)
+            except StopIteration as end:
+                page: Page = end.value
+                return page
+            table.indexes.clear()
+            taken += 1
+            yield steps
+        raise AssertionError("the query never ends")
+
+    page = finish(dropping())
+
+    assert taken > 3
+    assert list(page.rows) == [5, 14, 23, 32, 41, 50]

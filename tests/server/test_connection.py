@@ -239,6 +239,22 @@ async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
     assert transport.is_aborted
 
 
+async def test_a_stop_does_not_refuse_a_client_again() -> None:
+    """Bytes behind a refusal that the client has yet to read stay unparsed."""
+    stage = Stage()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(b"GET /1 HTTP/1.1\r\nno header\r\n")
+    await settled()
+    stage.edge.is_draining = True
+    connection.shutdown()
+    connection.data_received(REQUEST % 2)
+    transport.take(len(BODY))
+    await settled()
+
+    assert transport.written.count(b"HTTP/1.1 400 ") == 1
+    assert transport.has_ended
+
+
 @pytest.mark.parametrize(("version", "asked"), [(b"1.1", 1), (b"1.0", 0)], ids=["1.1", "1.0"])
 async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked: int) -> None:
     """A client of HTTP/1.0 would not know what `100 Continue` is."""

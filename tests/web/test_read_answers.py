@@ -6,9 +6,8 @@ import pytest
 
 from gateway.telemetry.events import CacheResult
 from gateway.web.answers import (
-    age,
     cache_result,
-    cache_status,
+    freshness_lines,
     read_answer,
 )
 from gateway.web.request import Request
@@ -101,6 +100,11 @@ def freshness(
     return Freshness(age_seconds=age_seconds, ttl_seconds=ttl_seconds, is_hit=is_hit, reason=reason)
 
 
+def line_of(name: str, given: Freshness, *, no_cache: bool = False) -> str:
+    """The value of a header line about freshness."""
+    return dict(freshness_lines(given, no_cache=no_cache))[name.encode()].decode()
+
+
 @pytest.mark.parametrize(
     ("given", "no_cache", "expected"),
     [
@@ -139,7 +143,7 @@ def test_the_status_says_how_the_answer_came_about(
     given: Freshness, no_cache: bool, expected: str
 ) -> None:
     """Taken from the cache or fetched, why, and what is left of its life."""
-    assert cache_status(given, no_cache=no_cache) == f"sheets-gateway; {expected}"
+    assert line_of("cache-status", given, no_cache=no_cache) == f"sheets-gateway; {expected}"
 
 
 @pytest.mark.parametrize("reason", ["", *REASONS])
@@ -152,7 +156,7 @@ def test_the_status_is_a_structured_field(
     """Any combination is valid, and contains either hit or fwd (RFC 9211, 2.1)."""
     given = freshness(ttl_seconds=ttl_seconds, is_hit=is_hit, reason=reason)
 
-    status = cache_status(given, no_cache=no_cache)
+    status = line_of("cache-status", given, no_cache=no_cache)
 
     assert STRUCTURED.fullmatch(status)
     assert ("; hit" in status) is not ("; fwd=" in status)
@@ -165,7 +169,7 @@ def test_the_age_is_whole_seconds(age_seconds: float, expected: str) -> None:
     """Seconds that have passed in full; a clock that is behind makes none negative."""
     given = freshness(ttl_seconds=1, is_hit=True, age_seconds=age_seconds)
 
-    assert age(given) == expected
+    assert line_of("age", given) == expected
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from gateway.storage.key_store import Grants
 from gateway.table.header import Selection
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
+from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served, with_digests
 from tests.web.endpoints import opened
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
@@ -49,7 +49,7 @@ class FakeRows:
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
-        page = encoder.page(encoder.rows([RECORD]), has_next=False, total=total)
+        page = encoder.page(with_digests(encoder.rows([RECORD])), has_next=False, total=total)
         return Served(page, FRESHNESS)
 
     async def read_row(

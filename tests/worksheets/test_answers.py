@@ -12,6 +12,7 @@ from gateway.table.table import make_table
 from gateway.worksheets.answers import (
     MADE_AT_ONCE,
     MOST_SINGLY,
+    Bodies,
     EncodedRows,
     Encoder,
     Encodings,
@@ -37,12 +38,12 @@ class CountingEncoder:
         self.counts.append(len(made))
         return made
 
-    def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> EncodedPage:
+    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> EncodedPage:
         raise NotImplementedError
 
 
-def numbers_in(bodies: Sequence[bytes]) -> list[int]:
-    return [msgspec.json.decode(body)["rowIndex"] for body in bodies]
+def numbers_in(bodies: Bodies) -> list[int]:
+    return [msgspec.json.decode(body)["rowIndex"] for body in bodies.rows]
 
 
 def names_in(body: bytes) -> list[str]:
@@ -121,7 +122,7 @@ def test_selections_and_columns_have_rows_of_their_own() -> None:
     limited = ColumnGrant(readable=frozenset({"name"}), tag_key=b"secret")
 
     bodies = [
-        kept.get(encoder, keys, grant, rows)[0]
+        kept.get(encoder, keys, grant, rows).rows[0]
         for rows in (range(3, 5), [3, 4])
         for keys in (None, Selection(("state",)), Selection(("state", "name")))
         for grant in (ALL_COLUMNS, limited)

@@ -11,7 +11,7 @@ from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.header import ColumnGrant, IfMatch, row_tag
 from gateway.table.record import Stored
-from gateway.worksheets.access import Access, Target
+from gateway.worksheets.access import Access, Target, WorksheetId
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Write, Written
 from tests.worksheets.conftest import KEPT, TARGET, WORKSHEET, Bench, MakeBench, PlainEncoder
@@ -174,7 +174,7 @@ async def test_equal_rows_of_two_worksheets_have_different_tags(make_bench: Make
     """What a hidden cell holds cannot be tried in a worksheet of one's own."""
     bench = make_bench()
     bench.fake.add("Own", bench.cities.lines())
-    own = replace(SEEN, worksheet=replace(WORKSHEET, title="Own"))
+    own = replace(SEEN, worksheet=WorksheetId(WORKSHEET.spreadsheet, "Own"))
     tags = [(await bench.read(2, target=target)).tag for target in (SEEN, own)]
     whole = [(await bench.read(2, target=Target(each.worksheet))).tag for each in (SEEN, own)]
 
@@ -184,7 +184,11 @@ async def test_equal_rows_of_two_worksheets_have_different_tags(make_bench: Make
 
 def test_row_tags_have_a_key_for_each_worksheet() -> None:
     """Rows of another spreadsheet, which may be the caller's own, have another one, too."""
-    places = [WORKSHEET, replace(WORKSHEET, title="Own"), replace(WORKSHEET, spreadsheet="own")]
+    places = [
+        WORKSHEET,
+        WorksheetId(WORKSHEET.spreadsheet, "Own"),
+        WorksheetId("own", WORKSHEET.title),
+    ]
 
     assert len({SEEN.access.to(place).columns.tag_key for place in places}) == 3
     assert SEEN.access.to(WORKSHEET) == SEEN.access

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +13,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.query.query import Query
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Held
 from tests.worksheets.conftest import CITIES, KEPT, WORKSHEET, Bench, MakeBench
@@ -146,7 +145,7 @@ async def test_a_write_under_the_old_title_lands_after_the_look(bench: Bench) ->
     await bench.sheets.begun("apply")
     bench.cities.title = "Towns"
     bench.fake.add("Cities", OTHER, rows=100)
-    towns = Target(replace(WORKSHEET, title="Towns"))
+    towns = Target(WorksheetId(WORKSHEET.spreadsheet, "Towns"))
     bench.sheets.after("read_columns", lambda: bench.clock.advance(0.1), gate.set, landed, nth=2)
 
     await bench.service.write(
@@ -200,7 +199,7 @@ async def test_a_key_is_created_under_the_old_title_during_a_slow_look(bench: Be
     await bench.sheets.begun("apply")
     bench.cities.title = "Towns"
     bench.fake.add("Cities", OTHER, rows=100)
-    towns = Target(replace(WORKSHEET, title="Towns"))
+    towns = Target(WorksheetId(WORKSHEET.spreadsheet, "Towns"))
     bench.sheets.after("read_columns", lambda: bench.clock.advance(2), gate.set, landed, nth=1)
 
     await bench.service.write(

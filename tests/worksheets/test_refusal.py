@@ -1,7 +1,6 @@
 """What Google's refusals mean to a client."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from gateway.errors import (
 )
 from gateway.query.query import Query
 from gateway.query.where import parse_where
-from gateway.worksheets.access import Target
+from gateway.worksheets.access import Target, WorksheetId
 from tests.worksheets.conftest import WORKSHEET, Bench
 from tests.worksheets.scripted_sheets import Cost
 
@@ -110,7 +109,7 @@ async def test_google_words_are_for_the_log(
 async def test_absent_worksheet(bench: Bench, operation: str) -> None:
     """A title that no worksheet has is not found, and those that there are are told."""
     with pytest.raises(WorksheetNotFound) as caught:
-        await OPERATIONS[operation](bench, Target(replace(WORKSHEET, title="Citys")))
+        await OPERATIONS[operation](bench, Target(WorksheetId(WORKSHEET.spreadsheet, "Citys")))
 
     assert caught.value.titles == ["Cities"]
     assert bench.sheets.cost() == Cost(2, 0)
@@ -123,7 +122,7 @@ async def test_other_spelling_of_case(bench: Bench, operation: str, title: str) 
     before = bench.cities.lines()
 
     with pytest.raises(WorksheetNotFound) as caught:
-        await OPERATIONS[operation](bench, Target(replace(WORKSHEET, title=title)))
+        await OPERATIONS[operation](bench, Target(WorksheetId(WORKSHEET.spreadsheet, title)))
 
     assert caught.value.titles == ["Cities"]
     assert bench.sheets.cost() == Cost(1, 0)

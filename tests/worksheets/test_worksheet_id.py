@@ -1,11 +1,9 @@
 """Telling one's own worksheet from Google's echo."""
 
-from dataclasses import replace
-
 import pytest
 
 from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
-from gateway.worksheets.access import own_area, worksheet_not_found
+from gateway.worksheets.access import WorksheetId, own_area, worksheet_not_found
 from tests.worksheets.conftest import WORKSHEET
 
 
@@ -14,7 +12,7 @@ def test_own_worksheet(title: str) -> None:
     """An echo of the title asked for is read, quotes and all."""
     quoted = title.replace("'", "''")
 
-    area = own_area(replace(WORKSHEET, title=title), f"'{quoted}'!B2:C9")
+    area = own_area(WorksheetId(WORKSHEET.spreadsheet, title), f"'{quoted}'!B2:C9")
 
     assert (area.title, area.last_row) == (title, 9)
 
@@ -36,7 +34,7 @@ def test_foreign_echo(echo: str, error: type[GatewayError]) -> None:
 
 def test_long_title_is_cut() -> None:
     """The message quotes no more than 100 characters of the title asked for."""
-    error = worksheet_not_found(replace(WORKSHEET, title="x" * 5000), [])
+    error = worksheet_not_found(WorksheetId(WORKSHEET.spreadsheet, "x" * 5000), [])
 
     assert "x" * 100 in error.message
     assert "x" * 101 not in error.message

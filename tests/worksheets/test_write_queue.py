@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from anyio import wait_all_tasks_blocked
@@ -24,7 +24,7 @@ from gateway.worksheets.writes import Outcome, Write
 from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.desk import Desk, Writer, caller, held, start
 
-OTHER = replace(WORKSHEET, title="Other")
+OTHER = WorksheetId(WORKSHEET.spreadsheet, "Other")
 
 
 @pytest.fixture

@@ -397,6 +397,8 @@ class SqlLedger:
             raise self._failure(
                 "The write could not be noted, and was not sent.", "not_applied"
             ) from error
+        if not taken:
+            return ()
         return [
             each.identity
             for each in sendings
@@ -647,20 +649,18 @@ class SqlLedger:
         So no two removals of a worksheet are open: records know only the older one.
         """
         async with self._lock:
-            outcomes = {
-                token: each.is_applied
-                for token, each in self._batches.items()
-                if each.is_applied is not None
-            }
+            settled: dict[bool, list[str]] = {False: [], True: []}
+            for token, each in self._batches.items():
+                if each.is_applied is not None:
+                    settled[each.is_applied].append(token)
             async with self._engine.begin() as connection:
-                for outcome, statements in ((False, (FORGET,)), (True, APPLIED)):
-                    tokens = [token for token, each in outcomes.items() if each is outcome]
+                for tokens, statements in ((settled[False], (FORGET,)), (settled[True], APPLIED)):
                     for at in range(0, len(tokens), MAX_TOKENS):
                         for statement in statements:
                             piece = {"tokens": tokens[at : at + MAX_TOKENS]}
                             await connection.execute(statement, piece)
                 yield connection
-            for token in outcomes:
+            for token in [*settled[False], *settled[True]]:
                 self._batches.pop(token, None)
 
 

@@ -146,7 +146,8 @@ class AppliedReader:
             removed, before = dict[int, Sequence[str]](), dict[int, Sequence[str]]()
             for each in writes:
                 removed |= each.removed
-                before |= {change.row: change.displayed for change in each.changes}
+                for change in each.changes:
+                    before[change.row] = change.displayed
             last_row = _keep(worksheet, view, header, sent.sent_seconds, found.placed, removed)
             effect = Effect(
                 header=header,
@@ -158,7 +159,7 @@ class AppliedReader:
             )
             await worksheet.take_in(effect)
         for each in writes:
-            if any("" in run for change in each.changes for _, run in change.runs):
+            if each.changes and any("" in run for change in each.changes for _, run in change.runs):
                 # The worksheet may have a new last row now; no look from before knows it.
                 worksheet.header.forget()
                 break
@@ -386,14 +387,15 @@ def _results(
     is_lost: bool,
 ) -> Work[Results]:
     """The results of one write. Raises RowNumberUnknown or HeaderChanged."""
-    write = planned.write
+    write, is_same_header = planned.write, before.cells == after.cells
     changed: dict[RowChange, Written] = {}
     for change in planned.changes:
         yield UPDATE_STEPS * len(change.values) + len(change.displayed)
         spans = seen.get(change, ())
         if is_lost and change.columns and not _holds(change, spans):
             raise number_unknown()
-        _check_header(change, before, after, change.row)
+        if not is_same_header:
+            _check_header(change, before, after, change.row)
         if not isinstance(write.selector, ByFilter):
             has_tag = write.has_tag and spans[0].is_row
             displayed = shown_row(change.displayed, spans)
@@ -405,7 +407,8 @@ def _results(
     if part is not None:
         if at is None:
             raise number_unknown()
-        _check_header(part, before, after, at.first_row)
+        if not is_same_header:
+            _check_header(part, before, after, at.first_row)
         for row, (placement, texts) in enumerate(
             zip(part.placements, at.texts, strict=True), at.first_row
         ):
@@ -416,9 +419,7 @@ def _results(
 
 def _check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
     """Raise HeaderChanged if a written column has another name than at the look."""
-    if before.cells != after.cells and any(
-        text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns
-    ):
+    if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
         raise HeaderChanged(
             f"The values were written to row {row}, but somebody changed the worksheet's header at "
             "the same time: they may be under other names now. Look at the row, and do not send it "

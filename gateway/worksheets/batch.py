@@ -99,13 +99,14 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A batch to send: its changes, each with its write and as JSON, and the ranges of its answer.
+    """A batch to send: its changes with their writes and as JSON, and the ranges of its answer.
 
     The answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones,
     and all rows from the end if rows are appended.
     """
 
-    changes: Sequence[tuple[Change, Planned]]
+    changes: Sequence[Change]
+    owners: Sequence[Planned]
     encoded: Sequence[msgspec.Raw]
     asked: Sequence[Asked]
     edges: Sequence[Edge]
@@ -114,10 +115,12 @@ class Request:
 
 def request_of(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> Work[Request]:
     """The request of those writes of a plan that are sent."""
-    changes = yield from requests_of(writes, plan.emptied)
-    encoded = yield from encoded_changes(plan.sheet_id, [change for change, _ in changes])
+    changes, owners = yield from requests_of(writes, plan.emptied)
+    encoded = yield from encoded_changes(plan.sheet_id, changes)
     asked = yield from asked_cells(writes)
-    request = Request(changes=changes, encoded=encoded, asked=asked, edges=(), ranges=())
+    request = Request(
+        changes=changes, owners=owners, encoded=encoded, asked=asked, edges=(), ranges=()
+    )
     return (yield from shown_around(worksheet, plan, writes, request, plan.around))
 
 
@@ -183,12 +186,12 @@ def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
 
 def _asked_bytes(change: RowChange, asked: Sequence[Asked]) -> int:
     """Estimated bytes of an answer with these cells of a row."""
-    seen = chain.from_iterable(
-        change.displayed[each.first : None if each.last is None else each.last + 1]
-        for each in asked
-    )
-    written = chain.from_iterable(run for _, run in change.runs)
-    return RANGE_BYTES * len(asked) + _byte_count([*seen]) + _byte_count([*written])
+    cells: list[Stored] = []
+    for each in asked:
+        cells += change.displayed[each.first : None if each.last is None else each.last + 1]
+    for _, run in change.runs:
+        cells += run
+    return RANGE_BYTES * len(asked) + _byte_count(cells)
 
 
 def _byte_count(cells: Sequence[Stored]) -> int:
@@ -284,33 +287,38 @@ def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) ->
 
 def requests_of(
     writes: Sequence[Planned], emptied: frozenset[int]
-) -> Work[Sequence[tuple[Change, Planned]]]:
-    """The requests of a batch, each with its write: changes, new rows, removals from the bottom."""
-    requests: list[tuple[Change, Planned]] = []
+) -> Work[tuple[Sequence[Change], Sequence[Planned]]]:
+    """The requests of a batch and their writes: changes, new rows, removals from the bottom."""
+    requests: list[Change] = []
+    owners: list[Planned] = []
     for each in writes:
         for change in each.changes:
             yield REQUEST_STEPS * len(change.runs)
-            requests += [
-                (WrittenCells(row=change.row, column=at, values=values), each)
-                for at, values in change.runs
-            ]
+            for at, values in change.runs:
+                requests.append(WrittenCells(row=change.row, column=at, values=values))
+                owners.append(each)
     removed: list[tuple[int, Planned]] = []
     for each in writes:
         if each.created:
-            requests.append((AppendedRows(rows=each.created.rows), each))
+            requests.append(AppendedRows(rows=each.created.rows))
+            owners.append(each)
         for row in each.removed:
             removed.append((row, each))
     removed.sort(key=itemgetter(0))
-    requests += [(EmptiedRow(row=row), each) for row, each in removed if row in emptied]
+    for row, each in removed:
+        if row in emptied:
+            requests.append(EmptiedRow(row=row))
+            owners.append(each)
     for row, each in reversed(removed):
         if row in emptied:
             continue
-        last, owner = requests[-1] if requests else (None, None)
-        if isinstance(last, RemovedRows) and owner is each and last.first_row == row + 1:
-            requests[-1] = (replace(last, first_row=row), each)
+        last = requests[-1] if requests else None
+        if isinstance(last, RemovedRows) and owners[-1] is each and last.first_row == row + 1:
+            requests[-1] = replace(last, first_row=row)
         else:
-            requests.append((RemovedRows(first_row=row, last_row=row), each))
-    return requests
+            requests.append(RemovedRows(first_row=row, last_row=row))
+            owners.append(each)
+    return requests, owners
 
 
 def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:

@@ -94,7 +94,7 @@ from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import WriteTurns, no_turn
-from gateway.worksheets.writes import Append, ByFilter, ByKey, ByNumber, Outcome, Write
+from gateway.worksheets.writes import Append, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
 """Further batches of a group after refusals."""
@@ -208,7 +208,7 @@ class FencedWriter:
         error: GatewayError | None = None
         met: Counter[_Again] = Counter()
         is_first, is_one_by_one = True, False
-        while left and all(met[again] < MOST[again] for again in met):
+        while left:
             now = dict(islice(left.items(), 1)) if is_one_by_one else left
             sent = _Sent({})
             try:
@@ -222,10 +222,12 @@ class FencedWriter:
                         sent = _Sent({}, _Again.OUTDATED)
                     else:
                         outcomes |= plan.outcomes
-                        # Their numbers follow the rows that this batch or a later one removes.
-                        await self._completed(left, plan.outcomes)
+                        if plan.outcomes:
+                            # Their numbers follow the rows that this batch or a later one removes.
+                            await self._completed(left, plan.outcomes)
                         if plan.writes:
                             sent = await self._send(worksheet, plan)
+                            await self._completed(left, sent.outcomes)
             except LookOutdated as outdated:
                 sent = _Sent({}, _Again.OLD_LOOK, outdated)
             except WriteTooLarge as too_large:
@@ -235,15 +237,17 @@ class FencedWriter:
             except GatewayError as failure:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
             outcomes |= sent.outcomes
+            is_first = False
+            left = {index: write for index, write in left.items() if index not in outcomes}
             if sent.again is not None:
                 met[sent.again] += 1
                 error = sent.error or error
                 if sent.again is not _Again.FAILED:
                     worksheet.header.forget()
-            is_first = False
-            left = {index: write for index, write in left.items() if index not in outcomes}
-            if any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
+            if left and any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
                 error = self._open_writes.refusal()  # the others would have to wait for it
+                break
+            if sent.again is not None and met[sent.again] == MOST[sent.again]:
                 break
         if left:
             outcomes |= dict.fromkeys(left, error or undecided())
@@ -332,7 +336,9 @@ class FencedWriter:
                 writes=planned,
                 header=look.header,
                 sheet_id=look.sheet_id,
-                emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
+                emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows)
+                if removes
+                else frozenset(),
                 grid_rows=look.grid_rows,
                 around={**look.rows, **look.around} if removes else {},
                 looked_at=look.sent_at,
@@ -387,8 +393,7 @@ class FencedWriter:
         tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
         others = tab.keys() - {title}
         # A small look does not show other rows that match, or have the key, by now.
-        is_search = any(isinstance(each.write.selector, ByFilter | ByKey) for each in writes)
-        rows_seen_at = plan.looked_at if is_search else looked_at
+        rows_seen_at = plan.looked_at if writes[0].write.kind == "search" else looked_at
         if others and max(tab[each] for each in others) > rows_seen_at:
             if has_note:
                 await self._ledger.settled(worksheet.id, fence, is_applied=False)
@@ -398,16 +403,15 @@ class FencedWriter:
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
-            changes=[change for change, _ in request.changes],
+            changes=request.changes,
             encoded=request.encoded,
             ranges=request.ranges,
             send_until=send_until,
         )
-        resend_until = self._clock() + send_until - sent_seconds
         tab[title] = math.inf
         try:
             view = await self._fences.commit(
-                worksheet.id.spreadsheet, batch, resend_until=resend_until
+                worksheet.id.spreadsheet, batch, resend_seconds=send_until - sent_seconds
             )
         except WriteOutcomeUnknown as unknown:
             self._leave_open(worksheet, plan, writes, fence)
@@ -451,7 +455,6 @@ class FencedWriter:
                 each.index: number_unknown(error) if each.write.identity is None else later
                 for each in writes
             }
-        await self._completed({each.index: each.write for each in writes}, results)
         return _Sent(outcomes | results)
 
     async def _noted(
@@ -466,8 +469,7 @@ class FencedWriter:
         with_note: set[int] = set()
         noted: set[int] = set()
         for each in plan.writes:
-            is_change = bool(each.changes) or each.is_exclusive
-            if each.removed_rows or (is_change and not is_shared):
+            if each.removed_rows if is_shared else each.changes or each.is_exclusive:
                 with_note.add(each.index)
             if each.write.identity is not None:
                 noted.add(each.index)
@@ -491,6 +493,8 @@ class FencedWriter:
         except (InternalError, RecordsUnavailable) as error:
             refused = dict.fromkeys(noted, error)
         else:
+            if not twins:
+                return plan.writes, bool(with_note), {}
             for each in plan.writes:
                 if each.index in noted and each.write.identity in twins:
                     refused[each.index] = in_progress()
@@ -580,7 +584,8 @@ class FencedWriter:
             return _Sent({writes[0].index: error})
         if not isinstance(error, UpstreamRefusal):
             raise error
-        change, culprit = request.changes[(refused_request(error) or 1) - 1]
+        number = (refused_request(error) or 1) - 1
+        change, culprit = request.changes[number], request.owners[number]
         row, grid_rows = 1, 0
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row

@@ -27,7 +27,7 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -183,26 +183,28 @@ class Fences:
             look_failed(error)
 
     async def commit(
-        self, spreadsheet: str, batch: Batch, *, resend_until: float
+        self, spreadsheet: str, batch: Batch, *, resend_seconds: float
     ) -> SheetView | None:
         """Apply a batch. None: it was applied, but its answer is lost.
 
         1 write; after a lost answer at most 2 reads + 2 writes more, and once per account 2 writes.
         While Google goes on failing, up to a dozen of each. 1 write more if Google refuses to
-        delete old fences. If metadata is full: 1 read + 1 write more. `resend_until`: how long its
-        look is fresh.
+        delete old fences. If metadata is full: 1 read + 1 write more. `resend_seconds`: how long
+        its look is still fresh.
 
         Raises `UpstreamRefusal`, which names the refused request, or another error with
         `not_applied` if Google did nothing; `MetadataFull` if there is no room for the fence;
         `NeverApplied` if that was proved later, if the id is used by others, or if the fence is too
         old to be sent; `WriteOutcomeUnknown` if the outcome is open.
         """
-        if batch.fence.made_at is not None:
-            last_at = batch.fence.made_at + SENT_WITHIN_SECONDS
-            if self._clock() > last_at:
+        now, made_at = self._clock(), batch.fence.made_at
+        resend_until = now + resend_seconds
+        if made_at is not None:
+            last_at = made_at + SENT_WITHIN_SECONDS
+            if now > last_at:
                 raise NeverApplied
             resend_until = min(resend_until, last_at)
-        is_full = self._clock() < self._full_until.get(spreadsheet, -math.inf)
+        is_full = now < self._full_until.get(spreadsheet, -math.inf)
         forgotten = await self._forgettable(spreadsheet, needed=1 if is_full else 0)
         try:
             return await self._commit(spreadsheet, batch, forgotten, resend_until=resend_until)
@@ -233,7 +235,7 @@ class Fences:
         """Send a batch that deletes these fences. Raises `UpstreamRefusal` if that is final."""
         sent_at = self._clock()
         batch = replace(batch, forgotten=forgotten)
-        with self._deleting(spreadsheet, forgotten):
+        with self._deleting(spreadsheet, forgotten) if forgotten else nullcontext():
             try:
                 return await self._apply(spreadsheet, batch)
             except UpstreamRefusal as refusal:
@@ -473,7 +475,9 @@ class Fences:
 
         If fewer than `needed` are old, then also the oldest of those whose only copy was answered.
         """
-        left = self._left.get(spreadsheet, OrderedDict())
+        left = self._left.get(spreadsheet)
+        if not left:
+            return []
         kept = set(self._recorded())
         answered = [each for each in left if not left[each].has_copies]
         reserve = set(answered[-RESERVE:])
@@ -488,8 +492,9 @@ class Fences:
                 left[each].sent_at < last_sent_at or (rank < too_many and not left[each].has_copies)
             )
         ]
-        spare = [each for each in answered if each not in kept and each not in forgotten]
-        forgotten += spare[: max(0, needed - len(forgotten))]
+        if len(forgotten) < needed:
+            spare = [each for each in answered if each not in kept and each not in forgotten]
+            forgotten += spare[: needed - len(forgotten)]
         forgotten = forgotten[:MAX_FORGOTTEN]
         if self._kept is not None and forgotten:
             others = await self._kept(forgotten)

@@ -323,9 +323,9 @@ class SingleFlight(Generic[K, T]):
     ) -> None:
         self.began_seconds = began_seconds
         self._flights, self._key = flights, key
-        self._beneficiaries = Beneficiaries()
-        self._join()
         call_context = current_call_context()
+        self._beneficiaries = Beneficiaries()
+        self._beneficiaries.join_as(call_context)
         self.max_age_seconds = call_context.max_age_seconds
         self._sent_at = SentAt(outer=call_context.sent_at)
         own = replace(call_context, beneficiaries=self._beneficiaries, sent_at=self._sent_at)
@@ -344,20 +344,16 @@ class SingleFlight(Generic[K, T]):
         return self._sent_at.at_seconds
 
     async def outcome(self) -> T:
-        """Wait for the result; raises the error of the read."""
-        self._join()
+        """Wait for the result, its calls on behalf of the waiter too; raises the read's error."""
+        self._beneficiaries.join_as(current_call_context())
         return await asyncio.shield(self._task)
 
     async def done_within(self, seconds: float) -> bool:
-        """Wait for the end for a limited time; False if it did not come."""
-        self._join()
+        """Wait likewise, but for the end and a limited time; False if it did not come."""
+        self._beneficiaries.join_as(current_call_context())
         if seconds > 0:
             await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
-
-    def _join(self) -> None:
-        """Add the waiter's key to the beneficiaries of the calls."""
-        self._beneficiaries.join_as(current_call_context())
 
     def _end(self, task: asyncio.Task[T]) -> None:
         """Mark an error as retrieved; the next read meets it again."""

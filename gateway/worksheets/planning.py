@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 
 from gateway.errors import (
     DuplicateKey,
@@ -594,10 +593,12 @@ def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
     """Note rows whose update changes nothing: no later answer may show an older row than theirs."""
-    answered = chain(
-        *(each.slots for each in planned),
-        *(each for each in outcomes if not isinstance(each, Exception)),
-    )
+    answered: list[Written | RowChange | int] = []
+    for each in planned:
+        answered += each.slots
+    for outcome in outcomes:
+        if not isinstance(outcome, Exception):
+            answered += outcome
     rows = sorted({each.row for each in answered if isinstance(each, Written)})
     if rows:
         patches = [RowPatch(row=row, texts={}) for row in rows]

@@ -186,7 +186,7 @@ class Worksheet:
         )
         self.queue = WriteQueue(
             worksheet,
-            lambda group: resources.perform(self, group),
+            partial(resources.perform, self),
             resources.queues,
             held=None if shared is None else partial(shared.peers.lock.held, shared),
         )

@@ -44,7 +44,7 @@ from gateway.google.sheets import (
 from gateway.settings.model import WriteSettings
 from gateway.telemetry.events import current_event, request_failed
 from gateway.worksheets.access import WorksheetId
-from gateway.worksheets.writes import Outcome, Results, Write
+from gateway.worksheets.writes import Outcome, Write
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
@@ -75,6 +75,7 @@ class ExclusiveTask:
     """Something to be done in the line of a worksheet, while no write to it is under way."""
 
     work: Callable[[], Awaitable[Any]]
+    key_id: str = ""
     row_count: int = 1
     memory_bytes: int = 1
 
@@ -110,18 +111,22 @@ class Limit:
         self._by_key: dict[str, int] = {}
         self._taken = 0
 
-    def has(self, key_id: str, amount: int) -> bool:
-        """True if so much more of a key is allowed."""
+    def take(self, key_id: str, amount: int) -> bool:
+        """Count so much more of a key; False, and nothing, if it is not allowed."""
         own = self._by_key.get(key_id, 0)
         if own and own + amount > self._per_key:
             return False
         must_fit = own > 0 or (self._is_hard and self._taken > 0)
-        return not must_fit or self._taken + amount <= self._in_all
-
-    def add(self, key_id: str, amount: int) -> None:
-        """Count an amount of a key; a negative one is given back."""
+        if must_fit and self._taken + amount > self._in_all:
+            return False
         self._taken += amount
-        own = self._by_key[key_id] = self._by_key.get(key_id, 0) + amount
+        self._by_key[key_id] = own + amount
+        return True
+
+    def give_back(self, key_id: str, amount: int) -> None:
+        """Undo a `take`."""
+        self._taken -= amount
+        own = self._by_key[key_id] = self._by_key[key_id] - amount
         if own == 0:
             del self._by_key[key_id]
 
@@ -146,11 +151,6 @@ class BoundedQueue(Generic[W]):
         self.turns: dict[str, dict[W, None]] = {}
         """The writes of each key that has some, in their order; the keys in that of their turns."""
 
-    @property
-    def first(self) -> W:
-        """The next write."""
-        return next(iter(next(iter(self.turns.values()))))
-
     def join(self, waiting: W) -> None:
         """Add a write at the end. Raises QueueFull."""
         key_id, size = waiting.key_id, waiting.write.memory_bytes
@@ -159,11 +159,11 @@ class BoundedQueue(Generic[W]):
             (self._memory, size),
             (self._of_all, size),
         )
-        for limit, amount in limits:
-            if not limit.has(key_id, amount):
+        for number, (limit, amount) in enumerate(limits):
+            if not limit.take(key_id, amount):
+                for taken, taken_amount in limits[:number]:
+                    taken.give_back(key_id, taken_amount)
                 raise too_busy()
-        for limit, amount in limits:
-            limit.add(key_id, amount)
         waiting.number = next(self._number)
         self.turns.setdefault(key_id, {})[waiting] = None
 
@@ -176,9 +176,9 @@ class BoundedQueue(Generic[W]):
         del own[waiting]
         if not own:
             del self.turns[key_id]
-        self._rows.add(key_id, -waiting.write.row_count)
-        self._memory.add(key_id, -size)
-        self._of_all.add(key_id, -size)
+        self._rows.give_back(key_id, waiting.write.row_count)
+        self._memory.give_back(key_id, size)
+        self._of_all.give_back(key_id, size)
         return True
 
     def take_group(self) -> list[W]:
@@ -266,17 +266,12 @@ class WriteQueue:
         self.is_idle = True
         """False while a task carries out what comes."""
 
-    async def write(self, write: Write) -> Results:
-        """Wait in line, then have the write carried out; its own errors come out here."""
-        results: Results = await self._carried_out(write, write.access.key_id)
-        return results
-
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Wait in line, then do something while no write to the worksheet is under way.
 
         As a write it is finished once it has begun; its own errors come out here.
         """
-        made: T = await self._carried_out(ExclusiveTask(work=work), key_id)
+        made: T = await self.write(ExclusiveTask(work=work, key_id=key_id))
         return made
 
     def refuse_all(self) -> None:
@@ -285,11 +280,15 @@ class WriteQueue:
             for waiting in self._line.take_group():
                 _refuse(waiting, _shutting_down())
 
-    async def _carried_out(self, write: Write | ExclusiveTask, key_id: str) -> Any:
-        """Join the line, and wait for the answer; what it is of a task."""
+    async def write(self, write: Write | ExclusiveTask) -> Any:
+        """Wait in line, then have the write carried out; its own errors come out here.
+
+        The `Results` of a write, or what the work of a task returns.
+        """
         queues, loop = self._queues, asyncio.get_running_loop()
         if queues.is_closing:
             raise _shutting_down()
+        key_id = write.access.key_id if isinstance(write, Write) else write.key_id
         answer: asyncio.Future[Any] = loop.create_future()
         waiting = _Request(key_id=key_id, write=write, answer=answer, context=copy_context())
         self._line.join(waiting)
@@ -356,7 +355,7 @@ class WriteQueue:
         turn: AbstractContextManager[None] = nullcontext()
         if not line.turns:
             return (), ()
-        first = line.first
+        first = next(iter(next(iter(line.turns.values()))))
         if not isinstance(first.write, ExclusiveTask):
             # Its calls to Google wait for the earliest turn of all keys that wait.
             self._turn_keys = keys = Beneficiaries(line.turns)
@@ -382,14 +381,14 @@ class WriteQueue:
         """The outcomes of a group, by its calls to Google."""
         try:
             with turn:
-                task = group[0].write
-                if isinstance(task, ExclusiveTask):
-                    return [await task.work()]
+                writes: list[Write] = []
+                for each in group:
+                    if isinstance(each.write, ExclusiveTask):  # it is a group by itself
+                        return [await each.write.work()]
+                    writes.append(each.write)
                 keys = Beneficiaries([waiting.key_id for waiting in group])
                 with in_call_context(replace(current_call_context(), beneficiaries=keys)):
-                    return await self._perform(
-                        [each.write for each in group if not isinstance(each.write, ExclusiveTask)]
-                    )
+                    return await self._perform(writes)
         except Exception as error:  # handed to the requests, which answer or log it
             return [error] * len(group)
 

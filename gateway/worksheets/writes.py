@@ -166,21 +166,21 @@ class Write:
             return "create"
         return "update" if self.rows is not None else "delete"
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The rows that it names."""
         return self.selector.rows if isinstance(self.selector, ByNumber) else ()
 
-    @property
+    @cached_property
     def condition(self) -> IfMatch | None:
         return self.selector.condition if isinstance(self.selector, ByNumber) else None
 
-    @property
+    @cached_property
     def has_tag(self) -> bool:
         """True if its answer has the tag of its row: one is created or updated by its number."""
         return not self.is_array and self.kind in ("create", "update")
 
-    @property
+    @cached_property
     def row_count(self) -> int:
         """Rows that it names or brings, 1 for a filter."""
         return 1 if self.rows is None else len(self.rows)
@@ -204,7 +204,8 @@ class Write:
     def view(self, header: Header) -> View:
         """The fields of its client. Raises InvalidQuery for an unknown parameter that is one."""
         view = header.seen_with(self.access.columns)
-        view.check_parameters(self.unknown)
+        if self.unknown:
+            view.check_parameters(self.unknown)
         return view
 
 

@@ -62,8 +62,7 @@ class Scene:
         )
 
     async def commit(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> SheetView | None:
-        resend_until = self.clock() + fresh_seconds
-        return await self.fences.commit(BOOK, batch, resend_until=resend_until)
+        return await self.fences.commit(BOOK, batch, resend_seconds=fresh_seconds)
 
     async def outcome(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> str:
         """How a batch ended, in a word."""

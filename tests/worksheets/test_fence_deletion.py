@@ -76,7 +76,7 @@ async def test_fences_of_another_process_with_the_same_key(scene: Scene) -> None
     other = scene.started()
     scene.clock.advance(186)
     batch = scene.batch("a")
-    await other.commit(BOOK, batch, resend_until=scene.clock())
+    await other.commit(BOOK, batch, resend_seconds=0.0)
     await scene.fences.find_earlier(BOOK)
     await scene.commit(scene.batch("b"))
 

@@ -276,7 +276,7 @@ async def test_nothing_is_proved_while_google_is_away(scene: Scene) -> None:
     )
 
     with pytest.raises(WriteOutcomeUnknown) as caught:
-        await fences.commit(BOOK, scene.batch(), resend_until=scene.clock() + 10)
+        await fences.commit(BOOK, scene.batch(), resend_seconds=10.0)
 
     assert caught.value.retry_after_seconds == 10
 

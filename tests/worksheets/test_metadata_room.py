@@ -62,7 +62,7 @@ async def test_a_clock_that_is_behind_makes_no_fence_old(scene: Scene) -> None:
     """A process whose clock is two minutes behind keeps its fence for 185 s all the same."""
     other = Fences(scene.sheets, key="gw", clock=lambda: scene.clock() - 120)
     batch = scene.batch("other", fence=other.new())
-    await other.commit(BOOK, batch, resend_until=scene.clock())
+    await other.commit(BOOK, batch, resend_seconds=0.0)
     scene.clock.advance(184)
     scene.fill()
 

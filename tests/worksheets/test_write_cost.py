@@ -145,9 +145,9 @@ def in_instructions(work: Work[object]) -> Work[object]:
 
 
 def batch_of(planned: Planned) -> Batch:
-    requests = finish(requests_of([planned], frozenset()))
+    changes, _ = finish(requests_of([planned], frozenset()))
     fence = Fence(id=1, key="gw", token="t")
-    return Batch(sheet_id=1, fence=fence, changes=[change for change, _ in requests])
+    return Batch(sheet_id=1, fence=fence, changes=changes)
 
 
 ID = WorksheetId("book", "T")

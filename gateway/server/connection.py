@@ -64,6 +64,7 @@ from gateway.web.head import HEAD, read_head
 
 _METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}
+_ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _CONTROLS = bytes({*range(0x20), 0x7F} - {ord("\t")})
 _SEPARATE_WRITE_BYTES = 65_536
@@ -302,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         path = url.path.decode("ascii")
         scope: Scope = {
             "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "asgi": _ASGI,
             "http_version": version,
             "server": self._server,
             "client": self._client,
@@ -313,7 +314,7 @@ class Connection(asyncio.BufferedProtocol):
             "raw_path": url.path,
             "query_string": url.query or b"",
             "headers": headers,
-            "state": self._app_state.copy(),
+            "state": self._app_state,  # not a copy: the application writes to none
             HEAD: head,
         }
         exchange = Exchange(

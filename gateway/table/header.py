@@ -86,7 +86,7 @@ def opaque_tag(content: bytes, key: bytes = b"") -> str:
 
 
 def _texts(cells: Sequence[object]) -> list[str]:
-    texts = ["" if cell is None else str(cell) for cell in cells]
+    texts = [each if type(each) is str else "" if each is None else str(each) for each in cells]
     while texts and not texts[-1]:
         texts.pop()
     return texts

@@ -298,7 +298,7 @@ class AuthCache:
     ) -> None:
         self._fresh_until = fresh_until
         self._timer = timer
-        self._secret = secrets.token_bytes(32)
+        self._secret = secrets.token_bytes(16)
         self._kept: dict[bytes, CachedCaller] = {}
 
     def find(
@@ -309,12 +309,11 @@ class AuthCache:
         It is that of the URL's `credentials`, the worksheet's `segment`, and headers. Header lines
         and URLs cannot contain the separators.
         """
-        parts = [credentials, segment.encode("latin-1", "replace")]
+        parts = [self._secret, credentials, segment.encode("latin-1", "replace")]
         for name, values in head.lines.items():
             if name in _TELLING:
                 parts += (name, b"\0".join(values))
-        told = b"\n".join(parts)
-        number = blake2b(told, digest_size=_DIGEST_BYTES, key=self._secret).digest()
+        number = blake2b(b"\n".join(parts), digest_size=_DIGEST_BYTES).digest()
         found = self._kept.get(number)
         is_valid = found is not None and self._timer() < found.until_seconds
         return number, found if is_valid else None

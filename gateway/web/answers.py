@@ -17,7 +17,6 @@ import msgspec
 
 from gateway.table.header import opaque_tag
 from gateway.table.record import Record
-from gateway.telemetry.events import CacheResult
 from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
@@ -130,23 +129,20 @@ def listed(names: Sequence[str]) -> str:
 def read_answer(request: Request, served: Served, *, no_cache: bool) -> Answer:
     """The answer, or 304 without a body if the client has it already."""
     encoded, freshness = served.encoded, served.freshness
-    request.event.cache = cache_result(freshness)
+    if freshness.reason:
+        request.event.cache = "stale"
+    else:
+        request.event.cache = "hit" if freshness.is_hit else "miss"
     return encoded_answer(request, encoded, freshness_lines(freshness, no_cache=no_cache))
 
 
 def encoded_answer(request: Request, encoded: Encoded, lines: HeaderLines) -> Answer:
     """Bytes with their tag and further header lines, or 304 if the client has them already."""
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
-    if is_known(request.head, encoded.tag):
+    if b"if-none-match" in request.head.lines and is_known(request.head, encoded.tag):
         return Answer(304, headers)
     headers += (_JSON, (b"content-length", b"%d" % len(encoded.body)))
     return Answer(200, headers, encoded.body)
-
-
-def cache_result(freshness: Freshness) -> CacheResult:
-    if freshness.reason:
-        return "stale"
-    return "hit" if freshness.is_hit else "miss"
 
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:

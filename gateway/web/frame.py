@@ -7,7 +7,7 @@ place among the concurrent requests. Paths are split before decoding.
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import lru_cache
 from random import getrandbits
 from typing import Any
@@ -176,28 +176,32 @@ _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
 """Handlers of `GET`."""
 
 
-async def respond(request: Request) -> Answer:
-    """The answer to a request at any path."""
+def respond(request: Request) -> Awaitable[Answer]:
+    """The answer to a request at any path. Raises RouteNotFound and Gone at once."""
     path, method = request.event.path, request.event.method
     handle: Callable[[Request], Awaitable[Answer]] | None
     match path.split("/"):
         case ["", "v2", "sheets", title] if title:
             request.title = title
-            return await carry_out(request, OF_WORKSHEET)
+            return carry_out(request, OF_WORKSHEET)
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
-            return await carry_out(request, OF_ROW)
+            return carry_out(request, OF_ROW)
         case ["", "v1", *_]:
             if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
                 raise _gone()
-            return missing_method(request, ("GET", "POST", "PUT", "PATCH", "DELETE"))
+            return _other_method(request, ("GET", "POST", "PUT", "PATCH", "DELETE"))
         case ["", "docs", file] if file:
             handle = docs_file
         case _:
             handle = _PAGES.get(path)
     if handle is None:
         raise missing_route(request)
-    return await handle(request) if method in ("GET", "HEAD") else missing_method(request, ["GET"])
+    return handle(request) if method in ("GET", "HEAD") else _other_method(request, ("GET",))
+
+
+async def _other_method(request: Request, methods: Collection[str]) -> Answer:
+    return missing_method(request, methods)
 
 
 def _gone() -> Gone:

@@ -4,6 +4,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from gateway.table.header import ColumnGrant, Selection
 from gateway.table.table import FIRST_DATA_ROW, Table
 
@@ -36,7 +38,7 @@ MADE_AT_ONCE = 2
 """Blocks that one answer makes for rows that are no range."""
 
 
-class Encoded(NamedTuple):
+class Encoded(msgspec.Struct, frozen=True):
     """A page or record as the web layer encodes it, and its entity tag, quotes and all."""
 
     body: bytes
@@ -58,7 +60,7 @@ class Freshness(NamedTuple):
     """True if writes of other processes may be missing."""
 
 
-class Served(NamedTuple):
+class Served(msgspec.Struct, frozen=True):
     """An encoded answer and its freshness."""
 
     encoded: Encoded

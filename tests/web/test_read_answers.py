@@ -6,7 +6,6 @@ import pytest
 
 from gateway.telemetry.events import CacheResult
 from gateway.web.answers import (
-    cache_result,
     freshness_lines,
     read_answer,
 )
@@ -183,4 +182,7 @@ def test_the_age_is_whole_seconds(age_seconds: float, expected: str) -> None:
 )
 def test_the_outcome_is_a_word(is_hit: bool, reason: str, expected: CacheResult) -> None:
     """For the log and the metrics."""
-    assert cache_result(freshness(ttl_seconds=1, is_hit=is_hit, reason=reason)) == expected
+    request, given = asking(), freshness(ttl_seconds=1, is_hit=is_hit, reason=reason)
+    read_answer(request, Served(ENCODED, given), no_cache=False)
+
+    assert request.event.cache == expected

@@ -52,7 +52,6 @@ from gateway.server.intake import (
     IN_BODY,
     IN_HEAD,
     MAX_HEADER_LINES,
-    HeaderLines,
     Intake,
     check_framing,
     whole_requests,
@@ -61,6 +60,7 @@ from gateway.server.intake import (
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import NEVER, PeerName, Slot
 from gateway.web.head import HEAD, read_head
+from gateway.web.request import HeaderLines
 
 _METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}

@@ -12,7 +12,6 @@ Rules:
 """
 
 import math
-from collections.abc import Sequence
 from types import SimpleNamespace
 
 import httptools
@@ -20,6 +19,7 @@ import httptools
 from gateway.errors import InvalidRequest
 from gateway.settings.model import ServerSettings
 from gateway.web.head import Head
+from gateway.web.request import HeaderLines
 
 BETWEEN, IN_HEAD, IN_BODY, AFTER_CHUNK_SIZE = range(4)
 BODY = (IN_BODY, AFTER_CHUNK_SIZE)
@@ -45,9 +45,6 @@ A split costs some microseconds, and an ordinary body needs one.
 """
 _END = b"\r\n\r\n"
 """The end of each head and of each chunked body."""
-
-
-HeaderLines = Sequence[tuple[bytes, bytes]]
 
 
 class Intake:

@@ -18,7 +18,6 @@ import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -179,7 +178,7 @@ end_event = _current.reset
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
     """Record lenient decoding of the request; `worksheet` is the title that its path meant."""
     event = current_event()
-    if event is not None:
+    if event is not None and event.timestamp is None:
         event.worksheet = worksheet or event.worksheet
         event.reading = f"{event.reading},{name}" if event.reading else name
 
@@ -198,7 +197,7 @@ def upstream_called(
     tallies.calls[kind, outcome] += 1
     tallies.call_durations[kind].add(seconds)
     event = current_event()
-    if event is None:
+    if event is None or event.timestamp is not None:  # its line may wait to be written
         return
     event.google_ms += seconds * 1000
     event.writes += is_write
@@ -384,8 +383,9 @@ def line_writer(stream: TextIO) -> Callable[[RequestEvent], None]:
     waiting: list[RequestEvent] = []
 
     def write_all() -> None:
-        text = encoded_lines(waiting)
+        events = waiting[:]
         waiting.clear()
+        text = encoded_lines(events)
         if buffer is None:
             stream.write(text.decode("ascii"))
             stream.flush()
@@ -409,21 +409,16 @@ def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
     try:
         text = _encoder.encode_lines(events)
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
-        return b"".join(map(_odd_line, events))
-    # Without these marks, no line holds a secret; most paths and names have none.
-    if b"%" in text or b"=" in text or b"sgw" in text or _DELETE in text or not text.isascii():
-        return b"".join(map(_odd_line, events))
-    return text
-
-
-def _odd_line(event: RequestEvent) -> bytes:
-    """The line of an event whose text may be odd."""
-    text = b""
-    with suppress(UnicodeEncodeError):
-        text = _encoder.encode(event)
-    if not text.isascii() or not text or _DELETE in text:
-        text = json.dumps(msgspec.to_builtins(event), ensure_ascii=True).encode("ascii")
-    return redacted(text.decode("ascii")).encode("ascii") + b"\n"
+        text = b""
+    is_marked = b"%" in text or b"=" in text or b"sgw" in text or _DELETE in text
+    if text and text.isascii() and not is_marked:
+        return text  # the usual case: paths and names contain none of the marks
+    if len(events) > 1:  # the other lines are as they would be alone
+        return b"".join([encoded_lines([each]) for each in events])
+    if not text or not text.isascii() or _DELETE in text:
+        members = msgspec.to_builtins(events[0])
+        text = json.dumps(members, ensure_ascii=True).encode("ascii") + b"\n"
+    return redacted(text.decode("ascii")).encode("ascii")
 
 
 def configure_logging(stream: TextIO = sys.stderr) -> None:

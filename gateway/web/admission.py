@@ -158,7 +158,7 @@ class Admission:
         """A lease for the request, which is charged. Raises as `RateLease.enter`."""
         request.event.key = caller.key_id
         lease = request.lease = self._rates.lease(caller)
-        if lease.usage.shared is not None:
+        if lease.usage.shared is not None:  # a process alone waits for nothing
             await lease.exchange()
         try:
             lease.enter()
@@ -304,10 +304,10 @@ class AuthCache:
     def find(
         self, head: Head, credentials: bytes, segment: str
     ) -> tuple[bytes, CachedCaller | None]:
-        """The number of a head, and its entry.
+        """Return the cache key of a head, and its valid entry.
 
-        It is that of the URL's `credentials`, the worksheet's `segment`, and headers. Header lines
-        and URLs cannot contain the separators.
+        The key is made from the URL's `credentials`, the worksheet's `segment`, and headers. Header
+        lines and URLs cannot contain the separators.
         """
         parts = [self._secret, credentials, segment.encode("latin-1", "replace")]
         for name, values in head.lines.items():

@@ -79,7 +79,7 @@ Updates = tuple[tuple[int, Fields], ...]
 
 
 async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str], T]) -> T:
-    """What `parse` makes of the body and its media type, in a thread if the body is long."""
+    """Parse the body and its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
     if content_type == FORM and not body.lstrip().startswith(_JSON_STARTS):
         body = without_override(request, body)

@@ -57,7 +57,7 @@ def error_answer(request: Request, error: GatewayError) -> Answer:
         members |= {
             "title": error.name,
             "detail": members["message"],
-            "instance": f"{event.path.replace(_BACKSLASH, '%5C')}#{event.id}",
+            "instance": f"/{event.path.removeprefix('/').replace(_BACKSLASH, '%5C')}#{event.id}",
         }
     return json_answer(
         members,

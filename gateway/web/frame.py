@@ -173,7 +173,7 @@ _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
     "/openapi.json": describe,
     "/readyz": readyz,
 }
-"""Handlers of `GET`."""
+"""The handlers of `GET` requests by path."""
 
 
 def respond(request: Request) -> Awaitable[Answer]:

@@ -145,8 +145,6 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
 
 def is_given(name: str, query_string: bytes) -> bool:
     """True if a query has this parameter, or a wrong one, which its admission refuses."""
-    if not query_string:
-        return False
     sifted = sift(query_string)
     given = (each.partition("[")[0] for each in decoded(sifted.asked))
     return bool(sifted.refusal) or name in given

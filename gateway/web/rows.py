@@ -1,7 +1,8 @@
 """Operations on rows: how each is carried out, and its steps.
 
 Rules
-- The steps of every request: admission, `check`, price, `parse`, `run`, `answer`.
+- The steps of every request: admission, `check`, price, `parse`, `run`, `answer`. The price of
+  `no-cache` is charged in `parse`, where it is known.
 - Lenient decoding: the plain reading comes first; only a missing field or worksheet allows another.
   If that fails too, the first error counts.
 - What is none of the operations gets the answer of a missing method: a delete without the right,
@@ -78,7 +79,7 @@ class Asked(msgspec.Struct, frozen=True):
     row: int = 0
     no_cache: bool = False
     make: Callable[..., Write] = Write
-    """Of a write: its constructor, without worksheet and filter."""
+    """The constructor of a write, which lacks the worksheet and the filter."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
     applied: Mapping[str, str] = {}
@@ -121,7 +122,7 @@ ByMethod = Mapping[str, Sequence[RowOperation]]
 async def carry_out(request: Request, operations: ByMethod) -> Answer:
     """Carry out the operation that a request to this path means: the first whose conditions hold.
 
-    Without one, a method is missing: `Allow` lists only what depends on neither key nor body.
+    Without one, a method is missing: `Allow` lists operations without conditions.
     """
     admission, query = request.state["admission"], request.scope["query_string"]
     for operation in operations.get(request.event.method, ()):

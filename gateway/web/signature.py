@@ -1,4 +1,4 @@
-"""What an operation takes: its right, its parameters and its preferences.
+"""Signatures of operations: the right, the parameters and the preferences of each.
 
 Rules: an operation takes the parameters of its signature, and those for credentials. A parameter of
 another operation is refused, before anything is read or written. `HEAD` is as `GET`. Other paths

@@ -352,6 +352,25 @@ def test_what_is_escaped(text: str) -> None:
     assert json.loads(found)["path"] == text
 
 
+def test_lines_of_one_turn_are_as_they_are_alone() -> None:
+    """An odd text changes no other line."""
+    events = [line(path=path) for path in ("/v2", "/ya29.abcdef", "/a%20b", "/\ud800", "/é", "/v2")]
+
+    assert encoded_lines(events) == b"".join(encoded_lines([each]) for each in events)
+
+
+def test_a_call_after_the_end_of_its_request_is_not_in_its_line() -> None:
+    """The line may wait to be written while a task of the request still runs."""
+    event = _event()
+
+    with during(event), capture_logs():
+        request_done(event, 0.1)
+        upstream_called("main", is_write=False, seconds=0.5)
+        note_reading("where-twice")
+
+    assert (event.reads, event.google_ms, event.reading) == (0, 0.0, None)
+
+
 @pytest.mark.parametrize("buffering", [-1, 1], ids=["buffered", "by-line"])
 def test_a_line_is_on_its_way_at_once(tmp_path: Path, buffering: int) -> None:
     """Nothing waits in a buffer, and lines stand between what else is written, in order."""

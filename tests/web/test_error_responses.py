@@ -250,7 +250,7 @@ def test_the_log_keeps_what_lies_behind(error: GatewayError, is_told: bool) -> N
     assert bool(told) is is_told
 
 
-def test_an_unknown_path_is_told_where_rows_are() -> None:
+def test_an_unknown_path_is_answered_with_the_paths_of_rows() -> None:
     """404 RouteNotFound; two slashes together are named as the mistake."""
     plain, twice = (
         missing_route(make_request(make_scope(path=path))) for path in ("/v2/nowhere", "/v2//x")
@@ -262,7 +262,7 @@ def test_an_unknown_path_is_told_where_rows_are() -> None:
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH"])
-def test_an_unknown_method_is_told_those_that_exist(method: str) -> None:
+def test_an_unknown_method_is_answered_with_those_that_exist(method: str) -> None:
     """405 MethodNotAllowed with a complete Allow, and what to do instead."""
     with pytest.raises(MethodNotAllowed) as refusal:
         missing_method(make_request(make_scope(method)), {"GET", "POST"})

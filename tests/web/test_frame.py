@@ -1,5 +1,6 @@
 """The frame around every request: id, log line, limits, error net."""
 
+import asyncio
 from collections.abc import Iterator, MutableMapping
 from typing import Any, NoReturn
 
@@ -190,6 +191,19 @@ async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
         await sent(Frame(cancelled, SETTINGS), make_scope())
 
     assert [line["event"] for line in logs] == ["request"]
+
+
+async def test_a_request_that_the_end_of_the_server_cancels_is_answered(logs: Logs) -> None:
+    """It gets 503, with the seconds until another process may answer."""
+
+    async def cancelled(_: Request) -> NoReturn:
+        raise asyncio.CancelledError
+
+    start, _ = await sent(Frame(cancelled, SETTINGS), make_scope())
+
+    assert start["status"] == 503
+    assert (b"retry-after", b"5") in start["headers"]
+    assert [(line["event"], line["status"]) for line in logs] == [("request", 503)]
 
 
 async def test_a_lifespan_is_no_request(logs: Logs) -> None:

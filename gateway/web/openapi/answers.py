@@ -303,7 +303,7 @@ def _error_schema(kind: OperationKind, status: int) -> Node:
     return {"allOf": [schema_reference(ERROR), {"properties": sure, **outcome}]}
 
 
-@lru_cache
+@lru_cache(None)
 def _shared_by(kind: OperationKind, status: int) -> OperationKind:
     """The first operation with the same answer for this status."""
 

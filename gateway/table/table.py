@@ -176,6 +176,15 @@ class Table:
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.displayed]
 
+    def characters(self, rows: range, columns: Iterable[int]) -> int:
+        """The length of the displayed texts of consecutive rows in some columns."""
+        first, end = rows.start - 1, rows.stop - 1
+        count = 0
+        for column in columns:
+            texts: Sequence[Any] = column_at(self.displayed, column)[first:end]
+            count += sum(map(len, filter(None, texts)))
+        return count
+
     def row_objects(
         self, rows: Sequence[int], selected: Mapping[int, str], empty: object
     ) -> Iterator[object]:

@@ -181,10 +181,12 @@ def row_object(
     names = header.names
     make = row_maker(names) if FEW * len(selected) >= len(names) else None
     if make is None:
-        found = {
-            name: (cells[at] if at < width else None) or empty for at, name in selected.items()
-        }
-        return {ROW_INDEX: row} | {name: cell for name, cell in found.items() if cell is not UNSET}
+        record: dict[str, object] = {ROW_INDEX: row}
+        for at, name in selected.items():
+            cell = (cells[at] if at < width else None) or empty
+            if cell is not UNSET:
+                record[name] = cell
+        return record
     values = [
         ((cells[at] if at < width else None) or empty) if at in selected else UNSET
         for at in header.columns.values()

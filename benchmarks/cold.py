@@ -178,8 +178,7 @@ def _page(answers: Answers, query: Query) -> Work[bytes]:
         raise SystemExit("The halves are of different states.")
     view = table.header.whole
     page = yield from evaluate(table, query, view)
-    columns = frozenset(view.columns.values())
-    return msgspec.json.encode([*table.row_objects(page.rows, columns, None)])
+    return msgspec.json.encode([*table.row_objects(page.rows, view.names, None)])
 
 
 def _rendering(body: bytes, known: KnownColumns) -> Work[Rendering]:

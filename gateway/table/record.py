@@ -2,7 +2,7 @@
 
 import re
 import urllib.parse
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,6 +32,9 @@ _NONE = "none"
 
 MOST_FIELDS, MOST_CHARACTERS = 200, 20_000
 """Bounds of the names of a struct type; 1 ms and 60 KB go into one of 200 fields."""
+
+FEW = 4
+"""A row is a dict if less than one column in so many is selected, else a struct."""
 
 _NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
 """Characters that msgspec refuses in the names of a struct's fields."""
@@ -168,37 +171,42 @@ def row_record(
 
 
 def row_object(
-    header: Header, row: int, cells: Sequence[object], selected: Container[int], empty: object
+    header: Header, row: int, cells: Sequence[object], selected: Mapping[int, str], empty: object
 ) -> object:
     """A displayed row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `empty` stands for empty cells; UNSET leaves them out.
+    `selected` are names by column; `empty` stands for empty cells, UNSET leaves them out.
     """
     width = len(cells)
+    names = header.names
+    make = row_maker(names) if FEW * len(selected) >= len(names) else None
+    if make is None:
+        record: dict[str, object] = {ROW_INDEX: row}
+        for at, name in selected.items():
+            cell = (cells[at] if at < width else None) or empty
+            if cell is not UNSET:
+                record[name] = cell
+        return record
     values = [
         ((cells[at] if at < width else None) or empty) if at in selected else UNSET
         for at in header.columns.values()
     ]
-    return row_maker(header.names)(row, *values)
+    return make(row, *values)
 
 
 @lru_cache(128)
-def row_maker(names: tuple[str, ...]) -> Callable[..., object]:
+def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
     """Makes rows to encode as JSON: `rowIndex`, then a cell for each name unless it is UNSET.
 
-    A struct is encoded in a third of the time of a dict.
+    It is a struct type, which is encoded in a third of the time of a dict; None if the names do
+    not suit one.
     """
     if (
         len(names) > MOST_FIELDS
         or sum(map(len, names)) > MOST_CHARACTERS
         or any(map(_NOT_OF_A_STRUCT.search, names))
     ):
-
-        def make(row: int, *cells: object) -> object:
-            named = zip(names, cells, strict=True)
-            return {ROW_INDEX: row} | {name: cell for name, cell in named if cell is not UNSET}
-
-        return make
+        return None
     fields = ["row", *(f"cell{at}" for at in range(len(names)))]
     rename = dict(zip(fields, (ROW_INDEX, *names), strict=True))
     return msgspec.defstruct("Row", fields, rename=rename, gc=False)

@@ -4,7 +4,7 @@ Rules: text and empty cells are equal in both renderings, except for the explana
 another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat, zip_longest
@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from gateway.table.header import Header, parse_header
+from gateway.table.header import ROW_INDEX, Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
-from gateway.table.record import row_maker
+from gateway.table.record import FEW, row_maker
 from gateway.table.steps import BLOCK, Work
 
 Column = Sequence[object]
@@ -176,8 +176,17 @@ class Table:
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.displayed]
 
+    def characters(self, rows: range, columns: Iterable[int]) -> int:
+        """The length of the displayed texts of consecutive rows in some columns."""
+        first, end = rows.start - 1, rows.stop - 1
+        count = 0
+        for column in columns:
+            texts: Sequence[Any] = column_at(self.displayed, column)[first:end]
+            count += sum(map(len, filter(None, texts)))
+        return count
+
     def row_objects(
-        self, rows: Sequence[int], selected: Container[int], empty: object
+        self, rows: Sequence[int], selected: Mapping[int, str], empty: object
     ) -> Iterator[object]:
         """Rows as `record.row_object` makes them, made column by column."""
         if not rows:
@@ -186,8 +195,10 @@ class Table:
         is_run = isinstance(rows, range) or len(rows) == 1
         places = [slice(rows[0] - 1, height)] if is_run else [row - 1 for row in rows]
         pick: Callable[[Sequence[Any]], Sequence[Any]] = itemgetter(*places)
+        names = self.header.names
+        make = row_maker(names) if FEW * len(selected) >= len(names) else None
         columns: list[Iterable[object]] = []
-        for column in self.header.columns.values():
+        for column in selected if make is None else self.header.columns.values():
             if column not in selected:
                 columns.append(repeat(UNSET))
                 continue
@@ -198,7 +209,15 @@ class Table:
                 texts = [cells[row - 1] if row <= len(cells) else "" for row in rows]
             has_empty = "" in texts or None in texts
             columns.append([text or empty for text in texts] if has_empty else texts)
-        return map(row_maker(self.header.names), rows, *columns)
+        if make is not None:
+            return map(make, rows, *columns)
+        fields, lines = (ROW_INDEX, *selected.values()), zip(rows, *columns, strict=True)
+        if empty is UNSET:
+            return (
+                {name: cell for name, cell in zip(fields, line, strict=True) if cell is not UNSET}
+                for line in lines
+            )
+        return (dict(zip(fields, line, strict=True)) for line in lines)
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:

@@ -1,6 +1,6 @@
 """Answers as bytes, whole ones and their rows, cached with a snapshot; and their freshness."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
@@ -30,6 +30,12 @@ ROW_OVERHEAD_BYTES = 60
 MAX_BLOCK_ROWS = 256
 BLOCK_BYTES = 49_152
 """Bounds of a block of encoded rows; about 64 rows of 10 columns, made in 50 us."""
+
+MOST_OF_BLOCK = 8 * BLOCK_BYTES
+"""Characters, and bytes, of a block whose rows are longer than those of other blocks."""
+
+NEVER = -1
+"""In place of a block that is too long: no row is encoded unless it is requested."""
 
 MOST_SINGLY = 16
 """Rows of a block that are encoded singly before the block is made."""
@@ -90,24 +96,33 @@ class Bodies(NamedTuple):
     rows: list[bytes]
     digests: bytes
 
+    def part(self, start: int, end: int) -> "Bodies":
+        digests = self.digests[start * DIGEST_BYTES : end * DIGEST_BYTES]
+        return Bodies(self.rows[start:end], digests)
+
 
 def with_digests(rows: list[bytes]) -> Bodies:
     return Bodies(rows, b"".join([sha256(row).digest()[:DIGEST_BYTES] for row in rows]))
+
+
+_Way = tuple[Encoder, Selection | None, frozenset[str] | None]
+"""An encoding of rows: its encoder, the selected fields, and the names that a key sees."""
 
 
 class EncodedRows:
     """Encoded rows of one table by encoding, in blocks of consecutive rows.
 
     A block is made for a page of consecutive rows, or once its rows were encoded singly so often
-    that this took as long. If the blocks exceed the limit, all are dropped.
+    that this took as long; never if it is long. If the blocks exceed the limit, all are dropped.
     """
 
     def __init__(self, table: Table, max_bytes: int, block_rows: int) -> None:
         self._table = table
         self._max_bytes = max_bytes
+        self._most_of_block = min(MOST_OF_BLOCK, max_bytes // 4)
         self._block_rows = block_rows
-        self._kept: dict[Hashable, dict[int, Bodies | int]] = {}
-        """By encoding and number of the block: its rows, or how many were encoded singly."""
+        self._kept: dict[_Way, dict[int, Bodies | int]] = {}
+        """By encoding and number of the block: its rows, how many were encoded singly, or NEVER."""
         self.byte_count = 0
 
     def get(
@@ -123,64 +138,123 @@ class EncodedRows:
         digests: list[bytes] = []
         if isinstance(rows, range):
             first, end = rows.start - FIRST_DATA_ROW, rows.stop - FIRST_DATA_ROW
-            for number in range(first // size, -(-end // size)):
+            number = first // size
+            while first < end:
+                start = number * size
                 block = kept.get(number, 0)
+                number += 1
                 if isinstance(block, int):
-                    block = self._made(encoder, keys, grant, number)
-                start, stop = max(first - number * size, 0), end - number * size
-                found += block.rows[start:stop]
-                digests.append(block.digests[start * DIGEST_BYTES : stop * DIGEST_BYTES])
+                    while number * size < end and isinstance(kept.get(number, 0), int):
+                        number += 1
+                    start = first
+                    block = self._made(way, grant, first, min(end, number * size))
+                found += block.rows[first - start : end - start]
+                digests.append(
+                    block.digests[(first - start) * DIGEST_BYTES : (end - start) * DIGEST_BYTES]
+                )
+                first = number * size
         else:
             singly: dict[int, int] = {}
             """Rows without a block, by their position in the answer."""
+            counts: dict[int, Bodies | int] = {}
+            """Changed counts by block."""
             made = 0
             for row in rows:
                 number, at = divmod(row - FIRST_DATA_ROW, size)
                 block = kept.get(number, 0)
-                if isinstance(block, int) and block >= MOST_SINGLY and made < MADE_AT_ONCE:
-                    block = kept[number] = self._made(encoder, keys, grant, number)
-                    made += 1
-                if not isinstance(block, int):
-                    found.append(block.rows[at])
-                    digests.append(block.digests[at * DIGEST_BYTES : (at + 1) * DIGEST_BYTES])
-                    continue
-                singly[len(found)] = row
-                found.append(b"")
-                digests.append(b"")
-                if not block:
-                    self._keep(way, number, 1, ROW_OVERHEAD_BYTES)
-                kept[number] = block + 1
+                if isinstance(block, int):
+                    count = counts.get(number, block)
+                    if isinstance(count, int) and count >= MOST_SINGLY and made < MADE_AT_ONCE:
+                        self._made(way, grant, at + number * size, at + number * size + 1)
+                        made += 1
+                        counts.pop(number, None)
+                        kept = self._kept.get(way, {})
+                        block = count = kept.get(number, NEVER)
+                    if isinstance(block, int):
+                        singly[len(found)] = row
+                        found.append(b"")
+                        digests.append(b"")
+                        if isinstance(count, int) and count != NEVER:
+                            counts[number] = count + 1
+                        continue
+                found.append(block.rows[at])
+                digests.append(block.digests[at * DIGEST_BYTES : (at + 1) * DIGEST_BYTES])
             if singly:
-                bodies = self._encoded(encoder, keys, grant, [*singly.values()])
+                selected = self._table.header.seen_with(grant).select(keys)
+                bodies = self._encoded(encoder, selected, [*singly.values()])
                 for position, body in zip(singly, bodies, strict=True):
                     found[position] = body
                     digests[position] = sha256(body).digest()[:DIGEST_BYTES]
+                self._keep(way, counts)
         if not rows and keys is not None:
-            self._encoded(encoder, keys, grant, rows)  # raises UnknownField, as it does for rows
+            self._table.header.seen_with(grant).select(keys)  # raises UnknownField, as for rows
         return Bodies(found, b"".join(digests))
 
-    def _made(
-        self, encoder: Encoder, keys: Selection | None, grant: ColumnGrant, number: int
-    ) -> Bodies:
-        first = FIRST_DATA_ROW + number * self._block_rows
-        rows = range(first, min(first + self._block_rows, self._table.last_row + 1))
-        block = with_digests(self._encoded(encoder, keys, grant, rows))
-        byte_count = sum(map(len, block.rows)) + ROW_OVERHEAD_BYTES * len(rows)
-        self._keep((encoder, keys, grant.readable), number, block, byte_count)
-        return block
+    def _made(self, way: _Way, grant: ColumnGrant, first: int, end: int) -> Bodies:
+        """Consecutive data rows (from 0), encoded in one call, and their blocks, cached.
+
+        The first and the last block are completed unless they are long.
+        """
+        encoder, keys, _ = way
+        size, count = self._block_rows, self._table.last_row + 1 - FIRST_DATA_ROW
+        selected = self._table.header.seen_with(grant).select(keys)
+        kept = self._kept.get(way, {})
+        numbers = range(first // size, -(-end // size))
+        blocks: dict[int, Bodies | int] = {}
+        start, stop = first, end
+        for number in {numbers[0], numbers[-1]}:
+            low, high = number * size, min((number + 1) * size, count)
+            if first <= low and high <= end:
+                continue
+            rows = range(low + FIRST_DATA_ROW, high + FIRST_DATA_ROW)
+            if (
+                kept.get(number) == NEVER
+                or self._table.characters(rows, selected) > self._most_of_block
+            ):
+                blocks[number] = NEVER
+            else:
+                start, stop = min(start, low), max(stop, high)
+        rows = range(start + FIRST_DATA_ROW, stop + FIRST_DATA_ROW)
+        made = with_digests(self._encoded(encoder, selected, rows))
+        for number in numbers:
+            if number not in blocks:
+                low = number * size - start
+                block = made.part(low, low + size)
+                is_long = _block_bytes(block) > self._most_of_block
+                blocks[number] = NEVER if is_long and size > 1 else block
+        self._keep(way, blocks)
+        return made.part(first - start, end - start)
 
     def _encoded(
-        self, encoder: Encoder, keys: Selection | None, grant: ColumnGrant, rows: Sequence[int]
+        self, encoder: Encoder, selected: Mapping[int, str], rows: Sequence[int]
     ) -> list[bytes]:
-        selected = self._table.header.seen_with(grant).select(keys)
         return encoder.rows(self._table.row_objects(rows, selected, encoder.empty))
 
-    def _keep(self, way: Hashable, number: int, block: Bodies | int, byte_count: int) -> None:
-        if self.byte_count + byte_count > self._max_bytes:
-            self._kept, self.byte_count = {}, 0
-        if byte_count <= self._max_bytes:
-            self._kept.setdefault(way, {})[number] = block
-            self.byte_count += byte_count
+    def _keep(self, way: _Way, blocks: Mapping[int, Bodies | int]) -> None:
+        """Cache blocks and counts, unless they exceed the limit by themselves."""
+        kept = self._kept.get(way)
+        byte_count = 0
+        for number, block in blocks.items():
+            if not kept or number not in kept or not isinstance(block, int):
+                byte_count += _block_bytes(block)
+        if kept is None or self.byte_count + byte_count > self._max_bytes:
+            _, keys, _ = way
+            names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
+            byte_count = OVERHEAD_BYTES + ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
+            byte_count += sum(map(_block_bytes, blocks.values()))
+            if byte_count > self._max_bytes:
+                return
+            if self.byte_count + byte_count > self._max_bytes:
+                self._kept, self.byte_count = {}, 0
+            kept = self._kept.setdefault(way, {})
+        kept.update(blocks)
+        self.byte_count += byte_count
+
+
+def _block_bytes(block: Bodies | int) -> int:
+    if isinstance(block, int):
+        return ROW_OVERHEAD_BYTES
+    return sum(map(len, block.rows)) + ROW_OVERHEAD_BYTES * len(block.rows)
 
 
 class Answers:

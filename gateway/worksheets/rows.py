@@ -146,7 +146,7 @@ class RowService:
             rows.header.seen_with(columns).check_parameters(unknown)
         if isinstance(rows, Window):
             view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
-            selected = view.select(query.keys) if is_in_grid else ()
+            selected = view.select(query.keys) if is_in_grid else {}
             lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
             objects = (row_object(rows.header, *each, selected, encoder.empty) for each in lines)
             bodies = with_digests(encoder.rows(objects))

@@ -62,7 +62,8 @@ def check(table: Table, rows: Sequence[Row], random: Random) -> None:
         for column, cell in enumerate(cells.values()):
             shown = typed[column][row - 1] if row <= len(typed[column]) else None
             assert (shown or None) == (cell.value or None) or shown == cell.value
-    records = [msgspec.to_builtins(row) for row in table.row_objects(numbers, width, "")]
+    names = table.header.whole.names
+    records = [msgspec.to_builtins(row) for row in table.row_objects(numbers, names, "")]
     assert records == [
         {"rowIndex": row} | dict(zip(FIELDS, texts, strict=True))
         for row, texts in zip(numbers, expected, strict=True)

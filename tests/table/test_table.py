@@ -1,13 +1,13 @@
 """A worksheet as it was read: ragged columns, its last row, its two renderings."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
 from msgspec import UNSET
 
 from gateway.table.header import parse_header, row_tag
-from gateway.table.record import row_object
+from gateway.table.record import FEW, MOST_FIELDS, row_object
 from gateway.table.steps import finish
 from gateway.table.table import Column, Table, cell_at, make_table
 
@@ -23,7 +23,8 @@ def test_records_have_row_index_first_and_nulls() -> None:
     """A record is `rowIndex` and the wanted fields; an empty cell is null."""
     table = make_table(CITIES)
 
-    records = [msgspec.to_builtins(row) for row in table.row_objects(range(2, 5), range(4), None)]
+    names = table.header.whole.names
+    records = [msgspec.to_builtins(row) for row in table.row_objects(range(2, 5), names, None)]
 
     assert [list(record.items()) for record in records] == [
         [("rowIndex", 2), ("name", "Boston"), ("state", "MA"), ("population", None)],
@@ -33,22 +34,45 @@ def test_records_have_row_index_first_and_nulls() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [3], [4, 2], [2, 3, 4], range(2, 5), range(3, 5)], ids=str)
-@pytest.mark.parametrize("selected", [{0, 1, 3}, (), {1}, {0, 3}], ids=str)
+@pytest.mark.parametrize("selected", [{0, 1, 3}, set(), {1}, {0, 3}], ids=str)
 @pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
 def test_rows_made_together_are_those_made_one_by_one(
-    rows: Sequence[int], selected: Container[int], empty: object
+    rows: Sequence[int], selected: set[int], empty: object
 ) -> None:
     """Rows are in the requested order, and have `rowIndex` first."""
     table = make_table(CITIES)
     header = table.header
+    names = {at: name for at, name in header.whole.names.items() if at in selected}
 
-    records = [msgspec.json.encode(row) for row in table.row_objects(rows, selected, empty)]
+    records = [msgspec.json.encode(row) for row in table.row_objects(rows, names, empty)]
 
     assert records == [
-        msgspec.json.encode(row_object(header, row, table.cells(row), selected, empty))
-        for row in rows
+        msgspec.json.encode(row_object(header, row, table.cells(row), names, empty)) for row in rows
     ]
     assert all(record.startswith(b'{"rowIndex":') for record in records)
+
+
+@pytest.mark.parametrize("width", [FEW, 2 * FEW, 2 * FEW + 1, MOST_FIELDS + 1])
+@pytest.mark.parametrize("rows", [[3], [4, 2], range(2, 5)], ids=str)
+@pytest.mark.parametrize("empty", [None, "", UNSET], ids=str)
+def test_dicts_of_few_fields_are_encoded_as_structs_of_all(
+    width: int, rows: Sequence[int], empty: object
+) -> None:
+    """The bytes of a row do not depend on how many columns the worksheet has."""
+    columns: list[Column] = [["a", "x", "", "é"], ["b", "y"]]
+    narrow, wide = make_table(columns), make_table([*columns, *_others(width - 2)])
+
+    found = [*wide.row_objects(rows, {0: "a", 1: "b"}, empty)]
+
+    assert [msgspec.json.encode(row) for row in found] == [
+        msgspec.json.encode(row) for row in narrow.row_objects(rows, {0: "a", 1: "b"}, empty)
+    ]
+    is_dict = width > 2 * FEW
+    assert {isinstance(row, dict) for row in found} == {is_dict}
+
+
+def _others(count: int) -> list[Column]:
+    return [[f"field {number}", "p", "q", "r"] for number in range(count)]
 
 
 @pytest.mark.parametrize(

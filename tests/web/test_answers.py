@@ -35,7 +35,7 @@ def test_empty_cells_are_as_the_operator_wants_them(
     """`null`, `""`, or left out; in records and in pages."""
     record = shaped(RECORD, empty_cell)
     encoder = ENCODERS[empty_cell]
-    rows = encoder.rows([row_object(HEADER, 2, ["Zürich", ""], range(2), encoder.empty)])
+    rows = encoder.rows([row_object(HEADER, 2, ["Zürich", ""], HEADER.whole.names, encoder.empty)])
     row = json.loads(rows[0])
     page = json.loads(encoder.page(with_digests(rows), has_next=True, total=None).body)
 
@@ -74,7 +74,7 @@ def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
     """Two pages that are alike to the byte have one tag, and others have others."""
     encoder, omitting = ENCODERS["null"], ENCODERS["omit"]
     rows = encoder.rows([RECORD])
-    omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], range(2), omitting.empty)])
+    omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], HEADER.whole.names, omitting.empty)])
 
     tags = [
         encoder.page(with_digests(rows), has_next=False, total=None).tag,

@@ -11,7 +11,9 @@ from gateway.table.header import ALL_COLUMNS, ColumnGrant, Selection
 from gateway.table.table import make_table
 from gateway.worksheets.answers import (
     MADE_AT_ONCE,
+    MOST_OF_BLOCK,
     MOST_SINGLY,
+    OVERHEAD_BYTES,
     Bodies,
     EncodedRows,
     Encoder,
@@ -28,14 +30,16 @@ ROOM = 1_000_000
 
 @dataclass(eq=False)
 class CountingEncoder:
-    """An encoder that counts the rows of each call."""
+    """An encoder that counts the rows, and their bytes, of each call."""
 
     empty: None = None
     counts: list[int] = field(default_factory=list)
+    byte_counts: list[int] = field(default_factory=list)
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         made = [msgspec.json.encode(row) for row in rows]
         self.counts.append(len(made))
+        self.byte_counts.append(sum(map(len, made)))
         return made
 
     def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> EncodedPage:
@@ -77,6 +81,100 @@ def test_a_page_makes_the_blocks_that_it_touches_once() -> None:
         kept.get(encoder, None, ALL_COLUMNS, range(first, first + 8))
 
     assert encoder.counts == [16, 16]
+
+
+def test_neighbouring_blocks_are_made_in_one_call() -> None:
+    """A page of many blocks is encoded at once between those that are cached."""
+    kept, encoder = EncodedRows(TABLE, ROOM, 4), CountingEncoder()
+    kept.get(encoder, None, ALL_COLUMNS, range(43, 44))
+
+    found = kept.get(encoder, None, ALL_COLUMNS, range(3, LAST_ROW))
+
+    assert encoder.counts == [4, 40, 56]
+    single = EncodedRows(TABLE, ROOM, 4)
+    assert found == single.get(encoder, None, ALL_COLUMNS, [*range(3, LAST_ROW)])
+    encoder.counts.clear()
+    assert kept.get(encoder, None, ALL_COLUMNS, range(3, LAST_ROW)) == found
+    assert kept.get(encoder, None, ALL_COLUMNS, range(2, 4)).rows[1] == found.rows[0]
+    assert encoder.counts == []
+
+
+LONG = make_table([["name", *["x" * 50_000] * 40, *["y"] * 60], ["state", *["MA"] * 100]])
+"""Rows of 50,000 characters above short ones."""
+
+
+@pytest.mark.parametrize("rows", [range(5, 6), [5], range(40, 43), [41, 42, 43]], ids=str)
+def test_a_block_of_long_rows_is_not_made_for_one_of_them(rows: Sequence[int]) -> None:
+    """However often rows are requested, a call encodes few bytes besides theirs."""
+    kept, encoder = EncodedRows(LONG, 64 * ROOM, 64), CountingEncoder()
+
+    found = [kept.get(encoder, None, ALL_COLUMNS, rows) for _ in range(MOST_SINGLY + 3)]
+
+    single = EncodedRows(LONG, 64 * ROOM, 1).get(CountingEncoder(), None, ALL_COLUMNS, [*rows])
+    assert found == [single] * (MOST_SINGLY + 3)
+    assert max(encoder.byte_counts) <= sum(map(len, single.rows)) + MOST_OF_BLOCK
+    assert max(encoder.counts) <= len(rows)
+
+
+def test_short_rows_beside_long_ones_have_blocks() -> None:
+    """A page that touches a long block caches the other one."""
+    kept, encoder = EncodedRows(LONG, 64 * ROOM, 64), CountingEncoder()
+
+    found = kept.get(encoder, None, ALL_COLUMNS, range(64, 68))
+    again = kept.get(encoder, None, ALL_COLUMNS, range(66, 68))
+
+    assert encoder.counts == [38]
+    assert again.rows == found.rows[2:]
+
+
+def test_rows_that_exceed_the_limit_drop_no_others() -> None:
+    """A page over the limit is encoded, but what was cached before stays."""
+    kept, encoder, other = EncodedRows(TABLE, 10_000, 16), CountingEncoder(), CountingEncoder()
+    kept.get(encoder, None, ALL_COLUMNS, range(2, 8))
+
+    kept.get(other, None, ALL_COLUMNS, range(2, LAST_ROW + 1))
+    kept.get(encoder, None, ALL_COLUMNS, range(2, 8))
+
+    assert (encoder.counts, other.counts) == ([16], [100])
+
+
+@pytest.mark.parametrize("rows", [range(5, 5), range(500, 500), range(2, 2), range(9, 2), []])
+@pytest.mark.parametrize("last_row", [0, 1, LAST_ROW])
+def test_an_empty_page_makes_no_block(rows: Sequence[int], last_row: int) -> None:
+    """A worksheet without rows and a page past the end cost nothing."""
+    table = make_table([TABLE.displayed[0][:last_row]])
+    kept, encoder = EncodedRows(table, ROOM, 16), CountingEncoder()
+
+    assert kept.get(encoder, None, ALL_COLUMNS, rows) == Bodies([], b"")
+    assert (encoder.counts, kept.byte_count) == ([], 0)
+
+
+@pytest.mark.parametrize("rows", [[7], range(7, 8)], ids=str)
+def test_the_limit_counts_each_selection(rows: Sequence[int]) -> None:
+    """Selections, which clients choose, are counted with their names."""
+    kept, encoder = EncodedRows(TABLE, ROOM, 1), CountingEncoder()
+
+    for number in range(20):
+        for _ in range(2):
+            keys = Selection(("name", f"{number:0500}"))
+            kept.get(encoder, keys, ALL_COLUMNS, rows)
+
+    least = 20 * (OVERHEAD_BYTES + 500)
+    assert least < kept.byte_count < least + 20 * 500
+
+
+def test_all_rows_of_the_first_page_count() -> None:
+    """Rows that were encoded singly count from the first page on, also after a drop."""
+    kept, encoder, other = EncodedRows(TABLE, 4_000, 4), CountingEncoder(), CountingEncoder()
+    kept.get(other, None, ALL_COLUMNS, range(2, 30))
+    before = kept.byte_count
+
+    kept.get(encoder, None, ALL_COLUMNS, [7] * MOST_SINGLY)
+    after = kept.byte_count
+    kept.get(encoder, None, ALL_COLUMNS, [7])
+
+    assert after < before
+    assert encoder.counts == [MOST_SINGLY, 4]
 
 
 def test_scattered_rows_are_encoded_singly_until_their_block_is_worth_it() -> None:
@@ -153,7 +251,7 @@ def test_blocks_of_long_rows_have_fewer_rows(columns: int, displayed_bytes: int)
     encoder: Encoder = CountingEncoder()
 
     made = Encodings(table, displayed_bytes).rows
-    made.get(encoder, None, ALL_COLUMNS, range(2, 4))
+    made.get(encoder, None, ALL_COLUMNS, range(2, 3))
 
     assert isinstance(encoder, CountingEncoder)
     assert 1 <= encoder.counts[0] <= 256

@@ -44,6 +44,7 @@ from gateway.table import a1
 from gateway.table.header import View, row_tag
 from gateway.table.steps import Work
 from gateway.table.table import Table
+from gateway.web.head import HEAD, read_head
 from gateway.worksheets import fenced_writer, loader, moved_rows
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences
@@ -311,7 +312,7 @@ def _without_conditions(app: ASGIApp) -> ASGIApp:
     async def unconditional(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = [each for each in scope["headers"] if each[0] != b"if-match"]
-            scope = {**scope, "headers": headers}
+            scope = {**scope, "headers": headers, HEAD: read_head(headers)}
         await app(scope, receive, send)
 
     return unconditional
@@ -355,6 +356,6 @@ def _without_keys_of_deletes(app: ASGIApp) -> ASGIApp:
                 }
             await send(message)
 
-        await app({**scope, "headers": headers}, receive, marked)
+        await app({**scope, "headers": headers, HEAD: read_head(headers)}, receive, marked)
 
     return forgetful

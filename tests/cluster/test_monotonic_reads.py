@@ -107,9 +107,10 @@ async def test_the_first_search_after_an_edit_keeps_both_renderings(office: Offi
 
     assert first_cost == Cost(4, 0)
     assert [each.names for each in searched] == [["Basel", "Austin"]] * 3
-    # None if the types of the first one were sent after its rows, as on a busy machine.
-    assert second.cost() in (Cost(0, 0), Cost(1, 0))
-    assert [peer.cost() for peer in (third, first)] == [Cost(0, 0), Cost(0, 0)]
+    # On a busy machine the types of the first one may be newer than its rows, or come later.
+    costs = [peer.cost() for peer in (second, third, first)]
+    assert max(cost.reads for cost in costs) <= 1
+    assert costs[2] == Cost(0, 0)
 
 
 async def test_a_search_after_dropped_rows_reads_its_types_last(office: Office) -> None:

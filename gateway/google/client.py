@@ -162,6 +162,7 @@ class Client:
             if answer.status != 200:
                 raise GoogleRefusal(answer)
             work, step_bytes = call.decode(answer, self._limits), 0
+            del answer  # the traceback's frame would keep it in memory
             while True:
                 try:
                     step_bytes += next(work)

@@ -562,6 +562,7 @@ class Pipeline:
                         upstream_called(
                             account.name, is_write=is_write, seconds=seconds, error=failure
                         )
+                        failure = None  # else its traceback would keep this frame, and it itself
                 return answer
             except OTHER_ACCOUNT as error:
                 if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:

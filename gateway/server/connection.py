@@ -68,7 +68,10 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _CONTROLS = bytes({*range(0x20), 0x7F} - {ord("\t")})
 _SEPARATE_WRITE_BYTES = 65_536
-"""Above this size, copying a body costs more than a second write."""
+"""From this size on, copying a body costs more than a second write.
+
+A part of a file has this size: its copies would take memory for each client that does not read.
+"""
 _MAX_KEPT_BYTES = 65_536
 """Reading pauses when the application has left more of a body than this."""
 _FAILED: Sequence[Message] = (
@@ -613,7 +616,7 @@ class Exchange:
         self._has_begun, self.is_complete = True, is_end
         self._expects_continue = False
         self.written_bytes = len(body)
-        if len(body) > _SEPARATE_WRITE_BYTES:
+        if len(body) >= _SEPARATE_WRITE_BYTES:
             connection.transport.writelines((head, body))
         else:
             connection.transport.write(head + body)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -11,6 +11,7 @@ from gateway.server.connection import Connection
 from gateway.server.limits import Edge
 from gateway.server.running import make_gateway_server
 from gateway.settings.model import ServerSettings
+from gateway.web.pages import CHUNK_BYTES
 from tests.server.stage import REQUEST, settled
 from tests.server.transport import Held
 
@@ -23,9 +24,18 @@ class Recorded(Held):
 
     writes = 0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[bytes | bytearray | memoryview] = []
+        """The objects that were written without joining them."""
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.writes += 1
         super().write(data)
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        self.parts += list_of_data
+        super().writelines(self.parts)
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +87,17 @@ async def test_head_and_body_go_together() -> None:
     assert seen.written == b'HTTP/1.1 200 OK\r\ncontent-length: 2\r\netag: "a"\r\n\r\n{}'
     assert seen.writes == 1
     assert (seen.has_ended, seen.is_closed) == (False, False)
+
+
+async def test_a_part_of_a_file_is_not_copied() -> None:
+    """Clients that do not read share its bytes: a copy of each would take their size in memory."""
+    chunk = bytes(CHUNK_BYTES)
+    length = (b"content-length", b"%d" % len(chunk))
+
+    seen = await answered(sending(start(length), part(chunk)))
+
+    assert seen.parts[-1] is chunk
+    assert seen.written.endswith(chunk)
 
 
 @pytest.mark.parametrize(

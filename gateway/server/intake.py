@@ -123,9 +123,9 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     if not hosts and version == "1.1":
         raise InvalidRequest("The request has no Host header.")
     # Parsers differ on repeated lines: the first counts, the last counts, or both form a list.
-    for name, values in (("Host", hosts), ("Transfer-Encoding", encodings)):
-        if len(values) > 1:
-            raise InvalidRequest(f"The request has more than one {name} header.")
+    if len(hosts) > 1 or len(encodings) > 1:
+        name = "Host" if len(hosts) > 1 else "Transfer-Encoding"
+        raise InvalidRequest(f"The request has more than one {name} header.")
     body_bytes: float = int(lines[b"content-length"][-1]) if b"content-length" in lines else 0
     if encodings:
         if version == "1.0" or encodings[0].lower() != b"chunked":

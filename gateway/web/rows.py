@@ -211,9 +211,11 @@ async def parse_list(request: Request, admitted: Admitted) -> Asked:
     return Asked(asked, parse, no_cache=no_cache)
 
 
-async def run_list(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
+def run_list(
+    request: Request, admitted: Admitted, target: Target, asked: Asked
+) -> Awaitable[Served]:
     state = request.state
-    return await state["rows"].list_rows(
+    return state["rows"].list_rows(
         target,
         asked.parameters.query,
         ENCODERS[state["api"].empty_cell],
@@ -232,9 +234,11 @@ async def parse_read(request: Request, admitted: Admitted) -> Asked:
     return Asked(asked, parse, row, no_cache)
 
 
-async def run_read(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
+def run_read(
+    request: Request, admitted: Admitted, target: Target, asked: Asked
+) -> Awaitable[Served]:
     state = request.state
-    return await state["rows"].read_row(
+    return state["rows"].read_row(
         target,
         asked.row,
         asked.parameters.keys,
@@ -323,11 +327,13 @@ async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool)
     return Asked(asked, parse, make=make, idempotent=idempotent, applied=applied)
 
 
-async def run_write(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Settled:
+def run_write(
+    request: Request, admitted: Admitted, target: Target, asked: Asked
+) -> Awaitable[Settled]:
     where = {} if asked.parameters is None else {"where": asked.parameters.where}
     identity = asked.idempotent and asked.idempotent.identity(target)
     write = asked.make(identity=identity, unknown=admitted.unknown, **where)
-    return await request.state["rows"].write(target, write)
+    return request.state["rows"].write(target, write)
 
 
 def refuse_condition(request: Request, admitted: Admitted, *, may_create: bool = False) -> None:

@@ -9,7 +9,7 @@ from benchmarks.instructions import TASKS, is_possible, measure
 LIMITED = [task for task in TASKS if task.limit is not None]
 ROWS, WARM = 2_000, 1_000
 """Few rows, so that the requests before those counted touch each of them."""
-ATTEMPTS = 2
+ATTEMPTS = 3
 """Whatever the process does beside a request only adds to its count: a percent or two."""
 
 

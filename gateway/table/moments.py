@@ -10,6 +10,7 @@ Rules
 - No text and no finite number raises an error, and a long text costs no more than a short one.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
@@ -37,16 +38,17 @@ _NUMBER = re.compile(
     rf"\s*+[%{_CURRENCY}]?\s*+\)?"
 )
 _NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]|(?<=\d)[eE][-+]\d")
-_GROUP = re.compile(r"(\d+)")
-_IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
+_GROUP = re.compile(r"([0-9]+)")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script, as Arabic
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_\x00-\x7f].*?[^\W\d_\x00-\x7f]")
 """A month's name, at least: three letters that are no capitals, or two that are not ASCII."""
+_CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
 _CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
 _SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
 """Spellings of a month, day, hour, minute or second."""
-_ROUNDINGS = ((1, 0), (10, 5), (100, 50), (SECOND, 500), (MINUTE, 30_000))
-"""Units of milliseconds to which a display is cut, and what is added before."""
+_ROUNDED_TO = (10, 100, SECOND, MINUTE)
+"""Units in milliseconds to which a display rounds."""
 
 _TIME = r"(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
 _DATE_TIME = re.compile(
@@ -79,6 +81,8 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
     """The moment that a cell with this number displays as `text`; None if it is a number."""
     if len(text) > LONGEST_DISPLAY or _NUMBER.fullmatch(text) is not None:
         return None
+    if _OTHER_DIGIT.search(text) is not None:
+        text = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
     exact = serial * DAY
     pieces = _GROUP.split(text)  # groups of digits at odd places
     if (
@@ -180,23 +184,26 @@ def _fraction_of(match: re.Match[str]) -> float:
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if the digits are those of the number, cut or rounded, with or without decimals."""
-    if len(pieces) > 3 and not _IN_A_NUMBER.issuperset(pieces[2:-1:2]):
+    """True if up to two groups are the digits of the number, cut or rounded, and no clock."""
+    if len(pieces) > 5 or (len(pieces) == 5 and _CLOCK_SIGN.search(pieces[2]) is not None):
         return False
     digits, size = int("".join(pieces[1::2])), abs(serial)
-    scaled = size * 10 ** len(pieces[-2])
-    return digits in (round(size), int(size), round(scaled), int(scaled))
+    scales = (1,) if len(pieces) == 3 else (1, 10 ** len(pieces[3]))
+    return any(
+        -0.5 <= digits - size * scale <= 0.5 or digits == int(size * scale) for scale in scales
+    )
 
 
 def _displayed(exact: float) -> Iterator[int]:
     """The milliseconds that a display may name: rounded, cut, or rounded to its last unit."""
-    nearest = round(exact)
+    nearest, cut = round(exact), math.floor(exact)
     yield nearest
     if nearest == exact and nearest % MINUTE == 0:
         return
     seen = {nearest}
-    for unit, half in _ROUNDINGS:
-        milliseconds = int((exact + half) // unit) * unit
+    up = [(nearest + unit // 2) // unit * unit for unit in _ROUNDED_TO]
+    down = [-((unit // 2 - nearest) // unit * unit) for unit in _ROUNDED_TO]
+    for milliseconds in (cut, *up, *down):
         if milliseconds not in seen:
             seen.add(milliseconds)
             yield milliseconds
@@ -208,8 +215,8 @@ def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
     if len(pieces) == 3:
         is_unit = has_letter and _LETTER.search(pieces[2]) is not None
         return is_unit and any(first == size // unit != 0 for unit in (HOUR, MINUTE, SECOND))
-    if first == size // HOUR:
-        return _is_clock(pieces) and _clock_end(pieces, 1, size) == len(pieces)
+    if first == size // HOUR and _is_clock(pieces) and _clock_end(pieces, 1, size) == len(pieces):
+        return True
     is_minute = first == size // MINUTE and ":" in pieces[2]
     return is_minute and _second_end(pieces, 1, size) == len(pieces)
 
@@ -220,10 +227,11 @@ def _parts(
     """Which of day and clock of this moment is displayed; None if another, or too little of it."""
     days, of_day = divmod(milliseconds, DAY)
     day = date.fromordinal(_EPOCH_DAY + days)
-    if _is_day(pieces[1::2], day, has_name=has_name) and not _is_decimal(pieces):
+    is_day = _is_day(pieces[1::2], day, has_name=has_name) and _is_date(pieces)
+    if is_day and days:
         return True, False
     hour = of_day // HOUR
-    hours = _SPELLED[hour]
+    hours: tuple[str, ...] = _SPELLED[hour]
     if has_letter:  # AM and PM, in any language
         hours += _SPELLED[hour % 12 or 12]
     for place in range(1, len(pieces), 2):
@@ -231,12 +239,14 @@ def _parts(
             continue
         end = _clock_end(pieces, place, of_day)
         rest = [*pieces[1:place:2], *pieces[end::2]]
-        if not rest:
-            return (False, True) if end > place + 2 and _is_clock(pieces) else None
-        is_clock = end > place + 2 or _is_hour_alone(pieces, place)
+        has_minute = end > place + 2
+        if not rest and has_minute and _is_clock(pieces):
+            is_number = days and int(pieces[1]) == (milliseconds + DAY // 2) // DAY  # as `0":00"`
+            return None if is_number else (False, True)
+        is_clock = has_minute or _is_hour_alone(pieces, place)
         if is_clock and _is_day(rest, day, has_name=has_name):
             return True, True
-    return None
+    return (True, False) if is_day else None
 
 
 def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
@@ -292,13 +302,10 @@ def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
 
 
 def _is_clock(pieces: Sequence[str]) -> bool:
-    """True for the marks of a clock without a date: `:` or letters, or points between three."""
-    mark = pieces[2]
-    return (
-        ":" in mark
-        or _LETTER.search(mark) is not None
-        or (len(pieces) > 5 and mark == pieces[4] == ".")
-    )
+    """True for the marks of a clock without a date: `:` or letters, or points as in `10.30.00`."""
+    if _CLOCK_SIGN.search(pieces[2]) is not None:
+        return True
+    return len(pieces) > 5 and pieces[2] == pieces[4] == "." and len(pieces[3]) == 2
 
 
 def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
@@ -308,6 +315,8 @@ def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
     return is_named and before[-1:] not in (".", ",") and after[:1] not in (".", ",")
 
 
-def _is_decimal(pieces: Sequence[str]) -> bool:
-    """True for two groups about a point or comma, as those of `14.2k`, but not for `1.2.`."""
-    return len(pieces) == 5 and pieces[2] in (".", ",") and not pieces[4].startswith(".")
+def _is_date(pieces: Sequence[str]) -> bool:
+    """True for the marks of a date: no `:`, and no lone point or comma, as in `14.2k`."""
+    if ":" in pieces[2]:
+        return False
+    return len(pieces) != 5 or pieces[2] not in (".", ",") or pieces[4].startswith(".")

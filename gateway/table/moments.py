@@ -241,8 +241,7 @@ def _parts(
         rest = [*pieces[1:place:2], *pieces[end::2]]
         has_minute = end > place + 2
         if not rest and has_minute and _is_clock(pieces):
-            is_number = days and int(pieces[1]) == (milliseconds + DAY // 2) // DAY  # as `0":00"`
-            return None if is_number else (False, True)
+            return False, True
         is_clock = has_minute or _is_hour_alone(pieces, place)
         if is_clock and _is_day(rest, day, has_name=has_name):
             return True, True

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from gateway.table.moments import DAY, Moment
+from gateway.table.moments import DAY, LONGEST_CLOCK, Moment
 from sheets_emulator.formats.numeral import displayed_number
 
 EPOCH = datetime(1899, 12, 30)
+DAYS_OF_CALENDAR = 2_958_465
+"""Up to 9999-12-31; no number is as far before the epoch."""
 
 DAYS = (
     "yyyy-mm-dd", "m/d/yyyy", "d/m/yyyy", "dd/mm/yyyy", "dd.mm.yyyy", "d.m.yy", "m/d/yy",
@@ -105,7 +107,8 @@ class Format:
     def moment(self, number: float) -> Moment | None:
         """The moment that a cell with this number is; None for a number."""
         milliseconds = round(number * DAY)
-        if self.kind in ("number", "too little"):
+        limit = DAYS_OF_CALENDAR if self.kind in ("day", "date and time") else LONGEST_CLOCK // DAY
+        if self.kind in ("number", "too little") or abs(number) > limit:
             return None
         if self.kind == "length" or (self.kind == "clock" and 0 <= milliseconds < DAY):
             return Moment(milliseconds, is_clock=True)
@@ -128,8 +131,8 @@ FORMATS = (
 )
 
 
-def _is_zero(number: float) -> bool:
-    return abs(number) < 0.5
+def _is_hour(number: float) -> bool:
+    return -0.5 <= number < 24.5
 
 
 def _is_day_of_thousands(number: float) -> bool:
@@ -149,15 +152,17 @@ def _is_1905(number: float) -> bool:
 
 
 TWINS: Mapping[str, Callable[[float], bool]] = {
-    **dict.fromkeys(('0":00"', '0":"00', '00":"00":"00', "00.00.00", '0" x 0"'), _is_zero),
+    **dict.fromkeys(('0":00"', '0":"00', '00":"00":"00', "00.00.00"), _is_hour),
+    **dict.fromkeys(('0" x 0"', '0" of 12"'), _is_hour),
     '0," tys."': _is_day_of_thousands,
     "h am/pm, ddd mmm dd": _is_midnight_in_december,
     **dict.fromkeys(("mmm yyyy", "mmmm yyyy", "yyyy mmm"), _is_1905),
 }
 """Numbers whose display in a format is also that of a cell of another class or kind.
 
-`0:00` may be midnight or a zero, `14 tys.` the 14th of a month or 14,000. `12 AM, Fri Dec 04` may
-be read as the month 12 without an hour. `Mar 1905` is 1905 in March 1905, as `SKU-1905` is.
+`6:00` may be a time or 6.25, `0:00` midnight or zero, `14 tys.` the 14th of a month or 14,000.
+`12 AM, Fri Dec 04` may be read as the month 12 without an hour. `Mar 1905` is the number 1905 on
+the day that has this number, as `SKU-1905` is.
 """
 
 

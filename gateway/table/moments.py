@@ -37,7 +37,8 @@ _NUMBER = re.compile(
     r"(?:\d{1,3}(?:[.,'’\s]\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
     rf"\s*+[%{_CURRENCY}]?\s*+\)?"
 )
-_NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]|(?<=\d)[eE][-+]\d")
+_NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]")
+_EXPONENT = re.compile(r"[0-9][eE][-+][0-9]")
 _GROUP = re.compile(r"([0-9]+)")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script, as Arabic
 _LETTER = re.compile(r"[^\W\d_]")
@@ -50,15 +51,15 @@ _SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
 _ROUNDED_TO = (10, 100, SECOND, MINUTE)
 """Units in milliseconds to which a display rounds."""
 
-_TIME = r"(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
+_TIME = r"([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,9}))?)?"
 _DATE_TIME = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    rf"(?:[Tt ](?P<hour>[0-9]{{2}}):{_TIME} ?(?P<offset>[Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    rf"(?:[Tt ]([01][0-9]|2[0-3]):{_TIME} ?([Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?)?"
 )
-_CLOCK = re.compile(rf"(?P<sign>-?)(?P<hour>[0-9]{{1,9}}):{_TIME}")
+_CLOCK = re.compile(rf"(-?)([0-9]{{1,9}}):{_TIME}")
 _LENGTH = re.compile(
-    r"(?P<sign>-?)PT(?=[0-9])(?:(?P<hour>[0-9]{1,9})H)?(?:(?P<minute>[0-9]{1,12})M)?"
-    r"(?:(?P<second>[0-9]{1,12})(?:[.,](?P<fraction>[0-9]{1,9}))?S)?"
+    r"(-?)PT(?=[0-9])(?:([0-9]{1,9})H)?(?:([0-9]{1,12})M)?"
+    r"(?:([0-9]{1,12})(?:[.,]([0-9]{1,9}))?S)?"
 )
 _LONGEST_TEXT = 60
 
@@ -81,7 +82,7 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
     """The moment that a cell with this number displays as `text`; None if it is a number."""
     if len(text) > LONGEST_DISPLAY or _NUMBER.fullmatch(text) is not None:
         return None
-    if _OTHER_DIGIT.search(text) is not None:
+    if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
     exact = serial * DAY
     pieces = _GROUP.split(text)  # groups of digits at odd places
@@ -93,7 +94,7 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
     ):
         return None
     has_letter = _LETTER.search(text) is not None
-    if len(pieces) == 3 and not has_letter:
+    if _EXPONENT.search(text) is not None if has_letter else len(pieces) == 3:
         return None
     has_name = has_letter and _NAME.search(text) is not None
     for shown in _displayed(exact):
@@ -155,32 +156,31 @@ def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
 
 
 def _date_in(match: re.Match[str]) -> Moment | None:
-    """The date or date with time that matches; None if there is no such day or time."""
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    """The date or date with time that matches; None if there is no such day."""
+    day, hour, minute, second, fraction, offset = match.groups()
     try:
-        at = datetime.fromisoformat(match["day"]).replace(hour=hour, minute=minute, second=second)
+        days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
     except ValueError:
         return None
-    whole = (at - _EPOCH) // timedelta(milliseconds=1)
-    milliseconds = round(whole + _fraction_of(match))
-    if milliseconds >= _END:
-        return None
-    is_day = match["hour"] is None
-    return Moment(milliseconds, is_clock=False, is_day=is_day, has_offset=bool(match["offset"]))
+    if hour is None:
+        return Moment(days * DAY, False, True)
+    milliseconds = _clock(days * DAY, hour, minute, second, fraction)
+    return None if milliseconds >= _END else Moment(milliseconds, False, False, offset is not None)
 
 
 def _clock_in(match: re.Match[str]) -> Moment | None:
     """The clock or duration that matches; None if it is too long."""
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
-    size = round(hour * HOUR + minute * MINUTE + second * SECOND + _fraction_of(match))
-    if size > LONGEST_CLOCK:
-        return None
-    return Moment(-size if match["sign"] else size, is_clock=True)
+    sign, hour, minute, second, fraction = match.groups()
+    size = _clock(0, hour, minute, second, fraction)
+    return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
 
 
-def _fraction_of(match: re.Match[str]) -> float:
-    """The fraction of a second, in milliseconds."""
-    return float(f"0.{match['fraction'] or 0}") * SECOND
+def _clock(
+    start: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None
+) -> int:
+    """The milliseconds of a clock from a start, rounded as those of a serial number are."""
+    whole = start + int(hour or 0) * HOUR + int(minute or 0) * MINUTE + int(second or 0) * SECOND
+    return whole if fraction is None else round(whole + float(f"0.{fraction}") * SECOND)
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:

@@ -136,8 +136,6 @@ def _is_hour(number: float) -> bool:
 
 
 def _is_day_of_thousands(number: float) -> bool:
-    if abs(number) > 100_000:
-        return False
     at = EPOCH + timedelta(milliseconds=round(number * DAY))
     return int(abs(number) / 1_000 + 0.5) in (at.day, at.year % 100)
 
@@ -168,7 +166,8 @@ the day that has this number, as `SKU-1905` is.
 
 def is_twin(form: Format, number: float) -> bool:
     """True for a display that two kinds of cells may have; its reading is left open."""
-    return form.pattern in TWINS and TWINS[form.pattern](number)
+    is_day = abs(number) < DAYS_OF_CALENDAR / 2
+    return is_day and form.pattern in TWINS and TWINS[form.pattern](number)
 
 
 def drawn_number(kind: str, random: Random) -> float:

@@ -44,6 +44,7 @@ _OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script, as Arabic
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_\x00-\x7f].*?[^\W\d_\x00-\x7f]")
 """A month's name, at least: three letters that are no capitals, or two that are not ASCII."""
+_IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
 _CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
 _CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
 _SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
@@ -184,8 +185,8 @@ def _clock(
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if up to two groups are the digits of the number, cut or rounded, and no clock."""
-    if len(pieces) > 5 or (len(pieces) == 5 and _CLOCK_SIGN.search(pieces[2]) is not None):
+    """True if the digits are those of the number, cut or rounded, perhaps about a separator."""
+    if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
         return False
     digits, size = int("".join(pieces[1::2])), abs(serial)
     scales = (1,) if len(pieces) == 3 else (1, 10 ** len(pieces[3]))

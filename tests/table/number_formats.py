@@ -153,12 +153,14 @@ TWINS: Mapping[str, Callable[[float], bool]] = {
     **dict.fromkeys(('0":00"', '0":"00', '00":"00":"00', "00.00.00"), _is_hour),
     **dict.fromkeys(('0" x 0"', '0" of 12"'), _is_hour),
     '0," tys."': _is_day_of_thousands,
+    "00-00": lambda number: round(number) == 501,
     "h am/pm, ddd mmm dd": _is_midnight_in_december,
     **dict.fromkeys(("mmm yyyy", "mmmm yyyy", "yyyy mmm"), _is_1905),
 }
 """Numbers whose display in a format is also that of a cell of another class or kind.
 
-`6:00` may be a time or 6.25, `0:00` midnight or zero, `14 tys.` the 14th of a month or 14,000.
+`6:00` may be a time or 6.25, `0:00` midnight or zero, `14 tys.` the 14th of a month or 14,000;
+`05-01` is the month that has 501 as one of its days.
 `12 AM, Fri Dec 04` may be read as the month 12 without an hour. `Mar 1905` is the number 1905 on
 the day that has this number, as `SKU-1905` is.
 """

@@ -7,7 +7,7 @@
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
     write by filter    3 reads + 1 write   2 reads + 1 write (1 read less for row numbers only)
-    upsert             2 reads + 1 write   1 read + 1 write
+    upsert             3 reads + 1 write   2 reads + 1 write
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed

@@ -87,6 +87,7 @@ class Sent(TypedDict, total=False):
     identity: WriteIdentity | None
     access: Access
     unknown: tuple[str, ...]
+    is_typed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +105,8 @@ class Write:
     access: Access = FULL_ACCESS
     unknown: tuple[str, ...] = ()
     """Names of unknown parameters, none of which may be a field."""
+    is_typed: bool = False
+    """True if values are sent and answered typed; otherwise as cells display them."""
 
     @classmethod
     def create(

@@ -18,6 +18,7 @@ from gateway.google.sheets import (
     Batch,
     Block,
     Change,
+    Detail,
     EmptiedRow,
     Fence,
     KnownRange,
@@ -169,7 +170,7 @@ class FakeSheets:
         return await _turn(lambda: self._listed(spreadsheet))
 
     async def read_sheet(
-        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
         return await _turn(lambda: self._view(spreadsheet, ranges))
 

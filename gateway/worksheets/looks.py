@@ -15,7 +15,7 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteTooLarge,
 )
-from gateway.google.sheets import Render, SheetArea, Sheets, SheetView, recording_sent_at
+from gateway.google.sheets import Detail, Render, SheetArea, Sheets, SheetView, recording_sent_at
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.table import FIRST_DATA_ROW
@@ -159,7 +159,7 @@ async def _read_rows(
     ranges += [a1.rows_between(id_.title, *span) for span in spans]
     try:
         with recording_sent_at() as sent:
-            view = await sheets.read_sheet(id_.spreadsheet, ranges, has_values=False)
+            view = await sheets.read_sheet(id_.spreadsheet, ranges, detail=Detail.TEXTS)
         return own_sheet(id_, view), sent.at_seconds or began
     except SheetTooLarge as too_large:
         raise _too_large(is_row=asked <= 1) from too_large

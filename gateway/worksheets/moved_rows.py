@@ -208,6 +208,15 @@ def _compared(
     return _Compared(same, changed)
 
 
+def typed_cells(before: Sequence[object], spans: Sequence[Span]) -> Sequence[object]:
+    """The typed cells of a row after the write, as `shown_row` has its texts."""
+    row = [*before]
+    for span in spans:
+        row += [None] * (span.first - len(row))
+        row[span.first : span.first + len(span.values)] = span.values
+    return row
+
+
 def shown_row(before: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
     """A row after the write: cells that were not seen are as before it."""
     row = [*before]

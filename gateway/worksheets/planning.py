@@ -165,6 +165,8 @@ class Planned:
     """Columns and texts of the keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
+    """The typed cells of the rows of a typed write, as we saw them."""
 
     @property
     def columns(self) -> frozenset[int]:

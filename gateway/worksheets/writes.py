@@ -8,7 +8,7 @@ from typing import Literal, TypedDict, Unpack
 
 from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
-from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer
+from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer, row_record
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
@@ -230,17 +230,23 @@ Outcome = Results | Exception
 
 
 def written_row(
-    row: int, placement: Placement, view: View, displayed: Sequence[str], *, has_tag: bool
+    row: int,
+    placement: Placement,
+    view: View,
+    displayed: Sequence[str],
+    typed: Sequence[object] | None = None,
+    *,
+    has_tag: bool,
 ) -> Written:
     """The written fields in sheet order; `displayed` are the texts of all cells of the row.
 
-    Only the answer of a write to a single row `has_tag`.
+    A typed write is answered by the `typed` cells of the row, too. Only the answer of a write to a
+    single row `has_tag`.
     """
-    width, names = len(displayed), view.names
-    record: dict[str, object] = {ROW_INDEX: row}
-    for column in sorted(names.keys() & placement.cells.keys()):
-        record[names[column]] = (displayed[column] or None) if column < width else None
-    tag = view.tag(row, displayed) if has_tag else ""
+    names = view.names
+    columns = {column: names[column] for column in sorted(names.keys() & placement.cells.keys())}
+    record = row_record(row, columns, displayed, typed)
+    tag = view.tag(row, displayed, typed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 

@@ -26,6 +26,7 @@ from gateway.errors import (
 from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, comparisons
 from gateway.table.cells import NUMERAL, cell_keys
+from gateway.table.column_kinds import NumberFormat, SeenCell
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import (
     Placement,
@@ -39,8 +40,9 @@ from gateway.table.record import (
     row_record,
     text_at,
 )
+from gateway.table.sent_values import is_held
 from gateway.table.steps import OutOfSteps, Work, mapped
-from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, column_at
+from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, cell_at, column_at
 from gateway.table.texts import as_texts, composed, composed_texts
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
@@ -79,6 +81,9 @@ STEPS_PER_ROW = 4
 KEY_STEPS = 20
 """Steps for one value of a key of the body."""
 
+TYPED_STEPS = 160
+"""Steps for a value that may be a moment."""
+
 NUMBER_STEPS = 20
 """Steps for reading the number that a text displays."""
 
@@ -103,6 +108,8 @@ class NewRows:
     view: View
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
+    formats: Sequence[Mapping[int, NumberFormat]] = ()
+    """Number formats of the cells of each row by column, if a row has new ones."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -121,6 +128,8 @@ class RowChange:
     placement: Placement
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
+    formats: Mapping[int, NumberFormat] = field(default_factory=dict)
+    """New number formats of written cells by column."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -241,12 +250,15 @@ class Plan:
     """The batch is sent within this time after the look, or looks once more."""
     is_cached: bool = False
     """True if sheet id, frozen rows or header were seen earlier."""
+    cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
+    """The rows of the look with the forms of their cells, if it has forms."""
 
 
 def needs_types(write: Write) -> bool:
-    """True if the typed rendering decides which rows are meant."""
-    return isinstance(write.selector, ByFilter) and any(
-        each.field != ROW_INDEX for each in comparisons(write.selector.where)
+    """True if the typed rendering decides which rows are meant, or what is written to them."""
+    return (write.is_typed and write.rows is not None) or (
+        isinstance(write.selector, ByFilter)
+        and any(each.field != ROW_INDEX for each in comparisons(write.selector.where))
     )
 
 
@@ -374,10 +386,15 @@ class Planner:
             return (yield from self._removal(index, write, (), removed, look.header))
         slots: list[Written | RowChange] = []
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
-            yield UPDATE_STEPS * len(fields)
-            path = write.path(number)
+            yield (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(fields)
+            path, displayed = write.path(number), look.rows[row]
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(row_change(row, placement, view, look.rows[row], has_tag=write.has_tag))
+            held: frozenset[int] = frozenset()
+            if write.is_typed:
+                held = _held(write, placement, displayed, dict(enumerate(look.values[row])))
+            slots.append(
+                row_change(row, placement, view, displayed, kept=held, has_tag=write.has_tag)
+            )
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
@@ -410,10 +427,18 @@ class Planner:
                 f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
+
+        def change(each: tuple[int, Sequence[str]]) -> Written | RowChange:
+            row, displayed = each
+            held: frozenset[int] = frozenset()
+            if write.is_typed:
+                held = _held(write, placement, displayed, _values(table, row, placement))
+            return row_change(row, placement, view, displayed, kept=held)
+
         changes = yield from mapped(
-            lambda each: row_change(each[0], placement, view, each[1]),
+            change,
             zip(page.rows, texts, strict=True),
-            lambda _: UPDATE_STEPS * len(placement.cells),
+            lambda _: (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(placement.cells),
             MOST_STEPS,
         )
         return Planned(
@@ -447,17 +472,21 @@ class Planner:
         yield len(found) * len(table.displayed) // CELLS_OF_STEP
         displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
 
+        steps_per_field = UPDATE_STEPS + TYPED_STEPS * upsert.is_typed
+
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
                 return places[number]
-            return _merged(
-                by, view, found[number], placements[number], displayed[number], key_columns
-            )
+            row, placement, texts = found[number], placements[number], displayed[number]
+            kept = key_columns
+            if upsert.is_typed:
+                kept |= _held(upsert, placement, texts, _values(table, row, placement))
+            return _merged(by, view, row, placement, texts, kept)
 
         slots = yield from mapped(
             slot,
             range(len(placements)),
-            lambda number: UPDATE_STEPS * len(placements[number].cells),
+            lambda number: steps_per_field * len(placements[number].cells),
             MOST_STEPS,
         )
         new_keys = yield from mapped(
@@ -534,6 +563,25 @@ def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTo
         f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
         "upsert in the steps that a request may take."
     )
+
+
+def _held(
+    write: Write,
+    placement: Placement,
+    displayed: Sequence[str],
+    values: Mapping[int, object],
+) -> frozenset[int]:
+    """The columns of a row whose cells hold what a typed write sends."""
+    return frozenset(
+        at
+        for at, sent in placement.cells.items()
+        if is_held(sent, text_at(displayed, at), values.get(at), is_form=write.is_form)
+    )
+
+
+def _values(table: Table, row: int, placement: Placement) -> Mapping[int, object]:
+    """The typed values of the cells of a row that a write names."""
+    return {at: cell_at(table.typed or (), row, at) for at in placement.cells}
 
 
 def row_change(

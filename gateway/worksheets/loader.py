@@ -43,7 +43,15 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.refusal import explain
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
-from gateway.worksheets.snapshot import HeaderCache, Origin, RowSpan, SheetExtent, Snapshot, Window
+from gateway.worksheets.snapshot import (
+    HeaderCache,
+    Origin,
+    RowSpan,
+    SheetExtent,
+    Snapshot,
+    Window,
+    is_same,
+)
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -195,7 +203,52 @@ class Loader:
         return extent, view
 
     async def window(self, span: RowSpan) -> Window:
-        """Some rows, and whether there are more. 1 read, 2 at the end or past it."""
+        """Some rows, and whether there are more. 1 read, 2 at the end or past it.
+
+        With types 1 read more, of both renderings at one moment. If the rows changed in between,
+        all is read again, once.
+        """
+        window = await self._displayed_window(span)
+        if not span.has_types:
+            return window
+        for is_last in (False, True):
+            if not window.rows:
+                break
+            try:
+                typed = await self._typed_window(window)
+            except RowNotFound:  # the grid ends above them now
+                if is_last:
+                    raise
+            else:
+                is_whole = typed.header.cells == window.header.cells
+                if is_last or (is_whole and all(map(is_same, typed.rows, window.rows))):
+                    return typed
+            window = await self._displayed_window(span)
+        return window
+
+    async def _typed_window(self, window: Window) -> Window:
+        """The rows of a window in both renderings, as they are now. 1 read."""
+        moment, title, first_row = self._moment(), self._id.title, window.span.first_row
+        last_row = first_row + len(window.rows) - 1
+        ranges = [a1.header_range(title), a1.rows_between(title, first_row, last_row)]
+        try:
+            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
+        except UpstreamRefusal as refusal:
+            raise await explain(self._sheets, self._id, refusal, row=last_row) from refusal
+        top, found = own_sheet(self._id, view).blocks
+        header = parse_header(top.texts[0] if top.texts else ())
+        self._header_cache.compare(header, as_of=moment)
+        check_names(header)
+        blank: list[list[str]] = [[] for _ in range(len(window.rows) - len(found.texts))]
+        return replace(
+            window,
+            header=header,
+            rows=[*found.texts, *blank],
+            values=[*found.values, *blank],
+        )
+
+    async def _displayed_window(self, span: RowSpan) -> Window:
+        """The displayed rows of a span. 1 read, 2 at the end or past it."""
         moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [

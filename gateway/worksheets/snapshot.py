@@ -9,20 +9,21 @@ Rules
 import hashlib
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress, count, islice
-from operator import ne
+from operator import add, ne
 from typing import NamedTuple
 
 from gateway.google.sheets import SheetView
 from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header
-from gateway.table.record import text_at
+from gateway.table.record import row_object, text_at
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch, Table
-from gateway.worksheets.answers import Encodings
+from gateway.table.typed import held_cells, typed_row
+from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
 class Whole(NamedTuple):
@@ -32,10 +33,16 @@ class Whole(NamedTuple):
 
 
 class RowSpan(NamedTuple):
-    """A range of rows, as displayed."""
+    """A range of rows, as displayed, or with their types as well."""
 
     first_row: int
     row_count: int
+    has_types: bool = False
+
+    @property
+    def whole(self) -> Whole:
+        """All rows, read in the same way."""
+        return TYPED if self.has_types else DISPLAYED
 
 
 Part = Whole | RowSpan
@@ -426,11 +433,15 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The displayed rows of a span, without blank ones at the worksheet's end."""
+    """The displayed rows of a span, without blank ones at the worksheet's end.
+
+    A span with types has the typed `values` of the same rows.
+    """
 
     span: RowSpan
     header: Header
     rows: Sequence[Sequence[str]]
+    values: Sequence[Sequence[object]] = ()
     has_next: bool
     read_seconds: float
     """Start of its read."""
@@ -438,7 +449,8 @@ class Window:
 
     @cached_property
     def byte_count(self) -> int:
-        return CELL_BYTES + sum(CELL_BYTES * len(row) + sum(map(len, row)) for row in self.rows)
+        cell_bytes = 2 * CELL_BYTES if self.span.has_types else CELL_BYTES
+        return CELL_BYTES + sum(cell_bytes * len(row) + sum(map(len, row)) for row in self.rows)
 
     @property
     def last_row(self) -> int:
@@ -451,17 +463,42 @@ class Window:
     def contains(self, span: RowSpan) -> bool:
         """True if it has all rows of a span; below a window that ends the worksheet are none."""
         is_above_end = span.first_row + span.row_count <= self._end
-        return span.first_row >= self.span.first_row and (is_above_end or not self.has_next)
+        return (
+            span.first_row >= self.span.first_row
+            and span.has_types <= self.span.has_types
+            and (is_above_end or not self.has_next)
+        )
 
     def cut(self, span: RowSpan) -> "Window":
         """The window of a span that it contains."""
         first = span.first_row - self.span.first_row
         end = first + span.row_count
         has_next = self.has_next or end < len(self.rows)
-        return replace(self, span=span, rows=self.rows[first:end], has_next=has_next)
+        return replace(
+            self,
+            span=span,
+            rows=self.rows[first:end],
+            values=self.values[first:end] if span.has_types else (),
+            has_next=has_next,
+        )
+
+    def encoded(self, encoder: Encoder, selected: Mapping[int, str], limit: int) -> Bodies:
+        """The first rows, as those of a snapshot are encoded."""
+
+        def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
+            lines = enumerate(rows, self.span.first_row)
+            return encoder.rows(
+                row_object(self.header, *each, selected, encoder.empty) for each in lines
+            )
+
+        displayed = made(self.rows[:limit])
+        if not encoder.is_typed:
+            return with_digests(displayed)
+        typed = made(map(typed_row, self.rows[:limit], self.values[:limit]))
+        return with_digests(typed, [*map(add, typed, displayed)])
 
     def agrees(self, other: "Window | Table") -> bool:
-        """True if common rows, headers and ends are equal.
+        """True if common rows, headers and ends are equal, and typed values if both have them.
 
         A window past the grid has no header.
         """
@@ -471,12 +508,17 @@ class Window:
         if isinstance(other, Table):
             return self.has_next == (other.last_row >= self._end) and all(
                 is_same(self._row(row), texts)
+                and self._holds_same(row, texts, other.typed_cells(row))
                 for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
             )
         if self.is_ended_before(other) or other.is_ended_before(self):
             return False
         common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
-        return all(is_same(self._row(row), other._row(row)) for row in common)
+        return all(
+            is_same(self._row(row), other._row(row))
+            and self._holds_same(row, other._row(row), other._values(row))
+            for row in common
+        )
 
     def is_ended_before(self, other: "Window") -> bool:
         """True if the worksheet ends in this window, and the other has rows below it."""
@@ -533,6 +575,7 @@ class Window:
         if effect.empties_cells:
             return None  # the worksheet may end elsewhere now
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
+        values = [*self.values]
         last_row, new_rows = first_row + len(rows) - 1, effect.new_rows
         if new_rows and new_rows[0] < first_row:
             return None  # new rows are below all others
@@ -556,7 +599,12 @@ class Window:
                 if shown not in (seen, written) or any(before[len(texts) :]):
                     return None
             rows[at] = after
-        return replace(self, rows=rows)
+            if values:
+                if patch.values.keys() < patch.texts.keys() and shown != after:
+                    return None
+                cells = [*values[at], *[None] * (len(after) - len(values[at]))]
+                values[at] = [patch.values.get(column, cell) for column, cell in enumerate(cells)]
+        return replace(self, rows=rows, values=values)
 
     def _continued(self, effect: Effect) -> "Window | None":
         """The window after rows were removed, if they are below it and another one is left there.
@@ -575,11 +623,12 @@ class Window:
         if any(not is_same(self._row(row), effect.before[row]) for row in inside):
             return None
         gone = frozenset(inside)
-        kept = [texts for row, texts in enumerate(self.rows, first_row) if row not in gone]
-        rows = kept[len(removed) - len(inside) :]  # others moved up and out
-        while rows and not any(rows[-1]):
-            rows.pop()
-        return replace(self, rows=rows)
+        kept = [at for at in range(len(self.rows)) if first_row + at not in gone]
+        kept = kept[len(removed) - len(inside) :]  # others moved up and out
+        while kept and not any(self.rows[kept[-1]]):
+            kept.pop()
+        rows, values = [self.rows[at] for at in kept], self.values
+        return replace(self, rows=rows, values=values and [values[at] for at in kept])
 
     @property
     def _end(self) -> int:
@@ -594,6 +643,18 @@ class Window:
     def _row(self, row: int) -> Sequence[str]:
         at = row - self.span.first_row
         return self.rows[at] if at < len(self.rows) else ()
+
+    def _values(self, row: int) -> Sequence[object] | None:
+        at = row - self.span.first_row
+        return self.values[at] if self.span.has_types and at < len(self.values) else None
+
+    def _holds_same(self, row: int, texts: Sequence[str], values: Sequence[object] | None) -> bool:
+        own = self._values(row)
+        return (
+            own is None
+            or values is None
+            or held_cells(self._row(row), own) == held_cells(texts, values)
+        )
 
 
 Rows = Snapshot | Window

@@ -235,12 +235,12 @@ class Worksheet:
         if not isinstance(part, RowSpan):
             block = self.blocks.get(part)
             return None if block is None else block.rows
-        latest = self._snapshot(DISPLAYED)
+        latest = self._snapshot(part.whole)
         windows = [each for each in self._windows() if each.contains(part)]
         newest = max(windows, key=lambda window: window.read_seconds, default=None)
         if newest is None:
             return latest
-        is_older = latest is None or latest.began_seconds(DISPLAYED) < newest.read_seconds
+        is_older = latest is None or latest.began_seconds(part.whole) < newest.read_seconds
         return newest.cut(part) if is_older else latest
 
     def snapshots(self) -> list[Snapshot]:
@@ -416,6 +416,15 @@ class Worksheet:
             return False
         del latest.table.indexes[next(iter(latest.table.indexes))]
         return True
+
+    async def build(self, work: Work[T]) -> T:
+        """The result of counted work that is kept with rows, and serves all keys."""
+        scheduler, metered = self._resources.scheduler, Metered(work)
+        if not scheduler.try_at_once(metered, None):
+            await scheduler.finish(metered, None)
+        if metered.steps:
+            self._resources.weigh(self)
+        return metered.result
 
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False

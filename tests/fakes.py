@@ -32,6 +32,7 @@ from gateway.google.sheets import (
     WorksheetProperties,
     WrittenCells,
 )
+from gateway.table.column_kinds import CellForm
 from tests.fake_ranges import Box, echo, parse_range
 
 T = TypeVar("T")
@@ -345,6 +346,7 @@ def _block(worksheet: FakeWorksheet, box: Box) -> Block:
         first_row=box.top,
         texts=[[str(cell) for cell in line] for line in _trimmed(texts)],
         values=_trimmed(worksheet.block(box, Render.TYPED)),
+        forms=[[CellForm()] * len(line) for line in _trimmed(texts)],
     )
 
 

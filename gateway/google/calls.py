@@ -406,14 +406,14 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
     requests: list[msgspec.Raw] = []
     for change in changes:
         rows: Sequence[Sequence[Value]] = ()
-        formats: Mapping[int, NumberFormat] = {}
+        formats: Sequence[Mapping[int, NumberFormat]] = ()
         if isinstance(change, AppendedRows):
             rows, formats = change.rows, change.formats
         elif isinstance(change, WrittenCells):
-            rows, formats = [change.values], dict(enumerate(change.formats))
-        entered = {at: _entered_format(each) for at, each in formats.items()}
+            rows = [change.values]
+            formats = [dict(enumerate(change.formats))] if change.formats else ()
         encoded: list[msgspec.Raw] = []
-        for row in rows:
+        for number, row in enumerate(rows):
             characters = sum([len(value) for value in row if isinstance(value, str)])
             yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
             cells: list[EnteredCell] = []
@@ -426,9 +426,9 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
                     cells.append(EnteredCell(EnteredValue(bool_value=value)))
                 else:
                     cells.append(EnteredCell(EnteredValue(number_value=value)))
-            if entered:
+            if formats:
                 cells = [
-                    EnteredCell(cell.user_entered_value, entered.get(at))
+                    EnteredCell(cell.user_entered_value, _entered_format(formats[number].get(at)))
                     for at, cell in enumerate(cells)
                 ]
             encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells})))
@@ -437,7 +437,9 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
     return requests
 
 
-def _entered_format(number_format: NumberFormat) -> EnteredFormat:
+def _entered_format(number_format: NumberFormat | None) -> EnteredFormat | None:
+    if number_format is None:
+        return None
     members = {"type": number_format.type, "pattern": number_format.pattern}
     return EnteredFormat({name: text for name, text in members.items() if text})
 

@@ -152,12 +152,12 @@ def timed(at: float, text: str) -> str:
 class AppendedRows:
     """New rows after the last row with data; None leaves a cell blank.
 
-    With `formats` all cells of the rows get the number format of their column, or the automatic
-    one if it has none; without any, they show those that stand there.
+    `formats` are the number formats of the cells of each row by column, the automatic one of the
+    others. Without any, cells have those that stand there.
     """
 
     rows: Sequence[Sequence[Value]]
-    formats: Mapping[int, NumberFormat] = field(default_factory=dict)
+    formats: Sequence[Mapping[int, NumberFormat]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
+from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, RowPatch
 from gateway.worksheets.access import own_area, own_sheet
@@ -29,7 +30,7 @@ from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, ans
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.looks import header_of
-from gateway.worksheets.moved_rows import met_others, shown_row, typed_cells
+from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
 from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
@@ -246,7 +247,8 @@ class AppliedReader:
             was = {col: value for col, value in enumerate(entry.rows[at]) if value is not None}
             if is_new:
                 cells = {column: value for column, value in cells.items() if value != ""}
-            if was != cells if is_new else not was.items() <= cells.items():
+            is_same = was.keys() == cells.keys() if is_new else was.keys() <= cells.keys()
+            if not (is_same and all(is_sent(write, cells[col], was[col]) for col in was)):
                 raise _header_gone(named_row)
             typed = values if write.is_typed else None
             result = written_row(row, placement, view, texts, typed, has_tag=write.has_tag)
@@ -312,6 +314,13 @@ class AppliedReader:
                 moved += await self.scheduler.build(_placed(next(blocks), [rows], at_the_end))
         _saw(worksheet, view, moved)
         return header_of(view), moved
+
+
+def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
+    """True if a write stores a sent value as this one; a typed one may make a number of a text."""
+    if write.is_typed:
+        return may_be_stored_as(sent, cell, is_form=write.is_form)
+    return sent == cell
 
 
 def _check_tab(view: SheetView, sheet_id: int | None) -> None:
@@ -406,7 +415,7 @@ def _results(
             displayed = shown_row(change.displayed, spans)
             typed = planned.typed.get(change.row)
             if typed is not None:
-                typed = typed_cells(typed, spans)
+                typed = shown_values(typed, spans)
             changed[change] = written_row(
                 change.row, change.placement, change.view, displayed, typed, has_tag=has_tag
             )

@@ -7,6 +7,7 @@ Rules
 """
 
 import hashlib
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from operator import add, ne
 from typing import NamedTuple
 
 from gateway.google.sheets import SheetView
+from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header
 from gateway.table.record import row_object, text_at
 from gateway.table.steps import Work
@@ -99,12 +101,15 @@ class HeaderCache:
         """The moment of the extent, or of a change after which none is known."""
         self._seen: _SeenHeader | None = None
         self._sheet: tuple[int, float] | None = None
+        self._forms: tuple[SheetForms, float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
 
     def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
         """Keep the sheet id, seen at a time or now; returns the time."""
         seconds = self._clock() if seconds is None else seconds
+        if self._sheet is None or self._sheet[0] != view.sheet_id:
+            self._forms = None
         self._sheet = (view.sheet_id, seconds)
         self.frozen_rows = view.frozen_rows
         return seconds
@@ -119,6 +124,18 @@ class HeaderCache:
     def last_sheet(self) -> int | None:
         """The sheet id, however old."""
         return self._sheet and self._sheet[0]
+
+    def seen_forms(self, forms: SheetForms, seconds: float) -> None:
+        """Keep the forms of the tab whose sheet id was seen last."""
+        self._forms = (forms, seconds)
+
+    def fresh_forms(self, since: float = math.inf) -> SheetForms | None:
+        """The forms, if they are as fresh as a header, or were seen since a time."""
+        if self._forms is None:
+            return None
+        forms, seconds = self._forms
+        is_fresh = seconds >= since or self._clock() - seconds < self._ttl_seconds
+        return forms if is_fresh else None
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh."""
@@ -141,6 +158,7 @@ class HeaderCache:
     def forget(self) -> None:
         """Discard everything read so far, including reads that are running."""
         self._extent, self._as_of, self._sheet = None, self._moment(), None
+        self._forms = None
 
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
@@ -175,6 +193,7 @@ class HeaderCache:
         self._seen = _SeenHeader(header.cells, as_of)
         if self._extent is not None and self._extent.header.cells != header.cells:
             self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
+            self._forms = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -489,7 +508,7 @@ class Window:
         if isinstance(other, Table):
             return self.has_next == (other.last_row >= self._end) and all(
                 is_same(self._row(row), texts)
-                and self._holds_same(row, texts, other.typed_cells(row))
+                and self._holds_same(row, texts, other.typed_cells(row) if other.typed else None)
                 for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
             )
         if self.is_ended_before(other) or other.is_ended_before(self):

@@ -264,15 +264,18 @@ class Worksheet:
                 return under_way
         return SingleFlight(self._flights, part, self._fly(part, base), now)
 
-    async def look_for_append(self, small_rows: int, small_cells: int) -> tuple[SheetExtent, int]:
+    async def look_for_append(
+        self, small_rows: int, small_cells: int, *, has_forms: bool = False
+    ) -> tuple[SheetExtent, int]:
         """The header, a row at the end or above it, and the sheet id. 1 read.
 
         1 read more if the end is unknown and the grid has more than `small_rows`, or more than
         `small_cells` in the columns of the header; both once more if the title goes to another tab
-        in between. To be awaited in the write queue.
+        in between. `has_forms`: the forms of the columns are kept, too. To be awaited in the write
+        queue.
         """
         for _ in range(TAB_TRIES):
-            extent, view = await self._loader.look_at_header()
+            extent, view = await self._loader.look_at_header(has_forms=has_forms)
             is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
             if extent.last_row > 1 or is_small:
                 return extent, view.sheet_id

@@ -9,6 +9,7 @@ from typing import Literal, TypedDict, Unpack
 from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer, row_record
+from gateway.table.sent_values import is_open
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
@@ -16,6 +17,10 @@ MIN_BYTES = 500
 
 Fields = Mapping[str, Stored]
 """Fields as the client named them, with their values."""
+
+
+class FormFields(dict[str, Stored]):
+    """Fields of a form: texts without types, which a typed write reads by their columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +192,22 @@ class Write:
     def row_count(self) -> int:
         """Rows that it names or brings, 1 for a filter."""
         return 1 if self.rows is None else len(self.rows)
+
+    @cached_property
+    def is_form(self) -> bool:
+        """True if its values are the texts of a form."""
+        return any(isinstance(fields, FormFields) for fields in (self.rows or ())[:1])
+
+    @cached_property
+    def has_open_values(self) -> bool:
+        """True if the kind of a column decides what one of its values is stored as."""
+        return self.is_typed and any(
+            any(map(self.is_open, fields.values())) for fields in self.rows or ()
+        )
+
+    def is_open(self, value: Stored) -> bool:
+        """True if the kind of its column decides what a value of a typed write is stored as."""
+        return is_open(value, is_form=self.is_form)
 
     @cached_property
     def byte_count(self) -> int:

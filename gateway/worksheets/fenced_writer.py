@@ -555,12 +555,12 @@ class FencedWriter:
         """
         looked_at = plan.looked_at
         around = AROUND if plan.around else 0
-        has_values = any(each.has_typed_condition for each in writes)
-        detail = Detail.VALUES if has_values else Detail.TEXTS
         for _ in range(MAX_SMALL_LOOKS):
             if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
             rows = sorted({row for each in writes for row in each.rows})
+            has_values = any(each.typed and each.has_condition for each in writes)
+            detail = Detail.VALUES if has_values else Detail.TEXTS
             look = await look_again(self._sheets, worksheet, rows, around=around, detail=detail)
             is_same = (
                 look is not None

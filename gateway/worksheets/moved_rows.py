@@ -75,7 +75,7 @@ def met_others(
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
-            typed = write.typed.get(change.row) if write.has_typed_condition else None
+            typed = write.typed.get(change.row) if write.has_condition else None
             found = _compared_change(change, spans, write.compared, typed)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):

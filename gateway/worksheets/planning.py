@@ -201,11 +201,6 @@ class Planned:
         return condition is not None and not condition.is_any
 
     @property
-    def has_typed_condition(self) -> bool:
-        """True if that tag is one of typed answers, which covers the values of the row, too."""
-        return self.write.is_typed and self.has_condition
-
-    @property
     def is_conditional(self) -> bool:
         """True if it is only meant for the records that it was planned for."""
         if self.write.kind == "search":
@@ -664,7 +659,7 @@ def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
             yield len(compared)
             if any(text_at(now, at) != text_at(texts, at) for at in compared):
                 return False
-            if each.has_typed_condition:
+            if each.has_condition and row in each.typed:
                 yield len(now)
                 values = look.values.get(row, ())
                 if held_cells(now, values) != held_cells(texts, each.typed[row]):

@@ -15,13 +15,10 @@ from gateway.table.cells import number_in
 from gateway.table.column_kinds import ColumnKind, Kind, NumberFormat
 from gateway.table.moments import displayed_moment, moment_in, moment_text, serial_of
 from gateway.table.record import Stored
+from gateway.table.typed import ERRORS
 
 LARGEST_INTEGER = 2**53
 """Whole numbers beyond it lose digits as numbers."""
-
-ERRORS = frozenset(
-    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#ERROR!", "#SPILL!"}
-)
 
 _WORDS: Mapping[str, bool] = {
     "TRUE": True, "true": True, "on": True, "FALSE": False, "false": False, "off": False,

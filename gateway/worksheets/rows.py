@@ -3,6 +3,7 @@
     operation          nothing cached      header seen within `cache.header_ttl_seconds`
     list               1 read              1 read
     list, where        2 reads             2 reads, side by side
+    list, read typed   2 reads             2 reads, side by side
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
@@ -12,7 +13,7 @@
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
 between its renderings or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
+read in windows: 1 read, 1 more where nothing follows a window, or a blank row, 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;

@@ -176,12 +176,10 @@ class Table:
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.displayed]
 
-    def typed_cells(self, row: int) -> list[object] | None:
-        """The typed cells of a row; None past the end of a column, and without this rendering."""
-        if self.typed is None:
-            return None
+    def typed_cells(self, row: int) -> list[object]:
+        """The typed cells of a row; None past the end of a column."""
         place = row - 1
-        return [cells[place] if place < len(cells) else None for cells in self.typed]
+        return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""

@@ -559,11 +559,13 @@ class FencedWriter:
             if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
             rows = sorted({row for each in writes for row in each.rows})
-            look = await look_again(self._sheets, worksheet, rows, around=around)
+            has_values = any(each.typed and each.has_condition for each in writes)
+            detail = Detail.VALUES if has_values else Detail.TEXTS
+            look = await look_again(self._sheets, worksheet, rows, around=around, detail=detail)
             is_same = (
                 look is not None
                 and (look.header.cells, look.sheet_id) == (plan.header.cells, plan.sheet_id)
-                and await self._scheduler.build(are_unchanged(writes, look.rows))
+                and await self._scheduler.build(are_unchanged(writes, look))
             )
             if look is None or not is_same:
                 raise LookOutdated

@@ -169,23 +169,32 @@ async def _look(
 
 
 async def look_again(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook | None:
     """A small look at rows that were looked at, and the rows around; None if one is past the grid.
 
-    1 read. `around` as in `look_at_rows`.
+    1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
     moment, spans = worksheet.moment(), row_spans(rows, around=around)
     try:
-        view, sent_at = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows))
+        view, sent_at = await _read_rows(
+            sheets, worksheet, rows, spans, asked=len(rows), detail=detail
+        )
     except RowNotFound:
         return None
-    header = header_of(view)
-    shown = _in_spans([block.texts for block in view.blocks[1:]], spans, view.rows)
+    header, blocks = header_of(view), view.blocks[1:]
+    shown = _in_spans([block.texts for block in blocks], spans, view.rows)
     worksheet.header.compare(header, as_of=moment)
     worksheet.saw(header, shown)
     return RowLook(
-        sheet_id=view.sheet_id, header=header, rows=shown, missing=frozenset(), sent_at=sent_at
+        sheet_id=view.sheet_id,
+        header=header,
+        rows=shown,
+        missing=frozenset(),
+        sent_at=sent_at,
+        values=_in_spans([block.values for block in blocks], spans, view.rows)
+        if detail is not Detail.TEXTS
+        else {},
     )
 
 

@@ -27,7 +27,7 @@ from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, comparisons
 from gateway.table.cells import NUMERAL, cell_keys
 from gateway.table.column_kinds import NumberFormat, SeenCell
-from gateway.table.header import ROW_INDEX, Header, IfMatch, View
+from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
     Placement,
     Stored,
@@ -44,6 +44,7 @@ from gateway.table.sent_values import is_held
 from gateway.table.steps import OutOfSteps, Work, mapped
 from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, cell_at, column_at
 from gateway.table.texts import as_texts, composed, composed_texts
+from gateway.table.typed import held_cells
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
 from gateway.worksheets.refusal import row_not_found
@@ -174,6 +175,8 @@ class Planned:
     """Columns and texts of the keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
+    """The typed cells of the rows of a typed write, as we saw them."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -380,10 +383,12 @@ class Planner:
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         view = write.view(look.header)
         for row in write.numbers:
-            _check_row(row, write.condition, view, look)
+            _check_row(row, write, view, look)
+        typed = {row: look.values[row] for row in write.numbers} if write.is_typed else {}
         if write.rows is None:
             removed = {row: look.rows[row] for row in write.numbers}
-            return (yield from self._removal(index, write, (), removed, look.header))
+            planned = yield from self._removal(index, write, (), removed, look.header)
+            return replace(planned, typed=typed) if typed else planned
         slots: list[Written | RowChange] = []
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
             yield (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(fields)
@@ -391,12 +396,20 @@ class Planner:
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
             held: frozenset[int] = frozenset()
             if write.is_typed:
-                held = _held(write, placement, displayed, dict(enumerate(look.values[row])))
+                held = _held(write, placement, displayed, dict(enumerate(typed[row])))
             slots.append(
-                row_change(row, placement, view, displayed, kept=held, has_tag=write.has_tag)
+                row_change(
+                    row,
+                    placement,
+                    view,
+                    displayed,
+                    typed.get(row),
+                    kept=held,
+                    has_tag=write.has_tag,
+                )
             )
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
-        return Planned(index=index, write=write, slots=slots, changes=changes)
+        return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
     def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:
         view = write.view(table.header)
@@ -471,6 +484,10 @@ class Planner:
         places = {number: at for at, number in enumerate(new)}
         yield len(found) * len(table.displayed) // CELLS_OF_STEP
         displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
+        typed: dict[int, Sequence[object]] = {}
+        if upsert.is_typed:
+            yield len(found) * len(table.displayed) // CELLS_OF_STEP
+            typed = {row: table.typed_cells(row) for row in found.values()}
 
         steps_per_field = UPDATE_STEPS + TYPED_STEPS * upsert.is_typed
 
@@ -481,7 +498,7 @@ class Planner:
             kept = key_columns
             if upsert.is_typed:
                 kept |= _held(upsert, placement, texts, _values(table, row, placement))
-            return _merged(by, view, row, placement, texts, kept)
+            return _merged(by, view, row, placement, texts, typed.get(row), kept)
 
         slots = yield from mapped(
             slot,
@@ -510,6 +527,7 @@ class Planner:
             created=created,
             new_keys=new_keys,
             compared=_compared(upsert, view),
+            typed=typed,
         )
 
     def _new_rows(self, write: Write, view: View) -> Work[NewRows]:
@@ -589,37 +607,44 @@ def row_change(
     placement: Placement,
     view: View,
     displayed: Sequence[str],
+    typed: Sequence[object] | None = None,
     *,
     kept: frozenset[int] = frozenset(),
     has_tag: bool = False,
 ) -> Written | RowChange:
-    """The change of a row, but for the columns `kept`; its result, if it has all values."""
+    """The change of a row, but for the columns `kept`; its result, if it has all values.
+
+    `typed` are the typed cells of the row, for a typed write.
+    """
     cells = {at: value for at, value in placement.cells.items() if at not in kept}
     runs = changed_runs(cells, displayed)
     if not runs:
-        return written_row(row, placement, view, displayed, has_tag=has_tag)
+        return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
 
 
-def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -> None:
+def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
     """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
     if row not in look.rows:
         raise row_not_found(row)
+    condition = write.condition
     if condition is None:
         return
     displayed = look.rows[row]
-    tag = view.tag(row, displayed)
+    typed = look.values[row] if write.is_typed else None
+    tag = view.tag(row, displayed, typed)
     if not condition.holds(tag):
-        existing = row_record(row, view.select(None), displayed)
+        existing = row_record(row, view.select(None), displayed, typed)
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
-def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]]) -> Work[bool]:
+def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
     """True if the rows of writes are as they were planned by, as far as the writes depend on it.
 
-    A condition counts for the whole row, a filter or key for the columns that it compares;
-    otherwise the columns that are written count.
+    A condition counts for the whole row, of a typed write with its values, a filter or key for the
+    columns that it compares; otherwise the columns that are written count.
     """
+    shown = look.rows
     for each in writes:
         planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
         planned += [
@@ -634,6 +659,11 @@ def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]])
             yield len(compared)
             if any(text_at(now, at) != text_at(texts, at) for at in compared):
                 return False
+            if each.has_condition and row in each.typed:
+                yield len(now)
+                values = look.values.get(row, ())
+                if held_cells(now, values) != held_cells(texts, each.typed[row]):
+                    return False
     return True
 
 
@@ -675,14 +705,15 @@ def _merged(
     row: int,
     placement: Placement,
     displayed: Sequence[str],
+    typed: Sequence[object] | None,
     keys: frozenset[int],
 ) -> Written | RowChange:
     """The change of an existing row, or the row if it stays as it is."""
     change: Written | RowChange
     if by.merges:
-        change = row_change(row, placement, view, displayed, kept=keys)
+        change = row_change(row, placement, view, displayed, typed, kept=keys)
     else:
-        change = written_row(row, placement, view, displayed, has_tag=False)
+        change = written_row(row, placement, view, displayed, typed, has_tag=False)
     return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
 

@@ -508,7 +508,7 @@ class Window:
         if isinstance(other, Table):
             return self.has_next == (other.last_row >= self._end) and all(
                 is_same(self._row(row), texts)
-                and self._holds_same(row, texts, other.typed_cells(row))
+                and self._holds_same(row, texts, other.typed_cells(row) if other.typed else None)
                 for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
             )
         if self.is_ended_before(other) or other.is_ended_before(self):

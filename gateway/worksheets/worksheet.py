@@ -53,6 +53,7 @@ from gateway.worksheets.snapshot import (
     TYPED,
     Effect,
     HeaderCache,
+    Origin,
     Part,
     Rows,
     RowSpan,
@@ -505,8 +506,10 @@ class Worksheet:
                 latest = self._snapshot(DISPLAYED)
                 displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
                 return await self._land(began, displayed)
+            known = self._snapshot(TYPED)
             both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
-            return await self._land(began, both)
+            types = None if known is None else known.typed
+            return await self._land(began, both, types)
 
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
@@ -555,8 +558,10 @@ class Worksheet:
         displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
         return displayed
 
-    async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
-        """Cache all rows; None if they must be read again."""
+    async def _land(
+        self, began: int, snapshot: Snapshot, types: Origin | None = None
+    ) -> Snapshot | None:
+        """Cache all rows; None if they must be read again. `types` were known at the start."""
         landed: Snapshot | None = snapshot
         effects = self._effects_since(began)
         while effects:  # others run while it is patched, and may write
@@ -566,16 +571,20 @@ class Worksheet:
                 break
         if effects is None or began < self._lost or landed is None:
             return None
-        return self.keep(landed, began)
+        return self.keep(landed, began, types)
 
-    def keep(self, snapshot: Snapshot, began: int) -> Snapshot | None:
-        """Cache all rows, unless they differ from others that landed after the read began."""
+    def keep(self, snapshot: Snapshot, began: int, types: Origin | None = None) -> Snapshot | None:
+        """Cache all rows, unless they differ from others that landed after the read began.
+
+        Rows that landed meanwhile may still have the `types` of before: these may differ.
+        """
         latest = self.blocks.get(DISPLAYED)
         if latest is not None and latest.landed > began:
             rows = _whole(latest.rows)
             if not rows.displays_as(snapshot):
                 return None
-            if rows.typed and snapshot.typed and rows.table.typed != snapshot.table.typed:
+            is_newer = rows.typed is not None and rows.typed is not types
+            if is_newer and snapshot.typed and rows.table.typed != snapshot.table.typed:
                 return None
             if rows.displayed.began_seconds > snapshot.displayed.began_seconds:
                 snapshot = replace(snapshot, displayed=rows.displayed)

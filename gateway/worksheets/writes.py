@@ -10,6 +10,7 @@ from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer
 from gateway.table.sent_values import is_open
+from gateway.table.typed import typed_row
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
@@ -251,17 +252,26 @@ Outcome = Results | Exception
 
 
 def written_row(
-    row: int, placement: Placement, view: View, displayed: Sequence[str], *, has_tag: bool
+    row: int,
+    placement: Placement,
+    view: View,
+    displayed: Sequence[str],
+    typed: Sequence[object] | None = None,
+    *,
+    has_tag: bool,
 ) -> Written:
     """The written fields in sheet order; `displayed` are the texts of all cells of the row.
 
-    Only the answer of a write to a single row `has_tag`.
+    A typed write is answered by the `typed` cells of the row, too. Only the answer of a write to a
+    single row `has_tag`.
     """
-    width, names = len(displayed), view.names
+    cells: Sequence[object] = displayed if typed is None else typed_row(displayed, typed)
+    width, names = len(cells), view.names
     record: dict[str, object] = {ROW_INDEX: row}
     for column in sorted(names.keys() & placement.cells.keys()):
-        record[names[column]] = (displayed[column] or None) if column < width else None
-    tag = view.tag(row, displayed) if has_tag else ""
+        cell = cells[column] if column < width else None
+        record[names[column]] = None if cell == "" else cell
+    tag = view.tag(row, displayed, typed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 

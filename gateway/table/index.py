@@ -26,6 +26,7 @@ from gateway.table.cells import (
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
 from gateway.table.steps import BLOCK, Work, blocks, shared, text_blocks
 from gateway.table.texts import ComposedTexts, FoldedTexts, as_texts, composed_texts
+from gateway.table.typed import TypedColumn, typed_column
 
 Cell = TypeVar("Cell")
 
@@ -102,7 +103,7 @@ class ColumnIndex:
                 total += sys.getsizeof(part)
                 if isinstance(part, tuple) and part and isinstance(part[0], float):
                     total += _NUMBER_BYTES * len(part)
-                elif isinstance(part, FoldedTexts | ComposedTexts):
+                elif isinstance(part, FoldedTexts | ComposedTexts | TypedColumn):
                     total += part.byte_count
         return total
 
@@ -152,6 +153,11 @@ class ColumnIndex:
             is_typed = is_typed and keys[block.start :] == [*piece]
         counts = Counter({kind: kinds.count(kind, 1) for kind in range(BOOLEAN + 1)})
         return Keys(kinds, values if is_typed else tuple(keys), counts)
+
+    @shared
+    def typed_cells(self) -> Work[TypedColumn]:
+        """The values of the cells in typed answers."""
+        return (yield from typed_column(self.displayed, self.typed))
 
     @shared
     def folded(self) -> Work[FoldedTexts]:

@@ -126,7 +126,9 @@ async function main(given) {
   if (!/^https?:\/\/[^/]/i.test(base)) {
     throw new Error(`The URL "${url}" does not begin with http:// or https:// and a host.`);
   }
-  const document = await read(`${base}/openapi.json`, headers);
+  // Only the description of displayed cells says what an empty one is.
+  const query = isTyped ? "?values=displayed" : "";
+  const document = await read(`${base}/openapi.json${query}`, headers);
   const worksheets = worksheetsOf(document);
   const samples = new Map();
   for (const { path } of isTyped ? worksheets : []) {

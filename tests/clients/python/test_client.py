@@ -242,6 +242,42 @@ def test_reads_and_writes_ask_for_values(
     assert asked == [sent and [sent]] * 11 + [["typed"]]
 
 
+def test_typed_rows_are_read_and_written(connect: Connect, api: Api) -> None:
+    """Numbers, booleans and dates come as such, and a date is stored as a date."""
+    client = connect(values="typed")
+    orders = client.sheet("Orders")
+    first = orders.get(2)
+    changed = orders.update(2, {"price": first["price"] * 2, "due": "2024-01-03"})
+    created = orders.create({"item": "Nib", "price": 0.5, "due": "2024-04-01"})
+    tasks = client.sheet("Tasks").list()
+
+    assert first.fields == {
+        "item": "Pen",
+        "price": 1250.5,
+        "due": "2024-01-02",
+        "total": 2501,
+        "note": None,
+    }
+    assert changed.fields == {"price": 2501, "due": "2024-01-03"}
+    assert created.fields == {"item": "Nib", "price": 0.5, "due": "2024-04-01"}
+    assert [row["done"] for row in tasks] == [True, False, None]
+    assert [api.emulator.cell("Orders", row, 3)["value"] for row in (2, 4)] == [45294, 45383]
+    assert client.sheet("Orders", values="displayed").get(4)["price"] == "$0.50"
+
+
+def test_a_typed_row_is_updated_on_its_tag(connect: Connect) -> None:
+    """A change that the display hides counts, and the conflict shows the typed row."""
+    orders = connect(values="typed").sheet("Orders")
+    old = orders.get(2)
+    orders.update(2, {"price": 1250.501})
+    with pytest.raises(SheetsError) as raised:
+        orders.update(2, {"price": 1}, if_match=old.etag)
+
+    assert (raised.value.code, raised.value.outcome) == (4120, "not_applied")
+    assert raised.value.existing is not None
+    assert raised.value.existing["price"] == 1250.501
+
+
 def test_a_refresh_asks_for_no_values(connect: Connect, middlebox: Middlebox) -> None:
     """Its answer has no rows."""
     connect(values="typed").sheet("Cities").refresh()

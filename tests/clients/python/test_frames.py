@@ -87,6 +87,20 @@ def test_a_frame_has_all_pages(connect: Connect, middlebox: Middlebox) -> None:
     assert len(middlebox.arrived) == 2
 
 
+def test_a_frame_has_the_kinds_of_the_columns(connect: Connect) -> None:
+    """Also of a client with displayed texts, whose other calls stay as they are."""
+    sheet = connect(values="displayed").sheet("Orders")
+    found = sheet.to_dataframe()
+
+    assert [str(kind) for kind in found.dtypes] == [
+        *("string", "Float64", "datetime64[ms]", "Int64", "string"),
+    ]
+    assert found["price"].sum() == 1253.5
+    assert list(found["due"].dt.strftime("%d.%m.%Y")) == ["02.01.2024", "03.02.2024"]
+    assert found["note"].isna().to_list() == [True, False]
+    assert sheet.get(2)["price"] == "$1,250.50"
+
+
 def test_without_pandas_the_error_says_how_to_install_it() -> None:
     """Before any request: no gateway is at this address."""
     program = (

@@ -160,7 +160,10 @@ def test_typed_fields_have_the_kinds_of_their_cells(
         f'    "constructor"{mark}: string | number | boolean | null;',
         *(f'    "{name}"{mark}: {name.format(empty)};' for name in ROWS),
     ]
-    assert gateway.targets == ["/openapi.json", "/v2/sheets/x?values=typed&limit=1000"]
+    assert gateway.targets == [
+        "/openapi.json?values=displayed",
+        "/v2/sheets/x?values=typed&limit=1000",
+    ]
     assert [each["Authorization"] for each in gateway.asked] == ["Bearer sgw_secret"] * 2
 
 

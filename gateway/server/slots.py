@@ -19,7 +19,7 @@ import math
 import socket
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from starlette.types import Scope
 
@@ -105,15 +105,11 @@ PeerName = tuple[str, int | None] | None
 """Host and port of one end of a connection, as in an ASGI scope."""
 
 
-class Idling(Protocol):
-    @property
-    def is_idle(self) -> bool: ...
+IdleConnections = OrderedDict[Any, None]
+"""Connections by the end of their last answer; some are not idle any more.
 
-    def close_idle(self) -> None: ...
-
-
-IdleConnections = OrderedDict[Idling, None]
-"""The longest idle connection comes first, without a search."""
+The longest idle connection comes first, without a search.
+"""
 
 
 class Slots:
@@ -152,7 +148,7 @@ class Slots:
 class Slot:
     __slots__ = ("_connection", "_counted", "_idle", "_slots", "is_proxy")
 
-    def __init__(self, slots: Slots, connection: Idling) -> None:
+    def __init__(self, slots: Slots, connection: Any) -> None:  # a Connection, which imports this
         self._slots = slots
         self._connection = connection
         self.is_proxy = False
@@ -181,11 +177,9 @@ class Slot:
 
     def set_idle(self) -> None:
         """The connection waits for a request, and may be closed for another."""
-        self._slots.idle[self._connection] = self._idle[self._connection] = None
-
-    def set_busy(self) -> None:
-        self._slots.idle.pop(self._connection, None)
-        self._idle.pop(self._connection, None)
+        for idle in (self._slots.idle, self._idle):
+            idle[self._connection] = None
+            idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
         """Count a proxy's request for its client; False if that client has too many.
@@ -210,7 +204,8 @@ class Slot:
         self._counted = ()
 
     def free(self) -> None:
-        self.set_busy()
+        for idle in (self._slots.idle, self._idle):
+            idle.pop(self._connection, None)
         self.end_request()
 
 

@@ -477,24 +477,6 @@ class Connection(asyncio.BufferedProtocol):
 class Exchange:
     """One request and its answer, as ASGI's `receive` and `send`."""
 
-    is_last = False
-    """The answer is the last of its connection, which then lingers."""
-    is_complete = False
-    """The answer has been written."""
-    written_bytes = 0
-    """Size of the last part of the body that was written."""
-    task: asyncio.Task[None] | None = None
-    """Its run."""
-    _body = b""  # arrived and not yet read
-    _is_whole = False  # all of the body has arrived
-    _is_read = False  # the application has all of it
-    _fault: GatewayError | None = None  # the body breaks off
-    _arrival: asyncio.Future[None] | None = None  # set when `receive` has something to return
-    _is_gone = False  # the client
-    _start: Message | None = None  # the head that waits for its body
-    _has_begun = False  # bytes of the answer were written
-    _left_bytes: int | None = None  # of the answer's body; None if it is chunked
-
     def __init__(
         self,
         connection: Connection,
@@ -511,6 +493,22 @@ class Exchange:
         self._has_body = has_body
         self._is_short = is_short
         self._expects_continue = expects_continue
+        self.task: asyncio.Task[None] | None = None  # its run
+        self.is_last = False
+        """The answer is the last of its connection, which then lingers."""
+        self.is_complete = False
+        """The answer has been written."""
+        self.written_bytes = 0
+        """Size of the last part of the body that was written."""
+        self._body = b""  # arrived and not yet read
+        self._is_whole = False  # all of the body has arrived
+        self._is_read = False  # the application has all of it
+        self._fault: GatewayError | None = None  # the body breaks off
+        self._arrival: asyncio.Future[None] | None = None  # set when `receive` has something
+        self._is_gone = False  # the client
+        self._start: Message | None = None  # the head that waits for its body
+        self._has_begun = False  # bytes of the answer were written
+        self._left_bytes: int | None = None  # of the answer's body; None if it is chunked
 
     async def run(self, app: ASGIApp) -> None:
         """Run the application; if it fails, answer 500 or, after the first byte, disconnect."""

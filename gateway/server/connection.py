@@ -105,8 +105,6 @@ class Connection(asyncio.BufferedProtocol):
         *,
         edge: Edge,
     ) -> None:
-        if not config.loaded:
-            config.load()
         self._app: Any = config.loaded_app  # ASGI, typed elsewhere
         self._loop = _loop or asyncio.get_running_loop()
         self._server_state = server_state

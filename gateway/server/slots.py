@@ -19,7 +19,7 @@ import math
 import socket
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.types import Scope
 
@@ -34,16 +34,6 @@ _MAX_PERIOD_SECONDS = 0.1
 """A round over 4,096 connections takes about a thousandth of this."""
 _MIN_PERIOD_SECONDS = 0.02
 _MAX_STEP_SECONDS = 1.0
-
-
-class Overdue(Protocol):
-    """A connection with deadlines; `NEVER` means none."""
-
-    deadline: float
-    unread_deadline: float
-
-    def expire(self) -> None:
-        """Handle a passed deadline, or set a later one."""
 
 
 class Sweeper:
@@ -68,7 +58,8 @@ class Sweeper:
         """The deadline `seconds` from now, up to two periods late."""
         return self.now + seconds + self._period_seconds
 
-    async def run(self, connections: Collection[Overdue]) -> None:
+    async def run(self, connections: Collection[Any]) -> None:
+        """Sweep connections, a set that may change, until this is cancelled."""
         loop = asyncio.get_running_loop()
         before = loop.time()
         while True:
@@ -80,14 +71,11 @@ class Sweeper:
                 request_failed(None, error)
             before = time
 
-    def sweep(self, connections: Collection[Overdue], passed_seconds: float) -> None:
-        """Expire each connection whose deadline has passed after `passed_seconds` more."""
+    def sweep(self, connections: Collection[Any], passed_seconds: float) -> None:
+        """Expire each connection with a passed deadline, after `passed_seconds` more."""
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
-        late: list[Overdue] = []
-        for each in connections:
-            if each.deadline <= now or each.unread_deadline <= now:
-                late.append(each)
+        late = [each for each in connections if each.deadline <= now or each.unread_deadline <= now]
         for each in late:
             each.expire()
 

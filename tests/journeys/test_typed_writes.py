@@ -1,6 +1,8 @@
 """Typed writes, as in the contract's section *Typed writes*: cells before and after, and calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -11,7 +13,6 @@ from tests.journeys.conftest import (
     KEYS,
     Api,
     EmulatorControl,
-    KeysOnDisk,
     OpenGateway,
     make_keys,
     running_emulator,
@@ -48,14 +49,12 @@ def typed_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulato
 
 
 @pytest.fixture(scope="module")
-def typed_access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
-    return make_keys(tmp_path_factory.mktemp("access"), KEYS)
-
-
-@pytest.fixture(scope="module")
-def gateway(typed_emulator: EmulatorControl, typed_access: KeysOnDisk) -> Iterator[Api]:
+def gateway(
+    typed_emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Api]:
     """A gateway that looks at the header before every write."""
-    with running_gateways(typed_emulator, typed_access) as opened:
+    keys = make_keys(tmp_path_factory.mktemp("access"), KEYS)
+    with running_gateways(typed_emulator, keys) as opened:
         yield opened({"cache.header_ttl_seconds": 0})
 
 
@@ -68,9 +67,9 @@ def typed(gateway: Api) -> Iterator[Api]:
 
 
 @pytest.fixture
-def start(typed_emulator: EmulatorControl, typed_access: KeysOnDisk) -> Iterator[OpenGateway]:
-    """Starts gateways that have seen nothing yet, on freshly seeded worksheets."""
-    with running_gateways(typed_emulator, typed_access) as opened:
+def start(typed_emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
+    """Starts gateways that know of no earlier write, on freshly seeded worksheets."""
+    with running_gateways(typed_emulator, make_keys(tmp_path, KEYS)) as opened:
         yield opened
 
 
@@ -446,6 +445,7 @@ def test_a_formula_that_displays_a_date_gives_way_to_one(typed: Api) -> None:
 
 NAMED = where(name="ann")
 UPSERT = "Typed?on_conflict=name"
+ROW_2 = "where=" + quote('{"rowIndex":2}')
 COSTS: Mapping[str, tuple[str, str, object, tuple[int, int]]] = {
     "update": ("PATCH", "Typed/2", {"price": 7}, (1, 1)),
     "update, moment": ("PATCH", "Typed/2", {"day": "2026-03-04"}, (1, 1)),
@@ -458,6 +458,7 @@ COSTS: Mapping[str, tuple[str, str, object, tuple[int, int]]] = {
     "filter": ("PATCH", f"Typed?{NAMED}", {"price": 7}, (3, 1)),
     "filter, moment": ("PATCH", f"Typed?{NAMED}", {"day": "2026-03-04"}, (4, 1)),
     "filter, unchanged moment": ("PATCH", f"Typed?{NAMED}", {"day": "2026-02-01"}, (3, 0)),
+    "filter of row numbers": ("PATCH", f"Typed?{ROW_2}", {"price": 7}, (3, 1)),
     "upsert": ("POST", UPSERT, [{"name": "ann", "price": 7}, {"name": "x"}], (3, 1)),
     "upsert, moment": ("POST", UPSERT, [{"name": "ann", "day": "2026-03-04"}], (4, 1)),
     "upsert, new moment": ("POST", UPSERT, [{"name": "x", "day": "2026-03-04"}], (4, 1)),
@@ -487,6 +488,40 @@ def test_calls_of_typed_creates_one_after_another(fresh: Api) -> None:
 
     assert calls == [(1, 1), (1, 1), (0, 1), (0, 1)]
     assert [row[1] for row in fresh.emulator.texts("Typed")[4:6]] == ["2026-03-04", "2026-03-05"]
+
+
+def test_calls_of_forms(fresh: Api) -> None:
+    """A form costs what a moment costs."""
+    calls = []
+    for method, path in [("POST", "Form"), ("POST", "Form"), ("PATCH", "Form/2")]:
+        before = fresh.emulator.calls()
+        answer = fresh.send(method, f"{path}?values=typed", data={"count": "7"})
+        assert answer.status_code in (200, 201)
+        calls.append(spent(fresh, before))
+
+    assert calls == [(1, 1), (0, 1), (1, 1)]
+    assert [held(fresh, "Form", row, "count") for row in (2, 3, 4)] == [(7, "7")] * 3
+
+
+def test_writes_of_one_batch(fresh: Api) -> None:
+    """Typed and other creates that go to Google together: each row is stored as it was meant."""
+    fresh.get("Typed")
+    fresh.emulator.faults({"call": BATCH, "delay_ms": 300})
+    bodies: list[tuple[str, dict[str, Any]]] = []
+    for number in range(6):
+        query = "?values=typed" if number % 2 else ""
+        bodies.append((query, {"name": f"n{number}", "day": "2026-03-04", "price": number}))
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        answers = [*pool.map(lambda sent: fresh.post(f"Typed{sent[0]}", json=sent[1]), bodies)]
+    batches = fresh.emulator.stats()["calls"][BATCH]
+
+    assert [answer.status_code for answer in answers] == [201] * len(bodies)
+    assert batches < len(bodies)
+    for (query, body), answer in zip(bodies, answers, strict=True):
+        row = answer.json()["rowIndex"]
+        assert held(fresh, "Typed", row, "name")[0] == body["name"]
+        assert held(fresh, "Typed", row, "price")[0] == body["price"]
+        assert held(fresh, "Typed", row, "day")[0] == (46085 if query else "2026-03-04")
 
 
 def test_an_upsert_uses_the_kept_formats_for_new_rows(fresh: Api) -> None:

@@ -9,7 +9,7 @@ Rules
   explain an error, and some have None in place of "".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import is_not
 from typing import Final
@@ -48,10 +48,18 @@ def typed_answer(text: object, value: object) -> object:
     return value
 
 
-def typed_row(texts: Sequence[object], values: Sequence[object]) -> list[object]:
-    """The typed values of a row; both renderings may lack empty cells at the end."""
-    more = len(values) - len(texts)
-    return [*map(typed_answer, [*texts, *[""] * more] if more > 0 else texts, values)]
+def typed_row(
+    texts: Sequence[object], values: Sequence[object], columns: Collection[int]
+) -> list[object]:
+    """The typed values of some columns of a row, and None in the others.
+
+    Both renderings may lack empty cells at the end, and so may the result.
+    """
+    cells: list[object] = [None] * len(values)
+    for at in columns:
+        if at < len(values):
+            cells[at] = typed_answer(texts[at] if at < len(texts) else "", values[at])
+    return cells
 
 
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
@@ -83,10 +91,11 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
         if kinds == {bool} or (kinds <= {str, type(None)} and ERRORS.isdisjoint(shown)):
             cells += piece
             continue
+        shown = [*shown, *[""] * (len(piece) - len(shown))]
         for at in range(0, len(piece), _READ_AT_ONCE):
             some, some_shown = piece[at : at + _READ_AT_ONCE], shown[at : at + _READ_AT_ONCE]
             yield read_steps([text for text in some_shown if isinstance(text, str)])
-            found = typed_row(some_shown, some)
+            found = [*map(typed_answer, some_shown, some)]
             made += sum(map(is_not, found, some))
             cells += found
     if not made:

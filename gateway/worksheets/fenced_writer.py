@@ -358,7 +358,7 @@ class FencedWriter:
             )
         is_cached = cache.fresh_sheet() is not None  # and so are the frozen rows
         part = TYPED if any(map(needs_types, writes.values())) else DISPLAYED
-        sheet_id, snapshot = await worksheet.read_in_turn(part)
+        sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_open_values)
         table = snapshot.table
         planned, outcomes = await self._planner.plan(worksheet, writes, table)
         return Plan(

@@ -9,7 +9,7 @@ Rules
   explain an error, and some have None in place of "".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import is_not
 from typing import Final
@@ -53,10 +53,18 @@ def typed_answer(text: object, value: object) -> object:
     return value
 
 
-def typed_row(texts: Sequence[object], values: Sequence[object]) -> list[object]:
-    """The typed values of a row; both renderings may lack empty cells at the end."""
-    more = len(values) - len(texts)
-    return [*map(typed_answer, [*texts, *[""] * more] if more > 0 else texts, values)]
+def typed_row(
+    texts: Sequence[object], values: Sequence[object], columns: Collection[int]
+) -> list[object]:
+    """The typed values of some columns of a row, and None in the others.
+
+    Both renderings may lack empty cells at the end, and so may the result.
+    """
+    cells: list[object] = [None] * len(values)
+    for at in columns:
+        if at < len(values):
+            cells[at] = typed_answer(texts[at] if at < len(texts) else "", values[at])
+    return cells
 
 
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
@@ -89,7 +97,8 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
         if kinds == {bool} or (is_text and ERRORS.isdisjoint(shown)):
             cells += piece
             continue
-        found = typed_row(shown, piece)
+        shown = [*shown, *[""] * (len(piece) - len(shown))]
+        found = [*map(typed_answer, shown, piece)]
         made += sum(map(is_not, found, piece))
         cells += found
     if not made:

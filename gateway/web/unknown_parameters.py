@@ -37,7 +37,10 @@ _ROW = "a row is named in the path, as in /v2/sheets/Cities/7, or in where."
 _SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
 _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."
 _ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
-_DISPLAYED = "rows are JSON objects with the cells as displayed. Leave it out."
+_DISPLAYED = (
+    "rows are JSON objects with the cells as displayed; values=typed has numbers, booleans and "
+    "dates. Leave it out."
+)
 
 WORDS: Final[Mapping[str, str]] = {
     word: advice

@@ -3,6 +3,7 @@
     operation          nothing cached      header seen within `cache.header_ttl_seconds`
     list               1 read              1 read
     list, where        2 reads             2 reads, side by side
+    list, read typed   2 reads             2 reads, side by side
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
@@ -12,7 +13,7 @@
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
 between its renderings or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
+read in windows: 1 read, 1 more where nothing follows a window, or a blank row, 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
@@ -33,7 +34,7 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value, row_object
-from gateway.table.steps import OutOfSteps
+from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.typed import typed_row
@@ -169,11 +170,12 @@ class RowService:
                     )
             else:
                 page = plain_page(rows.table, query)
-            typed = None
-            if encoder.is_typed:
-                selected = rows.header.seen_with(columns).select(query.keys)
-                typed = await worksheet.build(rows.table.typed_columns(selected))
-            bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows, typed)
+            encode = rows.encodings.rows.get
+            try:
+                bodies = encode(encoder, query.keys, columns, page.rows)
+            except Unbuilt as unbuilt:
+                typed = await worksheet.build(unbuilt.work)
+                bodies = encode(encoder, query.keys, columns, page.rows, typed)
             made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
@@ -220,8 +222,9 @@ class RowService:
             else:
                 cells = rows.table.cells(row)
                 typed = rows.table.typed_cells(row) if encoder.is_typed else None
-            shown = cells if typed is None else typed_row(cells, typed)
-            found = row_object(rows.header, row, shown, view.select(keys), encoder.empty)
+            selected = view.select(keys)
+            shown = cells if typed is None else typed_row(cells, typed, selected)
+            found = row_object(rows.header, row, shown, selected, encoder.empty)
             (body,) = encoder.rows([found])
             encoded = Encoded(body, view.tag(row, cells, typed))
             if isinstance(rows, Snapshot):

@@ -109,7 +109,7 @@ def sheet(surface: Surface) -> FakeWorksheet:
     return next(each for each in surface.sheets.worksheets if each.title == "Typed")
 
 
-ROW_OF_CELLS = [[*CELLS], [held for held, _ in CELLS.values()]]
+ROW_OF_CELLS: Sequence[Cells] = [[*CELLS], [held for held, _ in CELLS.values()]]
 VALUES = {"rowIndex": 2} | {name: value for name, (_, value) in CELLS.items()}
 ORDERED = "Typed?values=typed&order=" + quote("rowIndex,zero")
 
@@ -477,7 +477,8 @@ def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
     assert calls == (0, 0)
 
 
-LONG: Sequence[Cells] = [["name", "n"], *([f"row {row}", row - 4] for row in range(2, 9))]
+ROWS: Sequence[Cells] = [(f"row {row}", row - 4) for row in range(2, 9)]
+LONG: Sequence[Cells] = [["name", "n"], *ROWS]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.table.cells import ERRORS
 from gateway.table.header import keyed_row_tag, row_tag
 from gateway.table.steps import BLOCK, finish
-from gateway.table.typed import ERROR, ERRORS, held_cells, typed_answer, typed_column, typed_row
+from gateway.table.typed import ERROR, held_cells, typed_answer, typed_column, typed_row
 
 CELLS = [
     ("1", 1), ("0", 0), ("12", 12.3), ("", 0), ("x", "x"), ("", ""), ("", None), ("TRUE", True),

@@ -412,6 +412,20 @@ def test_formats_of_other_cells_stay(typed: Api) -> None:
     assert picked == [["3/4/2026", "$7.00", "25%", "€4.00"], ["3/5/2026", "$8.00", "25%", "€4.00"]]
 
 
+def test_formats_of_neighbours_stay(typed: Api) -> None:
+    """Cells beside a moment, which one request could write, keep their formats."""
+    answer = patch(
+        typed,
+        "Typed/3",
+        {"day": "2026-03-04", "at": 46056.5, "clock": "10:00", "length": 0.5, "price": 8},
+    )
+
+    assert answer.status_code == 200
+    assert typed.emulator.texts("Typed")[2][:6] == [
+        "bob", "3/4/2026", "2026-02-03 12:00:00", "10:00:00", "12:00:00", "$8.00"
+    ]  # fmt: skip
+
+
 def test_a_new_row_keeps_the_formats_that_stand_below_the_last_record(start: OpenGateway) -> None:
     """Formats that people gave to blank rows are those of rows created there, moments or not."""
     api = start()

@@ -10,10 +10,10 @@ Rules
 - No text and no finite number raises an error, and a long text costs no more than a short one.
 """
 
+import math
 import re
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from datetime import datetime, time, timedelta
-from itertools import permutations
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -26,44 +26,41 @@ LONGEST_CLOCK = 2**50
 """Milliseconds; up to here a double holds a serial number to the millisecond."""
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial numbers are wall-clock times
+_EPOCH_DAY = _EPOCH.toordinal()
 _FIRST = (datetime.min - _EPOCH) // timedelta(milliseconds=1)
 _END = (datetime.max - _EPOCH) // timedelta(milliseconds=1) + 1
 _MOST_GROUPS = 7  # year, month, day, hour, minute, second, fraction
 
 _CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-⃏﷼﹩＄￠￡￥￦"
 _NUMBER = re.compile(
-    rf"[-+(]?\s*[{_CURRENCY}]?\s*[-+(]?"
-    r"(?:\d{1,3}(?:[.,'’\s]\d{3})*|\d+)(?:[.,]\d+)?(?:[eE][-+]?\d+)?"
-    rf"\s*[%{_CURRENCY}]?\s*\)?"
+    rf"[-+(]?\s*+[{_CURRENCY}]?\s*+[-+(]?"
+    r"(?:\d{1,3}(?:[.,'’\s]\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
+    rf"\s*+[%{_CURRENCY}]?\s*+\)?"
 )
-_SIGN_OF_A_NUMBER = re.compile(rf"[%‰{_CURRENCY}]|\d[eE][-+]\d")
-_GROUP = re.compile(r"(\d+)")
-_IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
+_NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]")
+_EXPONENT = re.compile(r"[0-9][eE][-+][0-9]")
+_GROUP = re.compile(r"([0-9]+)")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script, as Arabic
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_\x00-\x7f].*?[^\W\d_\x00-\x7f]")
 """A month's name, at least: three letters that are no capitals, or two that are not ASCII."""
+_IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
+_CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
 _CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
-_ENOUGH: Mapping[int, Collection[str]] = {
-    0: (), 1: (), 2: ("Ym", "mY", "Yd", "dY", "ym", "my", "md", "dm"),
-    3: [*map("".join, (*permutations("Ymd"), *permutations("ymd")))],
-}  # fmt: skip
-"""Parts of a day that say enough, by their number: a year of 4 (Y) or 2 digits (y), month, day."""
-_ENOUGH_WITH_NAME: Mapping[int, Collection[str]] = {
-    **_ENOUGH, 1: ("Y", "y", "d"), 2: (*_ENOUGH[2], "yd", "dy"),
-}  # fmt: skip
-"""The same with a month's name."""
-_ROUNDINGS = ((1, 0.5), (1, 0), (10, 5), (100, 50), (SECOND, 500), (MINUTE, 30_000))
-"""Units of milliseconds to which a display is cut, and what is added before."""
+_SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
+"""Spellings of a month, day, hour, minute or second."""
+_ROUNDED_TO = (10, 100, SECOND, MINUTE)
+"""Units in milliseconds to which a display rounds."""
 
-_TIME = r"(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
+_TIME = r"([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,9}))?)?"
 _DATE_TIME = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    rf"(?:[Tt ](?P<hour>[0-9]{{2}}):{_TIME} ?(?P<offset>[Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    rf"(?:[Tt ]([01][0-9]|2[0-3]):{_TIME} ?([Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?)?"
 )
-_CLOCK = re.compile(rf"(?P<sign>-?)(?P<hour>[0-9]{{1,9}}):{_TIME}")
+_CLOCK = re.compile(rf"(-?)([0-9]{{1,9}}):{_TIME}")
 _LENGTH = re.compile(
-    r"(?P<sign>-?)PT(?=[0-9])(?:(?P<hour>[0-9]{1,9})H)?(?:(?P<minute>[0-9]{1,12})M)?"
-    r"(?:(?P<second>[0-9]{1,12})(?:[.,](?P<fraction>[0-9]{1,9}))?S)?"
+    r"(-?)PT(?=[0-9])(?:([0-9]{1,9})H)?(?:([0-9]{1,12})M)?"
+    r"(?:([0-9]{1,12})(?:[.,]([0-9]{1,9}))?S)?"
 )
 _LONGEST_TEXT = 60
 
@@ -86,24 +83,28 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
     """The moment that a cell with this number displays as `text`; None if it is a number."""
     if len(text) > LONGEST_DISPLAY or _NUMBER.fullmatch(text) is not None:
         return None
+    if not text.isascii():
+        text = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
     exact = serial * DAY
     pieces = _GROUP.split(text)  # groups of digits at odd places
     if (
         not 3 <= len(pieces) <= 2 * _MOST_GROUPS + 1
         or not -LONGEST_CLOCK <= exact <= LONGEST_CLOCK
-        or _SIGN_OF_A_NUMBER.search(text) is not None
+        or _NUMBER_SIGN.search(text) is not None
         or _is_number_itself(pieces, serial)
     ):
         return None
-    if any(_is_length(pieces, size) for size in _displayed(abs(exact))):
-        return Moment(round(exact), is_clock=True)
-    has_name = _NAME.search(" ".join(pieces[::2])) is not None
+    has_letter = _LETTER.search(text) is not None
+    if _EXPONENT.search(text) is not None if has_letter else len(pieces) == 3:
+        return None
+    has_name = has_letter and _NAME.search(text) is not None
     for shown in _displayed(exact):
         if _FIRST <= shown < _END:
-            at = _EPOCH + timedelta(milliseconds=shown)
-            parts = _parts(pieces, at, has_name=has_name)
+            parts = _parts(pieces, shown, has_letter=has_letter, has_name=has_name)
             if parts is not None:
                 return _moment(round(exact), *parts)
+        if _is_length(pieces, abs(shown), has_letter=has_letter):
+            return Moment(round(exact), is_clock=True)
     return None
 
 
@@ -156,117 +157,136 @@ def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
 
 
 def _date_in(match: re.Match[str]) -> Moment | None:
-    """The date or date with time that matches; None if there is no such day or time."""
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    """The date or date with time that matches; None if there is no such day."""
+    day, hour, minute, second, fraction, offset = match.groups()
     try:
-        at = datetime.fromisoformat(match["day"]).replace(hour=hour, minute=minute, second=second)
+        days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
     except ValueError:
         return None
-    whole = (at - _EPOCH) // timedelta(milliseconds=1)
-    milliseconds = round(whole + _fraction_of(match))
-    if milliseconds >= _END:
-        return None
-    is_day = match["hour"] is None
-    return Moment(milliseconds, is_clock=False, is_day=is_day, has_offset=bool(match["offset"]))
+    if hour is None:
+        return Moment(days * DAY, False, True)
+    milliseconds = _clock(days * DAY, hour, minute, second, fraction)
+    return None if milliseconds >= _END else Moment(milliseconds, False, False, offset is not None)
 
 
 def _clock_in(match: re.Match[str]) -> Moment | None:
     """The clock or duration that matches; None if it is too long."""
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
-    size = round(hour * HOUR + minute * MINUTE + second * SECOND + _fraction_of(match))
-    if size > LONGEST_CLOCK:
-        return None
-    return Moment(-size if match["sign"] else size, is_clock=True)
+    sign, hour, minute, second, fraction = match.groups()
+    size = _clock(0, hour, minute, second, fraction)
+    return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
 
 
-def _fraction_of(match: re.Match[str]) -> float:
-    """The fraction of a second, in milliseconds."""
-    return float(f"0.{match['fraction'] or 0}") * SECOND
+def _clock(
+    start: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None
+) -> int:
+    """The milliseconds of a clock from a start, rounded as those of a serial number are."""
+    whole = start + int(hour or 0) * HOUR + int(minute or 0) * MINUTE + int(second or 0) * SECOND
+    return whole if fraction is None else round(whole + float(f"0.{fraction}") * SECOND)
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if the digits are those of the number, cut or rounded, with or without decimals."""
-    if any(mark not in _IN_A_NUMBER for mark in pieces[2:-1:2]):
+    """True if the digits are those of the number, cut or rounded, perhaps about a separator."""
+    if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
         return False
     digits, size = int("".join(pieces[1::2])), abs(serial)
-    scaled = size * 10 ** len(pieces[-2])
-    return digits in (round(size), int(size), round(scaled), int(scaled))
+    scales = (1,) if len(pieces) == 3 else (1, 10 ** len(pieces[3]))
+    return any(
+        -0.5 <= digits - size * scale <= 0.5 or digits == int(size * scale) for scale in scales
+    )
 
 
 def _displayed(exact: float) -> Iterator[int]:
     """The milliseconds that a display may name: rounded, cut, or rounded to its last unit."""
-    seen = set()
-    for unit, half in _ROUNDINGS:
-        milliseconds = int((exact + half) // unit) * unit
+    nearest, cut = round(exact), math.floor(exact)
+    yield nearest
+    if nearest == exact and nearest % MINUTE == 0:
+        return
+    seen = {nearest}
+    up = [(nearest + unit // 2) // unit * unit for unit in _ROUNDED_TO]
+    down = [-((unit // 2 - nearest) // unit * unit) for unit in _ROUNDED_TO]
+    for milliseconds in (cut, *up, *down):
         if milliseconds not in seen:
             seen.add(milliseconds)
             yield milliseconds
 
 
-def _is_length(pieces: Sequence[str], size: int) -> bool:
+def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
     """True if the display names this length by hours or minutes in all, or by one unit of time."""
-    marks, first = pieces[2:-1:2], int(pieces[1])
-    if not marks:
-        is_unit = _LETTER.search(pieces[2]) is not None
+    first = int(pieces[1])
+    if len(pieces) == 3:
+        is_unit = has_letter and _LETTER.search(pieces[2]) is not None
         return is_unit and any(first == size // unit != 0 for unit in (HOUR, MINUTE, SECOND))
-    if not _is_clock(marks):
-        return False
-    if first == size // HOUR and _clock_end(pieces, 1, size) == len(pieces):
+    if first == size // HOUR and _is_clock(pieces) and _clock_end(pieces, 1, size) == len(pieces):
         return True
-    is_minute = ":" in marks[0] and first == size // MINUTE
+    is_minute = first == size // MINUTE and ":" in pieces[2]
     return is_minute and _second_end(pieces, 1, size) == len(pieces)
 
 
-def _parts(pieces: Sequence[str], at: datetime, *, has_name: bool) -> tuple[bool, bool] | None:
+def _parts(
+    pieces: Sequence[str], milliseconds: int, *, has_letter: bool, has_name: bool
+) -> tuple[bool, bool] | None:
     """Which of day and clock of this moment is displayed; None if another, or too little of it."""
-    groups = pieces[1::2]
-    if _is_day(groups, at, has_name=has_name) and not _is_decimal(pieces):
+    days, of_day = divmod(milliseconds, DAY)
+    day = date.fromordinal(_EPOCH_DAY + days)
+    is_day = _is_day(pieces[1::2], day, has_name=has_name) and _is_date(pieces)
+    if is_day and days:
         return True, False
-    milliseconds = (at - datetime.combine(at, time())) // timedelta(milliseconds=1)
-    hours = {f"{at.hour}", f"{at.hour:02}"}
-    if _LETTER.search("".join(pieces[::2])) is not None:  # AM and PM, in any language
-        hours |= {f"{at.hour % 12 or 12}", f"{at.hour % 12 or 12:02}"}
+    hour = of_day // HOUR
+    hours: tuple[str, ...] = _SPELLED[hour]
+    if has_letter:  # AM and PM, in any language
+        hours += _SPELLED[hour % 12 or 12]
     for place in range(1, len(pieces), 2):
         if pieces[place] not in hours:
             continue
-        end = _clock_end(pieces, place, milliseconds)
+        end = _clock_end(pieces, place, of_day)
         rest = [*pieces[1:place:2], *pieces[end::2]]
-        if not rest:
-            return (False, True) if end > place + 2 and _is_clock(pieces[2:-1:2]) else None
-        is_clock = end > place + 2 or _is_hour_alone(pieces, place)
-        if is_clock and _is_day(rest, at, has_name=has_name):
+        has_minute = end > place + 2
+        if not rest and has_minute and _is_clock(pieces):
+            return False, True
+        is_clock = has_minute or _is_hour_alone(pieces, place)
+        if is_clock and _is_day(rest, day, has_name=has_name):
             return True, True
-    return None
+    return (True, False) if is_day else None
 
 
-def _is_day(groups: Sequence[str], at: datetime, *, has_name: bool) -> bool:
+def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
     """True if each group is another part of this day, and they say enough."""
-    if len(groups) > 3:
+    if not 0 < len(groups) <= 3:
         return False
-    spellings = {
-        "Y": (f"{at.year:04}",),
-        "y": (f"{at.year % 100:02}",),
-        "m": (f"{at.month}", f"{at.month:02}"),
-        "d": (f"{at.day}", f"{at.day:02}"),
-    }
-    return any(
-        all(group in spellings[part] for group, part in zip(groups, parts, strict=True))
-        for parts in (_ENOUGH_WITH_NAME if has_name else _ENOUGH)[len(groups)]
-    )
+    months, days = _SPELLED[day.month], _SPELLED[day.day]
+    years = (f"{day.year:04}", f"{day.year % 100:02}")
+    if len(groups) == 1:
+        return has_name and (groups[0] in days or groups[0] in years)
+    if len(groups) == 2:
+        for one, other in (groups, groups[::-1]):
+            if one in months and (other in days or other in years):
+                return True
+            if one in days and (other == years[0] or (has_name and other == years[1])):
+                return True
+        return False
+    first, second, third = groups
+    for year, one, other in (
+        (first, second, third),
+        (third, first, second),
+        (second, first, third),
+    ):
+        if year in years and (
+            (one in months and other in days) or (one in days and other in months)
+        ):
+            return True
+    return False
 
 
 def _clock_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
     """The place after the clock that begins with the hour at `place`."""
-    minute = milliseconds // MINUTE % 60
-    if not _follows(pieces, place, (f"{minute:02}", f"{minute}")):
+    if not _follows(pieces, place, milliseconds // MINUTE % 60):
         return place + 2
     return _second_end(pieces, place + 2, milliseconds)
 
 
 def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
     """The place after the second and its fraction that follow the minute at `place`."""
-    second = milliseconds // SECOND % 60
-    if not _follows(pieces, place, (f"{second:02}", f"{second}")):
+    if not _follows(pieces, place, milliseconds // SECOND % 60):
         return place + 2
     if place + 4 < len(pieces) and pieces[place + 3] in (".", ","):
         digits = pieces[place + 4]
@@ -275,19 +295,17 @@ def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
     return place + 4
 
 
-def _follows(pieces: Sequence[str], place: int, spellings: Container[str]) -> bool:
-    """True if the next part of a clock follows the one at `place`."""
-    is_there = place + 2 < len(pieces) and pieces[place + 2] in spellings
+def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
+    """True if this part of a clock, of up to two digits, follows the one at `place`."""
+    is_there = place + 2 < len(pieces) and pieces[place + 2] in _SPELLED[part]
     return is_there and _CLOCK_MARK.fullmatch(pieces[place + 1]) is not None
 
 
-def _is_clock(marks: Sequence[str]) -> bool:
-    """True for the marks of a clock without a date: `:` or letters, or points between three."""
-    return (
-        ":" in marks[0]
-        or _LETTER.search(marks[0]) is not None
-        or (len(marks) > 1 and marks[0] == marks[1] == ".")
-    )
+def _is_clock(pieces: Sequence[str]) -> bool:
+    """True for the marks of a clock without a date: `:` or letters, or points as in `10.30.00`."""
+    if _CLOCK_SIGN.search(pieces[2]) is not None:
+        return True
+    return len(pieces) > 5 and pieces[2] == pieces[4] == "." and len(pieces[3]) == 2
 
 
 def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
@@ -297,6 +315,8 @@ def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
     return is_named and before[-1:] not in (".", ",") and after[:1] not in (".", ",")
 
 
-def _is_decimal(pieces: Sequence[str]) -> bool:
-    """True for two groups about a point or comma, as those of `14.2k`, but not for `1.2.`."""
-    return len(pieces) == 5 and pieces[2] in (".", ",") and not pieces[4].startswith(".")
+def _is_date(pieces: Sequence[str]) -> bool:
+    """True for the marks of a date: no `:`, and no lone point or comma, as in `14.2k`."""
+    if ":" in pieces[2]:
+        return False
+    return len(pieces) != 5 or pieces[2] not in (".", ",") or pieces[4].startswith(".")

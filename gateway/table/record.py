@@ -2,7 +2,7 @@
 
 import re
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,9 +10,10 @@ import msgspec
 from msgspec import UNSET
 
 from gateway.errors import InvalidBody, NotGranted, Problem
-from gateway.table.cells import plain_notation
+from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, text_key
 from gateway.table.header import ROW_INDEX, ColumnGrant, Header, View
 from gateway.table.quoting import quoted
+from gateway.table.texts import composed
 from gateway.table.typed import typed_row
 
 Record = Mapping[str, object]
@@ -111,11 +112,20 @@ def check_granted(
         raise _not_granted(withheld, at)
 
 
-def key_text(value: Stored) -> str:
-    """The text of a key value, as a cell without a format displays it."""
+def key_form(value: Stored) -> Hashable:
+    """A form that is the same for all values that one cell could equal.
+
+    It is the number, the moment or the text that the value names.
+    """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    return plain_notation(value) if isinstance(value, int | float) else value or ""
+    if not isinstance(value, str):
+        return value
+    text = composed(value)
+    kind, key = text_key(text)
+    if kind == NUMERAL:
+        return key
+    return (kind, key) if kind in (DATE_TEXT, CLOCK_TEXT) else text
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:

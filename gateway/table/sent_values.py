@@ -11,11 +11,10 @@ Rules
 
 from collections.abc import Mapping
 
-from gateway.table.cells import number_in
+from gateway.table.cells import ERRORS, number_in
 from gateway.table.column_kinds import ColumnKind, Kind, NumberFormat
 from gateway.table.moments import displayed_moment, moment_in, moment_text, serial_of
 from gateway.table.record import Stored
-from gateway.table.typed import ERRORS
 
 LARGEST_INTEGER = 2**53
 """Whole numbers beyond it lose digits as numbers."""

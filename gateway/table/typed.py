@@ -16,13 +16,9 @@ from typing import Final
 
 import msgspec
 
+from gateway.table.cells import ERRORS
 from gateway.table.moments import displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work
-
-ERRORS: Final = frozenset(
-    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#ERROR!"}
-)
-"""The texts that Google displays for errors."""
 
 ERROR: Final = msgspec.Raw(b"null")
 """The typed value of an error."""

@@ -102,7 +102,7 @@ class Admission:
                 await self.recognise(request, parameters, operation)
                 raise InvalidRequest(override)
         known, number = None, b""
-        if operation.right is Operation.READ:
+        if not operation.is_write:
             number, known = self._auth_cache.find(head, parameters.credentials, request.title)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
@@ -117,7 +117,7 @@ class Admission:
         event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
-        if PREFER in lines and operation.right is Operation.WRITE:
+        if PREFER in lines and operation.is_write:
             check_preferences(head, operation)
         asked, is_typed = parameters.asked, None
         if b"values" in asked:
@@ -147,9 +147,7 @@ class Admission:
     ) -> Recognised:
         """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
         head, scope = request.head, request.scope
-        credentials = find_credentials(
-            head, parameters.credentials, is_write=operation.right is Operation.WRITE
-        )
+        credentials = find_credentials(head, parameters.credentials, is_write=operation.is_write)
         caller = await self._gatekeeper.identify(
             credentials.key, lambda: client_address(scope, self._proxies)
         )

@@ -152,10 +152,8 @@ def encoded_answer(request: Request, encoded: Encoded, lines: HeaderLines) -> An
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:
     """`Age` and `Cache-Status` as raw lines; `no_cache` is a member of the request."""
-    age_seconds, ttl_seconds, is_hit, reason, is_alone = freshness
-    return _lines(
-        math.floor(age_seconds), math.floor(ttl_seconds), is_hit, reason, is_alone, no_cache
-    )
+    age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
+    return _lines(age, ttl, freshness.is_hit, freshness.reason, freshness.is_alone, no_cache)
 
 
 @lru_cache(512)

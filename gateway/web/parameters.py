@@ -51,6 +51,7 @@ _UNFOLDED: Final = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
 _BRACKETS: Final = ANY.brackets
 _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
 
+_PERCENT, _PLUS = b"%+"  # numbers: `in` takes ten times as long with text on its left
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
@@ -108,7 +109,7 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
     names, brackets = operation.names, operation.brackets
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
-        if b"%" in name or b"+" in name:  # clients may encode more of it than necessary
+        if _PERCENT in name or _PLUS in name:  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
             if name in names:
                 part = name + b"=" + value
@@ -321,7 +322,7 @@ def parse_no_cache(parameters: Parameters) -> bool:
 
 
 def _decoded_text(encoded: bytes) -> str:
-    if b"%" not in encoded and b"+" not in encoded:
+    if _PERCENT not in encoded and _PLUS not in encoded:
         return encoded.decode("utf-8", "replace")
     return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
 

@@ -23,7 +23,6 @@ from msgspec.structs import replace as replaced
 
 from gateway.access.caller import (
     Caller,
-    Operation,
     check_conditional,
     check_filter,
     check_query,
@@ -165,7 +164,7 @@ async def run_as_meant(
     failed: dict[str, UnknownField] = {}
     missing: WorksheetNotFound | None = None
     if not title.isascii() or "%" in title or "+" in title:
-        remembered = aliases.find(plain, is_write=operation.right is Operation.WRITE)
+        remembered = aliases.find(plain, is_write=operation.is_write)
         target = plain if remembered is None else _renamed(plain, remembered)
     while True:
         try:

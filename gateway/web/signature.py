@@ -46,6 +46,10 @@ class Signature:
     """True if words of other services are no mistake, because no rows are answered."""
 
     @cached_property
+    def is_write(self) -> bool:
+        return self.right is Operation.WRITE
+
+    @cached_property
     def names(self) -> frozenset[bytes]:
         return frozenset(name.encode() for name in self.parameters)
 

@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from gateway.access.caller import Operation
 from gateway.table.header import letters
 from gateway.table.quoting import quoted
 from gateway.web.signature import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, Signature
@@ -136,7 +135,7 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
         written, has_value = compared["name"], True
     base, is_filled = _parts(written, has_value=has_value)
     if base in PARAMETERS and base not in operation.parameters:
-        chooses_rows = base in SELECTING and operation.right is Operation.WRITE
+        chooses_rows = base in SELECTING and operation.is_write
         return Judgement(operation.refusal(base)) if is_filled or chooses_rows else _IGNORED
     if mistake := misspelling(written, _NAMES, _BRACKETLESS):
         return Judgement(f"Unknown parameter {mistake}")

@@ -52,7 +52,7 @@ class Encoded(msgspec.Struct, frozen=True):
     tag: str
 
 
-class Freshness(NamedTuple):
+class Freshness(msgspec.Struct, frozen=True):
     """Age and remaining lifetime of the rows behind an answer."""
 
     age_seconds: float

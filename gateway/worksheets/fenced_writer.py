@@ -380,7 +380,7 @@ class FencedWriter:
         Free if the look showed the rows that change, and the forms of the columns are fresh; else
         1 read. Raises LookOutdated if that read shows another worksheet.
         """
-        spans, has_new = open_spans(plan.writes)
+        spans, has_new = await self._scheduler.build(open_spans(plan.writes))
         own, cache = plan.cells, worksheet.header
         spans = {row: span for row, span in spans.items() if row not in own}
         forms = cache.fresh_forms(since=plan.looked_at)

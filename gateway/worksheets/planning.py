@@ -9,7 +9,7 @@ Rules
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,8 +24,8 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.query.evaluate import evaluate
-from gateway.query.query import Query, comparisons
-from gateway.table.cells import NUMERAL, cell_keys
+from gateway.query.operators import ColumnField
+from gateway.query.query import Operand, Query, comparisons, make_operand
 from gateway.table.column_kinds import NumberFormat, SeenCell
 from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
@@ -33,7 +33,7 @@ from gateway.table.record import (
     Stored,
     changed_runs,
     check_has_value,
-    key_text,
+    key_form,
     new_row,
     place,
     pointer,
@@ -41,9 +41,8 @@ from gateway.table.record import (
     text_at,
 )
 from gateway.table.sent_values import is_held
-from gateway.table.steps import OutOfSteps, Work, mapped
-from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, cell_at, column_at
-from gateway.table.texts import as_texts, composed, composed_texts
+from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
+from gateway.table.table import RowPatch, Table, cell_at
 from gateway.table.typed import held_cells
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
@@ -77,16 +76,13 @@ MOST_STEPS = 16_384
 """Steps of a block, about 1 ms."""
 
 STEPS_PER_ROW = 4
-"""Steps for one cell of a key, in one pattern."""
+"""Steps for a row that has one value of a key."""
 
 KEY_STEPS = 20
 """Steps for one value of a key of the body."""
 
 TYPED_STEPS = 160
 """Steps for a value that may be a moment."""
-
-NUMBER_STEPS = 20
-"""Steps for reading the number that a text displays."""
 
 CELLS_OF_STEP = 4
 """Cells that are taken out of their columns in one step."""
@@ -95,8 +91,8 @@ MAX_WRITTEN_BYTES = 8 * 1024 * 1024
 """Values that a write by filter sends to all its rows together."""
 
 
-Key = tuple[str | float, ...]
-"""The values of an upsert's key fields: numbers, and the texts of everything else in NFC."""
+NewKey = tuple[tuple[int, Hashable], ...]
+"""The columns of a key, ascending, and the forms of its values (`record.key_form`)."""
 
 Look = Header | RowLook | Table
 """Looks that writes are planned by: a header, rows by their numbers, or all rows."""
@@ -171,8 +167,8 @@ class Planned:
     created: NewRows | None = None
     removed: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The rows to remove, as they are displayed."""
-    new_keys: Sequence[tuple[tuple[int, str], ...]] = ()
-    """Columns and texts of the keys of rows that an upsert appends."""
+    new_keys: Sequence[NewKey] = ()
+    """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
@@ -259,10 +255,10 @@ class Plan:
 
 def needs_types(write: Write) -> bool:
     """True if the typed rendering decides which rows are meant, or what is written to them."""
-    return (write.is_typed and write.rows is not None) or (
-        isinstance(write.selector, ByFilter)
-        and any(each.field != ROW_INDEX for each in comparisons(write.selector.where))
-    )
+    by = write.selector
+    if isinstance(by, ByFilter) and any(each.field != ROW_INDEX for each in comparisons(by.where)):
+        return True
+    return isinstance(by, ByKey) or (write.is_typed and write.rows is not None)
 
 
 @dataclass(kw_only=True)
@@ -273,7 +269,7 @@ class _Batch:
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
     removed: list[int] = field(default_factory=list)
-    new_keys: set[tuple[tuple[int, str], ...]] = field(default_factory=set)
+    new_keys: set[NewKey] = field(default_factory=set)
 
     def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
         """False if the writes before it change what decides which rows are meant.
@@ -507,7 +503,7 @@ class Planner:
             MOST_STEPS,
         )
         new_keys = yield from mapped(
-            lambda number: _texts_of_key(placements[number], columns),
+            lambda number: tuple(sorted(zip(columns, map(key_form, keys[number]), strict=True))),
             new,
             lambda _: KEY_STEPS * len(columns),
             MOST_STEPS,
@@ -717,64 +713,58 @@ def _merged(
     return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
 
-def _rows_of(table: Table, columns: Sequence[int], keys: Sequence[Key]) -> Work[Mapping[int, int]]:
-    """The row of each key that the worksheet has, by the key's number."""
-    found = yield from _matched(table, columns, {key: number for number, key in enumerate(keys)})
-    for rows in found.values():
-        if len(rows) > 1:
+def _rows_of(
+    table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]]
+) -> Work[Mapping[int, int]]:
+    """The row of each key that the worksheet has, by the key's number.
+
+    A row has a key if its cells equal the values, as `$eq` compares them.
+    """
+    candidates: Mapping[int, Set[int]] | None = None
+    """The keys that a place may have, by the columns so far."""
+    for at, column in enumerate(columns):
+        index = table.index(column)
+        if (yield from index.keys()).odd:
+            yield from index.displays()
+        yield from index.order()
+        numbers: dict[Operand, set[int]] = {}
+        yield KEY_STEPS * len(keys)
+        for number, key in enumerate(keys):
+            numbers.setdefault(make_operand(key[at]), set()).add(number)
+        equal: dict[int, list[Set[int]]] = {}
+        for operand, several in numbers.items():
+            yield KEY_STEPS
+            places = yield from ColumnField(index, table.rows).equal((operand,)).places()
+            for start in range(0, len(places), BLOCK):
+                block = places[start : start + BLOCK]
+                yield STEPS_PER_ROW * len(block)
+                for each in block:
+                    if candidates is None or each in candidates:
+                        equal.setdefault(each, []).append(several)
+        found: dict[int, Set[int]] = {}
+        for each, sets in equal.items():
+            yield STEPS_PER_ROW + sum(map(len, sets)) * (len(sets) > 1)
+            both = sets[0] if len(sets) == 1 else frozenset().union(*sets)
+            if candidates is not None:
+                yield min(len(both), len(candidates[each]))
+                both = both & candidates[each]
+            if both:
+                found[each] = both
+        candidates = found
+    rows: dict[int, list[int]] = {}
+    for each, both in sorted((candidates or {}).items()):
+        if len(both) > 1:
+            raise InvalidBody("Two rows of the body have the key of the same row.")
+        (number,) = both
+        rows.setdefault(number, []).append(each + 1)
+    for several_rows in rows.values():
+        if len(several_rows) > 1:
             raise DuplicateKey(
-                f"Rows {_listed(rows)} have the same key. Nothing was written: make their "
+                f"Rows {_listed(several_rows)} have the same key. Nothing was written: make their "
                 "keys different, or delete all but one.",
                 outcome="not_applied",
             )
-    if len({rows[0] for rows in found.values()}) < len(found):
-        raise InvalidBody("Two rows of the body have the key of the same row.")
-    return {number: rows[0] for number, rows in found.items()}
-
-
-def _matched(
-    table: Table, columns: Sequence[int], wanted: Mapping[Key, int]
-) -> Work[Mapping[int, list[int]]]:
-    """The rows of each wanted key; a number equals every text that displays it.
-
-    Each row is looked up once for each pattern of numbers and texts that the keys have.
-    """
-    patterns = {tuple(isinstance(part, float) for part in key) for key in wanted}
-    numeric = [any(pattern[at] for pattern in patterns) for at in range(len(columns))]
-    steps_of_row = sum(NUMBER_STEPS if is_number else 1 for is_number in numeric)
-    steps_of_row += STEPS_PER_ROW * len(columns) * len(patterns)
-    found: dict[int, list[int]] = {}
-    cells: list[Sequence[str]] = []
-    for column in columns:
-        texts = yield from as_texts(column_at(table.displayed, column))
-        cells.append((yield from composed_texts(texts)))
-    size = max(1, MOST_STEPS // steps_of_row)
-    for start in range(FIRST_DATA_ROW - 1, table.last_row, size):
-        block = range(start, min(start + size, table.last_row))
-        yield steps_of_row * len(block)
-        parts = [[*column[block.start : block.stop]] for column in cells]
-        for part in parts:
-            part += [""] * (len(block) - len(part))
-        numbers = [
-            _numbers(part) if is_number else part
-            for part, is_number in zip(parts, numeric, strict=True)
-        ]
-        for pattern in patterns:
-            forms = [
-                number if is_number else part
-                for part, number, is_number in zip(parts, numbers, pattern, strict=True)
-            ]
-            for place_, key in enumerate(zip(*forms, strict=True), block.start):
-                number = wanted.get(key)
-                if number is not None:
-                    found.setdefault(number, []).append(place_ + 1)
-    return found
-
-
-def _numbers(texts: Sequence[str]) -> Sequence[object]:
-    """The number of each displayed text, None for a text that is none."""
-    kinds, keys = cell_keys(texts, texts)
-    return [key if kind == NUMERAL else None for kind, key in zip(kinds, keys, strict=True)]
+    return {number: row for number, (row,) in sorted(rows.items())}
 
 
 def _key_columns(by: ByKey, view: View) -> list[int]:
@@ -785,7 +775,7 @@ def _key_columns(by: ByKey, view: View) -> list[int]:
     return [column for column in dict.fromkeys(columns) if column is not None]
 
 
-def _key(placement: Placement, columns: Sequence[int], view: View, path: str) -> Key:
+def _key(placement: Placement, columns: Sequence[int], view: View, path: str) -> Sequence[Stored]:
     values = [placement.cells.get(column) for column in columns]
     missing = [at for at, value in zip(columns, values, strict=True) if value in (None, "")]
     if missing:
@@ -794,16 +784,7 @@ def _key(placement: Placement, columns: Sequence[int], view: View, path: str) ->
         raise InvalidBody(
             f"Nothing was written. First: {problems[0].pointer} - {detail}", problems=problems
         )
-    return tuple(map(_key_part, values))
-
-
-def _texts_of_key(placement: Placement, columns: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    return tuple(sorted((at, composed(key_text(placement.cells[at]))) for at in columns))
-
-
-def _key_part(value: Stored) -> str | float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else composed(key_text(value))  # type: ignore[arg-type]
+    return values
 
 
 def _too_large(reason: str) -> WriteTooLarge:

@@ -3,16 +3,17 @@
     operation          nothing cached      header seen within `cache.header_ttl_seconds`
     list               1 read              1 read
     list, where        2 reads             2 reads, side by side
+    list, read typed   2 reads             2 reads, side by side
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
     write by filter    3 reads + 1 write   2 reads + 1 write (1 read less for row numbers only)
-    upsert             2 reads + 1 write   1 read + 1 write
+    upsert             3 reads + 1 write   2 reads + 1 write
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
 between its renderings or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
+read in windows: 1 read, 1 more where nothing follows a window, or a blank row, 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from cachetools import TTLCache
+from msgspec.structs import replace as replaced
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import CallContext, Sheets, in_call_context
@@ -142,7 +144,7 @@ class RowService:
         if read is None:
             span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit, encoder.is_typed)
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
-        rows, freshness = read
+        rows, freshness = read.rows, read.freshness
         if unknown:
             rows.header.seen_with(columns).check_parameters(unknown)
         if isinstance(rows, Window):
@@ -163,9 +165,11 @@ class RowService:
                         page = await worksheet.search(rows.table, found, target.access.key_id)
                     except OutOfSteps as error:
                         raise too_costly(query, rows.table, error) from None
-                    seconds, (age, left, *_) = self._clock() - began, freshness
-                    freshness = freshness._replace(
-                        age_seconds=age + seconds, ttl_seconds=left - seconds
+                    seconds = self._clock() - began
+                    freshness = replaced(
+                        freshness,
+                        age_seconds=freshness.age_seconds + seconds,
+                        ttl_seconds=freshness.ttl_seconds - seconds,
                     )
             else:
                 page = plain_page(rows.table, query)
@@ -201,7 +205,7 @@ class RowService:
         if read is None:
             span = RowSpan(row, 1, encoder.is_typed)
             read = await self._read(worksheet, target, ONE_ROW, span, no_cache=no_cache)
-        rows, freshness = read
+        rows, freshness = read.rows, read.freshness
         if unknown:
             rows.header.seen_with(target.access.columns).check_parameters(unknown)
         if row > rows.last_row:
@@ -313,7 +317,7 @@ class RowService:
             is_known = is_known and await shared.may_be_shown()
             # Processes do not share windows: another one may have answered newer rows.
             if not is_known or isinstance(read.rows, Window):
-                return read._replace(freshness=read.freshness._replace(is_alone=True))
+                return replaced(read, freshness=replaced(read.freshness, is_alone=True))
         return read
 
     async def _is_alone(

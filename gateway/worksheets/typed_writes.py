@@ -10,7 +10,6 @@ Rules
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from gateway.errors import InvalidBody, Problem
 from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
@@ -30,7 +29,7 @@ OwnCells = Mapping[int, Sequence[SeenCell]]
 """The cells of rows that are written, as they were looked at."""
 
 
-def open_spans(planned: Sequence[Planned]) -> tuple[dict[int, tuple[int, int]], bool]:
+def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
     """First and last column of the open values of each existing row; True if new rows have some."""
     spans: dict[int, tuple[int, int]] = {}
     has_new = False
@@ -39,11 +38,13 @@ def open_spans(planned: Sequence[Planned]) -> tuple[dict[int, tuple[int, int]], 
         if not write.has_open_values:
             continue
         for change in each.changes:
+            yield TYPED_STEPS * len(change.values)
             columns = [at for at, value in change.values.items() if write.is_open(value)]
             if columns:
                 spans[change.row] = min(columns), max(columns)
-        rows = each.created.rows if each.created else ()
-        has_new = has_new or any(map(write.is_open, chain(*rows)))
+        for row in each.created.rows if each.created and not has_new else ():
+            yield TYPED_STEPS * len(row)
+            has_new = has_new or any(map(write.is_open, row))
     return spans, has_new
 
 

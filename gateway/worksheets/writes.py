@@ -69,7 +69,7 @@ class ByFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class ByKey:
-    """Selects, for each row of the body, the row where all fields of `names` are displayed equal.
+    """Selects, for each row of the body, the row where all fields of `names` are equal.
 
     If there is none, a row is appended. `merges`: existing rows get the other fields; otherwise
     they stay as they are. The rows of one body have different keys.

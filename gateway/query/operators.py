@@ -5,9 +5,10 @@ Rules:
   Only `EQUAL`, the operator of a plain value, is known by name elsewhere.
 - A field is a column with its indexes, or `rowIndex`. A look-up is a plain function on indexes
   that are ready; its time depends on the operands, never on the rows.
-- An operand is looked up in the index of its kind of cell. An operand that does not compare matches
-  no row, and odd content raises nothing. All operands of a condition together become at most one
-  set per kind of cell.
+- Equal are the cells of the operand's value, and of a text those that display it. A range parts
+  the class of the operand at one place of the order, and never has cells that are equal. So `$lt`,
+  `$eq` and `$gt` part a class as `order` sorts it. An operand that does not compare matches no row,
+  and odd content raises nothing.
 - Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
   operator decides for its operands (`Operator.decide`); combinators join the verdicts.
 - A range of `rowIndex` depends on the row: it is the deliberate way to all rows, as `$exists` is.
@@ -17,15 +18,14 @@ Rules:
 """
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand
 from gateway.query.row_sets import (
+    Complement,
     Containing,
     NumberContaining,
     OfKind,
@@ -34,29 +34,12 @@ from gateway.query.row_sets import (
     any_of,
     groups_of,
 )
-from gateway.table.cells import (
-    BOOLEAN,
-    DOUBLE,
-    EMPTY,
-    INTEGER,
-    NUMBERS,
-    NUMERAL,
-    TEXT,
-    TOLERANCE_DAYS,
-)
+from gateway.table.cells import EMPTY, FILLED
 from gateway.table.header import ROW_INDEX
 from gateway.table.index import ColumnIndex
-from gateway.table.ordered import Ranked, Run
+from gateway.table.ordered import Ranked
 from gateway.table.steps import ready
 from gateway.table.table import FIRST_DATA_ROW, Table
-
-Ends = tuple[int, int]
-"""The groups of a range, from one of these positions up to another: 0 is the first group, 1 the
-first that is not below the operand, 2 the first above it, 3 the end.
-"""
-
-MOST_MEMBERS = 2_048
-"""Groups of times that become one set; more are ranges."""
 
 
 class Field(Protocol):
@@ -64,7 +47,8 @@ class Field(Protocol):
 
     def equal(self, operands: Sequence[Operand]) -> RowSet: ...
 
-    def within(self, ends: Ends, operand: Operand) -> RowSet: ...
+    def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
+        """Rows of the operand's class above it or below it, perhaps with those that equal it."""
 
     def containing(self, text: str) -> RowSet:
         """Rows whose displayed text contains `text`, ignoring case."""
@@ -77,53 +61,73 @@ class ColumnField(msgspec.Struct, frozen=True):
     rows: Ranked
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
-        # Not `list[Operand]()`, which takes 20 times as long.
-        texts: list[Operand] = []
-        numbers: list[Any] = []
-        booleans: list[bool] = []
+        """Rows with the value of an operand, or that display its text."""
+        groups, displayed = set[int](), set[int]()
+        # Not `list[RowSet]()`, which takes 20 times as long.
         found: list[RowSet] = []
+        has_odd = ready(ColumnIndex.keys, self.index).odd
         for operand in operands:
-            value = operand.value
-            if value is None or value == "":
+            if operand.kind == EMPTY:
                 found.append(self._of_kind(EMPTY))
-            elif isinstance(value, str):
-                texts.append(operand)
-            elif isinstance(value, bool):
-                booleans.append(value)
-            else:
-                numbers.append(operand.number)
-        if booleans:
-            found.append(_values(ready(ColumnIndex.booleans, self.index), booleans))
-        if numbers:
-            found.append(_values(ready(ColumnIndex.numbers, self.index), numbers))
-        if texts:
-            shown = ready(ColumnIndex.distinct_texts, self.index)
-            found.append(_values(shown, map(_VALUE, texts)))
-            numeric = [each for each in texts if each.number is not None or each.serial is not None]
-            if numeric:
-                found += self._equal_numbers(numeric)
+                continue
+            order = ready(ColumnIndex.order, self.index)
+            segment = order.segments.get(operand.kind)
+            if segment is not None:
+                groups.update(segment.find(operand.key, operand.text)[1])
+            if has_odd and operand.text:
+                displays = ready(ColumnIndex.displays, self.index)
+                shown = displays.find(operand.text)
+                if shown is not None and displays.are_whole[shown]:
+                    groups.add(displays.stands[shown])
+                elif shown is not None:
+                    displayed.add(shown)
+        if groups:
+            found.append(groups_of(order.ranked, groups))
+        if displayed:
+            found.append(groups_of(displays.run.ranked, displayed))
         return found[0] if len(found) == 1 else any_of(found, self.rows)
 
-    def within(self, ends: Ends, operand: Operand) -> RowSet:
-        value = operand.value
-        if value is None or value == "":
+    def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
+        """Rows of the class in which the operand stands, at one place of its order.
+
+        A text that cells of another class display stands at the lowest of these. One that cells of
+        its own class display, while none has its value, stands at the lowest of these.
+        """
+        if operand.kind == EMPTY:
             return any_of((), self.rows)
-        if isinstance(value, bool):
-            return _range(ready(ColumnIndex.booleans, self.index), ends, value)
-        if operand.number is not None:
-            return _range(ready(ColumnIndex.numbers, self.index), ends, operand.number)
-        cells = ready(ColumnIndex.keys, self.index)
-        sets: list[RowSet] = []
-        if cells.count(TEXT):
-            texts: RowSet = _range(ready(ColumnIndex.distinct_texts, self.index), ends, value)
-            if cells.count(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
-                texts = all_of((texts, self._of_kind(TEXT)), self.rows)
-            sets.append(texts)
-        if operand.serial is not None and cells.count(*NUMBERS):
-            run = ready(ColumnIndex.dates, self.index)
-            positions = (0, *_date_bounds(run, operand.serial), len(run.keys))
-            sets.append(groups_of(run.ranked, range(positions[ends[0]], positions[ends[1]])))
-        return any_of(sets, self.rows)
+        order, shown = ready(ColumnIndex.order, self.index), None
+        segment, at, members = order.segments.get(operand.kind), 0, list[int]()
+        if segment is not None:
+            at, members = segment.find(operand.key, operand.text)
+        if operand.text and ready(ColumnIndex.keys, self.index).odd:
+            displays = ready(ColumnIndex.displays, self.index)
+            number = displays.find(operand.text)
+            if number is not None:
+                stand = displays.stands[number]
+                if segment is None or not segment.first <= stand < segment.end:
+                    segment, at, members = order.segment_of(stand), stand, []
+                elif not members:
+                    at = stand
+                if displays.are_whole[number]:
+                    members = sorted({*members, stand})
+                else:
+                    shown = groups_of(displays.run.ranked, {number})
+        if segment is None:
+            return any_of((), self.rows)
+        span = range(at, segment.end) if is_above else range(segment.first, at)
+        spans = [span]
+        if has_equal and not all(member in span for member in members):
+            spans = _with(span, members)
+        elif not has_equal and any(member in span for member in members):
+            spans = _without(span, members)
+        sets = [groups_of(order.ranked, each) for each in spans]
+        found = sets[0] if len(sets) == 1 else any_of(sets, self.rows)
+        if shown is None:
+            return found
+        if not has_equal:
+            return all_of((found, Complement(self.whole, shown)), self.rows)
+        equal = all_of((shown, self._of_kind(*segment.kinds)), self.rows)
+        return any_of((found, equal), self.rows)
 
     def containing(self, text: str) -> RowSet:
         part = text.casefold()
@@ -132,8 +136,7 @@ class ColumnField(msgspec.Struct, frozen=True):
         return Containing(self.whole, ready(ColumnIndex.folded, self.index), part)
 
     def filled(self, *, is_filled: bool) -> RowSet:
-        filled = (TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
-        return self._of_kind(*(filled if is_filled else (EMPTY,)))
+        return self._of_kind(*(FILLED if is_filled else (EMPTY,)))
 
     @property
     def whole(self) -> range:
@@ -145,21 +148,6 @@ class ColumnField(msgspec.Struct, frozen=True):
         count = cells.count(*wanted)
         return OfKind(self.whole, cells.kinds, frozenset(wanted), count, count)
 
-    def _equal_numbers(self, operands: Sequence[Operand]) -> list[RowSet]:
-        """Numbers with the operand as plain notation, and dates of its time."""
-        cells = ready(ColumnIndex.keys, self.index)
-        found: list[RowSet] = []
-        integers = [operand.integer for operand in operands if operand.integer is not None]
-        doubles = [operand.double for operand in operands if operand.double is not None]
-        for kind, plain in ((INTEGER, integers), (DOUBLE, doubles)):
-            if plain and cells.count(kind):
-                equal = _values(ready(ColumnIndex.numbers, self.index), plain)
-                found.append(all_of((equal, self._of_kind(kind)), self.rows))
-        serials = [operand.serial for operand in operands if operand.serial is not None]
-        if serials and cells.count(*NUMBERS):
-            found.append(_equal_dates(ready(ColumnIndex.dates, self.index), serials, self.rows))
-        return found
-
 
 class RowIndexField(msgspec.Struct, frozen=True):
     """The row number, compared like a number cell."""
@@ -167,19 +155,20 @@ class RowIndexField(msgspec.Struct, frozen=True):
     table: Table
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
-        rows = {row for operand in operands if (row := _row(operand)) is not None}
+        numbers = {operand.number for operand in operands if operand.number is not None}
         last_row = self.table.last_row
+        rows = {int(number) for number in numbers if number == int(number)}
         return groups_of(self.table.rows, {row - 2 for row in rows if 2 <= row <= last_row})
 
-    def within(self, ends: Ends, operand: Operand) -> RowSet:
+    def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
         rows = self.table.rows
         if operand.number is None:
             return any_of((), rows)
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
         count = max(0, self.table.last_row - 1)
-        low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
-        positions = (0, low, high, count)
-        return groups_of(rows, range(positions[ends[0]], positions[ends[1]]))
+        at = ceiling - 2 if is_above is has_equal else floor - 1
+        at = min(max(at, 0), count)
+        return groups_of(rows, range(at, count) if is_above else range(at))
 
     def containing(self, text: str) -> RowSet:
         return NumberContaining(range(1, self.table.size), text.casefold())
@@ -189,55 +178,29 @@ class RowIndexField(msgspec.Struct, frozen=True):
         return groups_of(rows, range(rows.groups if is_filled else 0))
 
 
-_VALUE = attrgetter("value")
+def _without(span: range, groups: Sequence[int]) -> list[range]:
+    """A span without some groups, which are ascending."""
+    spans, start = list[range](), span.start
+    for group in groups:
+        if start <= group < span.stop:
+            if start < group:
+                spans.append(range(start, group))
+            start = group + 1
+    spans.append(range(start, max(start, span.stop)))
+    return spans
 
 
-def _values(run: Run, keys: Iterable[Any]) -> RowSet:
-    known, numbers = run.keys, set[int]()
-    for key in keys:
-        at = bisect_left(known, key)
-        if at < len(known) and known[at] == key:
-            numbers.add(at)
-    return groups_of(run.ranked, numbers)
-
-
-def _range(run: Run, ends: Ends, key: Any) -> RowSet:
-    keys = run.keys
-    low = bisect_left(keys, key) if 1 in ends else 0
-    high = bisect_right(keys, key) if 2 in ends else 0
-    positions = (0, low, high, len(keys))
-    return groups_of(run.ranked, range(positions[ends[0]], positions[ends[1]]))
-
-
-def _equal_dates(run: Run, serials: Sequence[float], rows: Ranked) -> RowSet:
-    """The dates within a millisecond of a serial date."""
-    spans: list[range] = []
-    for serial in sorted(serials):
-        low, high = _date_bounds(run, serial)
-        if spans and low <= spans[-1].stop:
-            low, high = spans[-1].start, max(high, spans.pop().stop)
-        spans.append(range(low, high))
-    if len(spans) == 1 or sum(map(len, spans)) > MOST_MEMBERS:
-        return any_of([groups_of(run.ranked, span) for span in spans], rows)
-    return groups_of(run.ranked, {number for span in spans for number in span})
-
-
-def _date_bounds(run: Run, serial: float) -> tuple[int, int]:
-    """The keys within a millisecond of a serial date: the first, and one past the last."""
-
-    def distance(key: float) -> float:
-        return key - serial
-
-    low = bisect_left(run.keys, -TOLERANCE_DAYS, key=distance)
-    return low, bisect_right(run.keys, TOLERANCE_DAYS, lo=low, key=distance)
-
-
-def _row(operand: Operand) -> int | None:
-    """The row number that equals the operand: a whole number or its plain notation."""
-    if operand.number is None or operand.number != int(operand.number):
-        return None
-    row = int(operand.number)
-    return row if not isinstance(operand.value, str) or operand.value == str(row) else None
+def _with(span: range, groups: Sequence[int]) -> list[range]:
+    """A span with some groups more, which it joins if they are next to it."""
+    spans, (start, stop) = list[range](), (span.start, span.stop)
+    for group in groups:
+        if group == stop:
+            stop += 1
+        elif group == start - 1:
+            start -= 1
+        elif not start <= group < stop:
+            spans.append(range(group, group + 1))
+    return [range(start, stop), *spans]
 
 
 Lookup = Callable[[Field, Sequence[Operand]], RowSet]
@@ -281,9 +244,9 @@ def _equal(field: Field, operands: Sequence[Operand]) -> RowSet:
     return field.equal(operands)
 
 
-def _within(ends: Ends) -> Lookup:
+def _within(*, is_above: bool, has_equal: bool) -> Lookup:
     def lookup(field: Field, operands: Sequence[Operand]) -> RowSet:
-        return field.within(ends, operands[0])
+        return field.within(operands[0], is_above=is_above, has_equal=has_equal)
 
     return lookup
 
@@ -315,6 +278,11 @@ def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
     return decide
 
 
+_LESS = _within(is_above=False, has_equal=False)
+_AT_MOST = _within(is_above=False, has_equal=True)
+_GREATER = _within(is_above=True, has_equal=False)
+_AT_LEAST = _within(is_above=True, has_equal=True)
+
 _UNEQUAL = "not equal; empty cells are equal to null alone"
 _CONTAINING = "has this text somewhere in it, in capitals or not"
 _FILLED = "true: the cell is not empty; false: it is"
@@ -322,10 +290,10 @@ _FILLED = "true: the cell is not empty; false: it is"
 _TABLE = (
     Operator("$eq", SCALAR, _equal, "equal"),
     Operator("$ne", SCALAR, _equal, _UNEQUAL, is_negated=True, aliases=("$neq",)),
-    Operator("$lt", SCALAR, _within((0, 1)), "less", decide=_never_beyond(False)),
-    Operator("$lte", SCALAR, _within((0, 2)), "less or equal", decide=_never_beyond()),
-    Operator("$gt", SCALAR, _within((2, 3)), "greater", decide=_never_beyond(True)),
-    Operator("$gte", SCALAR, _within((1, 3)), "greater or equal", decide=_never_beyond()),
+    Operator("$lt", SCALAR, _LESS, "less", decide=_never_beyond(False)),
+    Operator("$lte", SCALAR, _AT_MOST, "less or equal", decide=_never_beyond()),
+    Operator("$gt", SCALAR, _GREATER, "greater", decide=_never_beyond(True)),
+    Operator("$gte", SCALAR, _AT_LEAST, "greater or equal", decide=_never_beyond()),
     Operator("$in", SCALARS, _equal, "equal to one of these", decide=_never_if_none),
     Operator(
         "$nin", SCALARS, _equal, "equal to none of these", is_negated=True, decide=_never_if_none

@@ -1,10 +1,11 @@
 """A parsed list request: condition tree, sort terms, page, field names."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
-from gateway.table.cells import number_in, plain_notation, serial_in
+from gateway.table.cells import BOOLEAN, CLASS, EMPTY, NUMBER, TEXT, text_key
 from gateway.table.header import Selection
 from gateway.table.texts import composed
 
@@ -14,23 +15,26 @@ Scalar = str | int | float | bool | None
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A value to compare cells with, parsed once into all forms that can equal it."""
+    """A value to compare cells with, parsed once."""
 
     value: Scalar
     """A text is in NFC, as the texts of cells are."""
-    number: float | int | None = None
-    """The number that it is, or that its text represents."""
-    double: float | None = None
-    """The number, if its text is the plain notation of that double."""
-    integer: int | None = None
-    """The number, if its text is the plain notation of that integer."""
-    serial: float | None = None
-    """The serial date of its text, if that is an ISO 8601 date."""
+    kind: int
+    """The first kind of the class that it is compared in (`gateway.table.cells`)."""
+    key: Any = None
+    """Its key in this class; of a text the case-folded form."""
+    text: str = ""
+    """Its text; "" for other values."""
 
     @property
     def is_empty(self) -> bool:
         """True if empty cells equal it."""
-        return self.value is None or self.value == ""
+        return self.kind == EMPTY
+
+    @property
+    def number(self) -> float | None:
+        """The number that it is, or that its text represents."""
+        return self.key if self.kind == NUMBER else None
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -94,17 +98,15 @@ def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
 
 
 def make_operand(value: Scalar) -> Operand:
+    if value is None or value == "":
+        return Operand(value, EMPTY)
     if isinstance(value, str):
         value = composed(value)
-        number = number_in(value)
-        if number is None:
-            return Operand(value, serial=serial_in(value))
-        is_plain = plain_notation(number) == value
-        integer = int(value) if value.removeprefix("-").isdigit() and value != "-0" else None
-        return Operand(value, number, double=number if is_plain else None, integer=integer)
-    if isinstance(value, bool) or value is None:
-        return Operand(value)
-    return Operand(value, number=value)
+        kind, key = text_key(value)
+        return Operand(value, CLASS[kind], value.casefold() if kind == TEXT else key, value)
+    if isinstance(value, bool):
+        return Operand(value, BOOLEAN, value)
+    return Operand(value, NUMBER, value)
 
 
 def comparisons(condition: Condition | None) -> list[Comparison]:

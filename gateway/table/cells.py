@@ -1,78 +1,133 @@
-"""The meaning of a cell or operand: kind and key of a cell; number, date, or just text.
+"""The meaning of a cell or operand: its class, and its key within the class.
 
 Rules
-- `cell_keys` alone decides what a cell is: sorted indexes, equality, sets and upserts use its kinds
-  and keys. Cells of one kind are in the order of their keys.
+- `read_cell` decides what a cell is: order, conditions, upserts and typed answers follow it.
+- A cell is a number, a date, a clock (a time of day or a duration), a text, a boolean, an error, or
+  empty; classes sort in this order. The first three hold a value of the sheet, or a text in plain
+  or ISO 8601 notation. Within a class cells sort by their keys; of equal keys values of the sheet
+  come first, then texts by code point.
 - Odd content raises nothing. Text is a number only in plain ASCII notation and only if finite:
   `007`, `+44…`, `1,250`, `nan` and `１２３` are text.
 """
 
 import math
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
 from types import NoneType
+from typing import Any
+
+from gateway.table.moments import displayed_moment, moment_in
 
 EMPTY = 0
-TEXT = 1
+NUMBER = 1
 NUMERAL = 2
 """Text that is a number."""
-INTEGER = 3
-"""A number of the sheet that Google writes without a fraction."""
-DOUBLE = 4
-"""Any other number of the sheet."""
-BOOLEAN = 5
+DATE = 3
+DATE_TEXT = 4
+CLOCK = 5
+CLOCK_TEXT = 6
+TEXT = 7
+BOOLEAN = 8
+ERROR = 9
 
-NUMBERS = frozenset({INTEGER, DOUBLE})
-"""The kinds of cells that hold a number."""
+CLASSES: Sequence[tuple[int, ...]] = (
+    (NUMBER, NUMERAL), (DATE, DATE_TEXT), (CLOCK, CLOCK_TEXT), (TEXT,), (BOOLEAN,), (ERROR,),
+)  # fmt: skip
+"""The kinds of each class: values of the sheet, then texts; in sort order."""
+
+CLASS: Mapping[int, int] = {kind: kinds[0] for kinds in CLASSES for kind in kinds}
+"""The first kind of the class of each kind."""
+
+FILLED = tuple(kind for kinds in CLASSES for kind in kinds)
+"""The kinds of cells that are not empty."""
+
+SERIALS = frozenset({NUMBER, DATE, CLOCK})
+"""The kinds of cells that hold a number of the sheet."""
+
+ERRORS = frozenset(
+    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#ERROR!", "#SPILL!"}
+)
+"""Displayed texts of errors (https://developers.google.com/sheets/api/reference/rest/v4/
+spreadsheets/other#ErrorType)."""
 
 _KINDS: Mapping[type, int] = {
-    str: TEXT, NoneType: TEXT, int: INTEGER, float: DOUBLE, bool: BOOLEAN,
+    str: TEXT, NoneType: TEXT, int: NUMBER, float: NUMBER, bool: BOOLEAN,
 }  # fmt: skip
-"""The kind for the type of a typed value; `cell_keys` finds empty cells and numerals in TEXT."""
+"""The kind for the type of a typed value; `read_cell` looks closer at texts and numbers."""
 
-TOLERANCE_DAYS = 0.001 / 86_400
-"""Serial dates within a millisecond of each other are the same moment."""
-
-_EPOCH = datetime(1899, 12, 30)  # without a zone: serial dates are wall-clock times
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9,]{0,99})(?:\.[0-9]+)?")
-_ASCII_DECORATION = re.compile(r"[$%,' ]")
-_NOT_IN_A_NUMBER = re.compile(r"[^-+.0-9eE$%,' ]")
-_ISO_DATE_TIME = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ](?P<minute>[0-9]{2}:[0-9]{2})"
-    r"(?:(?P<second>:[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
-    r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
-)
+_FIRST_OF_VALUES = ("P", "#")
+"""Of texts that are a duration or an error; other values begin with a digit or a minus."""
+
+_PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\n)*")
 
 
-def cell_keys(texts: Sequence[str], values: Sequence[object]) -> tuple[bytearray, Sequence[object]]:
-    """The kind and the key of each cell, from its displayed text in NFC and its typed value.
+def cell_kinds(
+    texts: Sequence[str], values: Sequence[object]
+) -> tuple[bytearray, list[object], Sequence[int]]:
+    """The kind and the key of each cell, and the positions of those to read (`read_cell`).
 
-    The key of a number or numeral is the number, that of a boolean the boolean, that of a text the
-    text; an empty cell may have any key. Values without a text among them need no `texts`.
+    Cells are given by displayed text in NFC and typed value. The key of a number is the number,
+    that of a boolean the boolean, that of a text the text; an empty cell may have any key.
     """
     types = set(map(type, values))
+    keys = [*values]
     if len(types) == 1:
-        kinds = bytearray([_KINDS[types.pop()]]) * len(values)
+        kinds = bytearray([_KINDS[next(iter(types))]]) * len(values)
+        if types == {int} and [*map(str, values)] == texts:
+            return kinds, keys, ()
     else:
         kinds = bytearray(map(_KINDS.__getitem__, map(type, values)))
-    keys = [*values]
+    if (
+        types <= {int, float}
+        and _PLAIN_LINES.fullmatch("\n".join([*texts, ""]))
+        and [*map(float, texts)] == keys
+    ):
+        return kinds, keys, ()
+    unread: list[int] = []
     for at, text in enumerate(texts):
         if kinds[at] != TEXT:
-            continue
-        if text == "" and not values[at]:
+            unread.append(at)
+        elif text == "" and not values[at]:
             kinds[at] = EMPTY
-            continue
-        keys[at] = text
-        if "-" <= text < ":":  # it begins as a number does
-            number = number_in(text)
-            if number is not None:
-                kinds[at], keys[at] = NUMERAL, number
-    return kinds, keys
+        else:
+            keys[at] = text
+            if "-" <= text < ":" or text[:1] in _FIRST_OF_VALUES:
+                unread.append(at)
+    return kinds, keys, unread
+
+
+def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
+    """The kind and the key of a cell that may be more than its kind by type.
+
+    True for a value of the sheet whose display does not name it. The key of a date or clock are its
+    milliseconds.
+    """
+    if kind == TEXT:
+        return *text_key(text), False
+    if kind == BOOLEAN:
+        return kind, value, True
+    number = number_in(text)
+    if number is not None:
+        return NUMBER, value, number != value
+    moment = displayed_moment(text, value)
+    if moment is None:
+        return NUMBER, value, True
+    named = moment_in(text)
+    is_odd = named is None or named[:2] != moment[:2]
+    return CLOCK if moment.is_clock else DATE, moment.milliseconds, is_odd
+
+
+def text_key(text: str) -> tuple[int, object]:
+    """The kind and the key of a text that is not empty, in NFC."""
+    number = number_in(text)
+    if number is not None:
+        return NUMERAL, number
+    moment = moment_in(text)
+    if moment is not None:
+        return CLOCK_TEXT if moment.is_clock else DATE_TEXT, moment.milliseconds
+    return ERROR if text in ERRORS else TEXT, text
 
 
 def number_in(text: str) -> float | None:
@@ -85,39 +140,7 @@ def number_in(text: str) -> float | None:
 
 def plain_notation(number: float | int) -> str:
     """A number without exponent, separators or a needless fraction: 1250, -0.5."""
+    if isinstance(number, int):
+        return str(number)
     text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def is_date_text(text: str) -> bool:
-    """True if a number cell with this displayed text is a date: undecorated, it is not a number."""
-    if _PLAIN_NUMBER.fullmatch(text) is not None:
-        return False
-    if text.isascii() and _NOT_IN_A_NUMBER.search(text) is not None:
-        return True
-    return text != "" and number_in(_undecorated(text)) is None
-
-
-def serial_in(text: str) -> float | None:
-    """The serial date of an ISO 8601 date or date with time: wall clock, any offset dropped."""
-    match = _ISO_DATE_TIME.fullmatch(text)
-    if match is None:
-        return None
-    clock = (match["minute"] or "00:00") + (match["second"] or ":00")
-    try:
-        moment = datetime.fromisoformat(f"{match['day']}T{clock}")
-    except ValueError:
-        return None
-    fraction = float(f"0.{match['fraction']}") if match["fraction"] else 0.0
-    return (moment - _EPOCH + timedelta(seconds=fraction)) / timedelta(days=1)
-
-
-def _undecorated(text: str) -> str:
-    """Without currency signs, %, blanks and thousands separators."""
-    if text.isascii():
-        return _ASCII_DECORATION.sub("", text)
-    return "".join(
-        character
-        for character in text
-        if character not in "%,'’" and unicodedata.category(character) not in ("Sc", "Zs")
-    )

@@ -1,13 +1,14 @@
 """Column index: lookup structures of one column, each built on first use.
 
 Rules: a structure depends on the two renderings of one column only; it is complete before it is
-used and never changes. All are made of the kinds and keys of the cells (`cells.cell_keys`) and of
-the displayed texts in NFC. `order` is the sort order of the API. Comparisons use the runs: numbers
-with text that is a number, displayed texts by code point, date cells by their serial dates.
+used and never changes. All are made of the kinds and keys of the cells (`cells.read_cell`) and of
+the displayed texts in NFC. One order of the filled cells serves sorting, ranges and equality; a
+second one finds values of the sheet by a display that does not name them, such as `$5.00`.
 """
 
 import sys
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,27 +16,39 @@ from typing import Any, TypeVar
 
 from gateway.table.cells import (
     BOOLEAN,
-    DOUBLE,
+    CLASS,
+    CLASSES,
     EMPTY,
-    INTEGER,
-    NUMERAL,
+    FILLED,
+    NUMBER,
     TEXT,
-    cell_keys,
-    is_date_text,
+    cell_kinds,
+    plain_notation,
+    read_cell,
+    text_key,
 )
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
 from gateway.table.steps import BLOCK, Work, blocks, shared, text_blocks
 from gateway.table.texts import ComposedTexts, FoldedTexts, as_texts, composed_texts
+from gateway.table.typed import TypedColumn, typed_column
 
 Cell = TypeVar("Cell")
 
 _CHARACTERS_OF_STEP = 16
 """Characters of a text parsed as a number in one step."""
 
-_BOOLEANS: Mapping[object, bool] = {"FALSE": False, "TRUE": True, False: False, True: True}
-"""The boolean of a key of a text or boolean cell."""
+_KIND_STEPS = 4
+"""Steps of finding a cell's kind by its type."""
+
+_READ_STEPS = {TEXT: 60, NUMBER: 400, BOOLEAN: 8}
+"""Steps of reading a cell of this kind."""
+
+_READ_AT_ONCE = 256
+
+_GROUP_STEPS = 16
 
 _NUMBER_BYTES = 24
+_TEXT_BYTES = 60
 _BYTES_BEGUN = 12
 """Approximate memory of a partly built structure per row."""
 
@@ -48,6 +61,10 @@ class Keys:
     keys: Sequence[Any]
     counts: Counter[int]
     """The number of cells of each kind below the header."""
+    odd: "array[int]"
+    """The places of values of the sheet whose display does not name them."""
+    has_two_types: bool
+    """True if there are integers and floats, which sort faster as one type."""
 
     def count(self, *kinds: int) -> int:
         return sum(map(self.counts.__getitem__, kinds))
@@ -69,12 +86,69 @@ class Keys:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The groups of one class in an order: from `first` up to `end`, by key and text."""
+
+    kinds: tuple[int, ...]
+    first: int
+    end: int
+    keys: Sequence[Any]
+    """The key of each group, ascending; of texts the case-folded form."""
+    texts: Sequence[str] | None
+    """The text of each group, "" for values of the sheet; None if there are only such values."""
+    folded_bytes: int = 0
+    """Approximate memory of the folded texts that differ from their texts."""
+
+    def find(self, key: Any, text: str) -> tuple[int, list[int]]:
+        """The place of an operand with this key, and the groups that equal it, ascending.
+
+        These are values of the sheet with the key, and the text; "" is the plain notation of a
+        number. A text stands behind these values, a number before all texts.
+        """
+        keys, texts, first = self.keys, self.texts, self.first
+        low = bisect_left(keys, key)
+        if low == len(keys) or keys[low] != key:
+            return first + low, []
+        if texts is None:
+            return first + low + bool(text), [first + low]
+        high = bisect_right(keys, key, lo=low)
+        groups = [first + low] if texts[low] == "" else []
+        equal = text or plain_notation(key)
+        at = bisect_left(texts, equal, lo=low, hi=high)
+        if at < high and texts[at] == equal:
+            groups.append(first + at)
+        return first + (at if text else low), groups
+
+
+@dataclass(frozen=True, eq=False)
 class Order:
     """A column in sort order: the filled cells by rank, then the empty ones."""
 
     ranked: Ranked
     empties: Sequence[int]
+    segments: Mapping[int, Segment]
+    """By the first kind of each class that the column has, in sort order."""
+
+    def segment_of(self, group: int) -> Segment:
+        return next(each for each in self.segments.values() if group < each.end)
+
+
+@dataclass(frozen=True, eq=False)
+class Displays:
+    """The odd cells of a column by their displayed text."""
+
+    run: Run
+    stands: "array[int]"
+    """The place in the order at which each text stands: the lowest group of its cells in another
+    class than that of the text itself, else in that class."""
+    are_whole: bytearray
+    """1 if the cells with this text are a whole group of the order, else 0."""
+
+    def find(self, text: str) -> int | None:
+        keys = self.run.keys
+        at = bisect_left(keys, text)
+        return at if at < len(keys) and keys[at] == text else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +167,11 @@ class ColumnIndex:
         parts: list[Any] = [*vars(self).values()]
         while parts:
             part = parts.pop()
-            if isinstance(part, Run | Ranked | Order | Keys):
+            if isinstance(part, Run | Ranked | Order | Keys | Segment | Displays):
                 parts += vars(part).values()
+                total += part.folded_bytes if isinstance(part, Segment) else 0
+            elif isinstance(part, dict):
+                parts += part.values()
             elif isinstance(part, Generator):  # partly built
                 total += _BYTES_BEGUN * self.size
             elif id(part) not in counted and not isinstance(part, int | Counter):
@@ -102,7 +179,7 @@ class ColumnIndex:
                 total += sys.getsizeof(part)
                 if isinstance(part, tuple) and part and isinstance(part[0], float):
                     total += _NUMBER_BYTES * len(part)
-                elif isinstance(part, FoldedTexts | ComposedTexts):
+                elif isinstance(part, FoldedTexts | ComposedTexts | TypedColumn):
                     total += part.byte_count
         return total
 
@@ -129,29 +206,39 @@ class ColumnIndex:
     @shared
     def keys(self) -> Work[Keys]:
         """The kinds and keys of the cells; the keys are the typed values if none differs."""
-        values = self.typed
+        texts, values = (yield from self.texts()), self.typed
         if values is self.displayed:
-            values = yield from self.texts()
+            values = texts
         elif len(values) != self.size:
             values = _as_long(values, self.size, None)
-        kinds, keys, is_typed = bytearray([EMPTY]), [*values[:1]], True
+        kinds, keys, odd, is_typed = bytearray([EMPTY]), [*values[:1]], array("I"), True
+        types = set[type]()
         for block in blocks(1, self.size):
+            yield _KIND_STEPS * len(block)
             piece = values[block.start : block.stop]
-            yield len(piece)
-            found = cell_keys((), piece)
-            if TEXT not in found[0]:
-                kinds += found[0]
-                keys += found[1]
-                continue
-            texts = yield from self.texts()
-            for part, characters in text_blocks(texts, block.start, block.stop):
-                yield 2 * len(part) + characters // _CHARACTERS_OF_STEP
-                found = cell_keys(texts[part.start : part.stop], values[part.start : part.stop])
-                kinds += found[0]
-                keys += found[1]
-            is_typed = is_typed and keys[block.start :] == [*piece]
-        counts = Counter({kind: kinds.count(kind, 1) for kind in range(BOOLEAN + 1)})
-        return Keys(kinds, values if is_typed else tuple(keys), counts)
+            found, found_keys, unread = cell_kinds(texts[block.start : block.stop], piece)
+            for start in range(0, len(unread), _READ_AT_ONCE):
+                some = unread[start : start + _READ_AT_ONCE]
+                yield sum(_READ_STEPS[found[at]] for at in some)
+                for at in some:
+                    place = block.start + at
+                    found[at], found_keys[at], is_odd = read_cell(
+                        found[at], texts[place], piece[at]
+                    )
+                    if is_odd:
+                        odd.append(place)
+            kinds += found
+            keys += found_keys
+            types |= set(map(type, piece))
+            is_typed = is_typed and found_keys == [*piece]
+        counts = Counter({kind: kinds.count(kind, 1) for kind in (EMPTY, *FILLED)})
+        has_two_types = {int, float} <= types
+        return Keys(kinds, values if is_typed else tuple(keys), counts, odd, has_two_types)
+
+    @shared
+    def typed_cells(self) -> Work[TypedColumn]:
+        """The values of the cells in typed answers."""
+        return (yield from typed_column(self.displayed, self.typed))
 
     @shared
     def folded(self) -> Work[FoldedTexts]:
@@ -159,83 +246,104 @@ class ColumnIndex:
         return FoldedTexts((yield from self.texts()), length, longest)
 
     @shared
-    def numbers(self) -> Work[Run]:
-        """Numbers, and text that is a number; its groups are the first groups of `order`."""
-        keys = (yield from self._numbers_alone()).keys
-        return Run(keys, (yield from self.order()).ranked)
-
-    @shared
-    def _numbers_alone(self) -> Work[Run]:
-        cells = yield from self.keys()
-        places, keys = (yield from cells.places(INTEGER, DOUBLE, NUMERAL)), cells.keys
-        if cells.count(INTEGER) and cells.count(DOUBLE):
-            keys = yield from _doubles(places, keys)
-        return (yield from make_run(places, keys, self.size))
-
-    @shared
-    def distinct_texts(self) -> Work[Run]:
-        """All cells that are not empty, by displayed text."""
-        cells, texts = (yield from self.keys()), (yield from self.texts())
-        places = yield from cells.places(TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
-        length, _ = yield from self.lengths()
-        return (yield from make_run(places, texts, self.size, length))
-
-    @shared
-    def dates(self) -> Work[Run]:
-        """The number cells that display a date, by serial date."""
-        cells, texts = (yield from self.keys()), (yield from self.texts())
-        numbers = yield from cells.places(INTEGER, DOUBLE)
-        dates = array("I")
-        for start in range(0, len(numbers), BLOCK):
-            piece = numbers[start : start + BLOCK]
-            yield 16 * len(piece)
-            dates.extend([place for place in piece if is_date_text(texts[place])])
-        if len(dates) == cells.count(INTEGER, DOUBLE, NUMERAL):
-            return (yield from self.numbers())
-        return (yield from make_run(dates, cells.keys, self.size))
-
-    @shared
-    def booleans(self) -> Work[Run]:
-        """Booleans, and the texts TRUE and FALSE."""
-        cells = yield from self.keys()
-        places = yield from cells.places(TEXT, BOOLEAN)
-        found: dict[int, bool] = {}
-        for start in range(0, len(places), BLOCK):
-            piece = places[start : start + BLOCK]
-            yield 2 * len(piece)
-            for place, key in zip(piece, picked(cells.keys, piece), strict=True):
-                if key in _BOOLEANS:
-                    found[place] = _BOOLEANS[key]
-        return (yield from make_run([*found], found, self.size))
-
-    @shared
     def order(self) -> Work[Order]:
-        """Numbers, then text by its case-folded form and by code point, then booleans; then empty
-        cells."""
+        """The filled cells by class, key and text; then the empty ones."""
         cells = yield from self.keys()
-        numbers = (yield from self._numbers_alone()).ranked
-        parts = [numbers] if len(numbers.places) else []
-        if cells.count(TEXT):
-            length, _ = yield from self.lengths()
-            if cells.count(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
-                places = yield from cells.places(TEXT)
-                words = yield from make_run(places, cells.keys, self.size, length)
-            else:
-                words = yield from self.distinct_texts()
-            folded: list[str] = []
-            for block, characters in text_blocks(words.keys, 0, len(words.keys)):
-                yield 4 * len(block) + characters // 16
-                for key in words.keys[block.start : block.stop]:
-                    text = key.casefold()
-                    folded.append(key if text == key else text)
-            groups = yield from sorted_places(range(len(folded)), folded, length)
-            parts.append((yield from _regrouped(words.ranked, groups)))
-        if cells.count(BOOLEAN):
-            places = yield from cells.places(BOOLEAN)
-            parts.append((yield from make_run(places, cells.keys, self.size)).ranked)
+        parts: list[Ranked] = []
+        segments: dict[int, Segment] = {}
+        first = 0
+        for kinds in CLASSES:
+            if cells.count(*kinds):
+                ranked, segment = yield from self._segment(cells, kinds, first)
+                segments[kinds[0]] = segment
+                parts.append(ranked)
+                first = segment.end
         ranked = parts[0] if len(parts) == 1 else (yield from _chained(parts, self.size))
-        empties = yield from cells.places(EMPTY)
-        return Order(ranked, empties)
+        return Order(ranked, (yield from cells.places(EMPTY)), segments)
+
+    def _segment(
+        self, cells: Keys, kinds: tuple[int, ...], first: int
+    ) -> Work[tuple[Ranked, Segment]]:
+        """The cells of one class, which has some, in order."""
+        parts: list[Ranked] = []
+        keys: list[Any] = []
+        texts: list[str] = []
+        if kinds[0] != TEXT and cells.count(kinds[0]):
+            places, values = (yield from cells.places(kinds[0])), cells.keys
+            if kinds[0] == NUMBER and cells.has_two_types:
+                values = yield from _doubles(places, values)
+            run = yield from make_run(places, values, self.size)
+            if cells.count(*kinds) == cells.count(kinds[0]):
+                end = first + len(run.keys)
+                return run.ranked, Segment(kinds, first, end, run.keys, None)
+            parts, keys, texts = [run.ranked], [*run.keys], [""] * len(run.keys)
+        length, _ = yield from self.lengths()
+        places = yield from cells.places(kinds[-1])
+        run = yield from make_run(places, (yield from self.texts()), self.size, length)
+        parts.append(run.ranked)
+        texts += run.keys
+        folded_bytes = 0
+        for block, characters in text_blocks(run.keys, 0, len(run.keys)):
+            yield 4 * len(block) + characters // _CHARACTERS_OF_STEP
+            if kinds[0] != TEXT:
+                starts = run.ranked.starts[block.start : block.stop]
+                keys += picked(cells.keys, [run.ranked.places[start] for start in starts])
+                continue
+            for text in run.keys[block.start : block.stop]:
+                folded = text.casefold()
+                keys.append(text if folded == text else folded)
+                if keys[-1] is not text:
+                    folded_bytes += _TEXT_BYTES + len(folded)
+        groups = yield from sorted_places(range(len(keys)), keys, length)
+        before = parts[0] if len(parts) == 1 else (yield from _chained(parts, self.size))
+        ordered, starts = array("I"), array("I", [0])
+        sorted_keys: list[Any] = []
+        sorted_texts: list[str] = []
+        for start in range(0, len(groups), BLOCK):
+            some = groups[start : start + BLOCK]
+            yield 6 * len(some)
+            sorted_keys += picked(keys, some)
+            sorted_texts += picked(texts, some)
+            for group in some:
+                ordered.extend(before.places[before.starts[group] : before.starts[group + 1]])
+                starts.append(len(ordered))
+        is_distinct = len(starts) == len(ordered) + 1
+        ranked = Ranked(ordered, range(len(starts)) if is_distinct else starts, self.size)
+        end = first + len(keys)
+        return ranked, Segment(
+            kinds, first, end, tuple(sorted_keys), tuple(sorted_texts), folded_bytes
+        )
+
+    @shared
+    def displays(self) -> Work[Displays]:
+        """The odd cells by display."""
+        cells, texts = (yield from self.keys()), (yield from self.texts())
+        order = yield from self.order()
+        ranks = yield from order.ranked.ranks()
+        length, _ = yield from self.lengths()
+        run = yield from make_run(cells.odd, texts, self.size, length)
+        stands, are_whole, steps = array("I"), bytearray(), 0
+        places, starts, grouped = run.ranked.places, run.ranked.starts, order.ranked.starts
+        for group, text in enumerate(run.keys):
+            low, high = starts[group], starts[group + 1]
+            own = order.segments.get(CLASS[text_key(text)[0]]) if high - low > 1 else None
+            lowest, highest, outside = order.ranked.groups, 0, order.ranked.groups
+            steps += _GROUP_STEPS
+            for start in range(low, high, BLOCK):
+                piece = [ranks[place] for place in places[start : min(start + BLOCK, high)]]
+                lowest, highest = min(lowest, *piece), max(highest, *piece)
+                if own is not None:
+                    others = [rank for rank in piece if not own.first <= rank < own.end]
+                    outside = min([outside, *others])
+                steps += 2 * len(piece)
+                if steps >= BLOCK:
+                    yield steps
+                    steps = 0
+            is_whole = lowest == highest and grouped[lowest + 1] - grouped[lowest] == high - low
+            are_whole.append(is_whole)
+            stands.append(lowest if outside == order.ranked.groups else outside)
+        yield steps
+        return Displays(run, stands, are_whole)
 
 
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
@@ -255,18 +363,6 @@ def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
                 return keys
             doubles[place] = float(number)
     return doubles
-
-
-def _regrouped(ranked: Ranked, groups: Sequence[int]) -> Work[Ranked]:
-    places, starts = array("I"), array("I", [0])
-    for start in range(0, len(groups), BLOCK):
-        piece = groups[start : start + BLOCK]
-        yield 4 * len(piece)
-        for group in piece:
-            places.extend(ranked.places[ranked.starts[group] : ranked.starts[group + 1]])
-            starts.append(len(places))
-    is_distinct = len(starts) == len(places) + 1
-    return Ranked(places, range(len(starts)) if is_distinct else starts, ranked.size)
 
 
 def _chained(parts: Sequence[Ranked], size: int) -> Work[Ranked]:

@@ -2,7 +2,7 @@
 
 import re
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,9 +10,11 @@ import msgspec
 from msgspec import UNSET
 
 from gateway.errors import InvalidBody, NotGranted, Problem
-from gateway.table.cells import plain_notation
+from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, text_key
 from gateway.table.header import ROW_INDEX, ColumnGrant, Header, View
 from gateway.table.quoting import quoted
+from gateway.table.texts import composed
+from gateway.table.typed import typed_row
 
 Record = Mapping[str, object]
 """`rowIndex`, then each field with the displayed text of its cell, or None if it is empty."""
@@ -110,11 +112,20 @@ def check_granted(
         raise _not_granted(withheld, at)
 
 
-def key_text(value: Stored) -> str:
-    """The text of a key value, as a cell without a format displays it."""
+def key_form(value: Stored) -> Hashable:
+    """A form that is the same for all values that one cell could equal.
+
+    It is the number, the moment or the text that the value names.
+    """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    return plain_notation(value) if isinstance(value, int | float) else value or ""
+    if not isinstance(value, str):
+        return value
+    text = composed(value)
+    kind, key = text_key(text)
+    if kind == NUMERAL:
+        return key
+    return (kind, key) if kind in (DATE_TEXT, CLOCK_TEXT) else text
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
@@ -164,18 +175,31 @@ def text_at(row: Sequence[object], column: int) -> str:
 
 
 def row_record(
-    row: int, columns: Mapping[int, str], displayed: Sequence[object]
+    row: int,
+    columns: Mapping[int, str],
+    displayed: Sequence[object],
+    typed: Sequence[object] | None = None,
 ) -> dict[str, object]:
-    """`rowIndex` and the named columns of a displayed row; an empty cell is None."""
-    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for at, name in columns.items()}
+    """`rowIndex` and the named columns of a displayed row; an empty cell is None.
+
+    With the `typed` cells of the row it has typed values.
+    """
+    cells = displayed if typed is None else typed_row(displayed, typed)
+    width = len(cells)
+    record: dict[str, object] = {ROW_INDEX: row}
+    for at, name in columns.items():
+        cell = cells[at] if at < width else None
+        record[name] = None if cell == "" else cell
+    return record
 
 
 def row_object(
     header: Header, row: int, cells: Sequence[object], selected: Mapping[int, str], empty: object
 ) -> object:
-    """A displayed row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
+    """A row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `selected` are names by column; `empty` stands for empty cells, UNSET leaves them out.
+    `cells` are displayed texts or typed values, `selected` names by column; `empty` stands for
+    empty cells, UNSET leaves them out.
     """
     width = len(cells)
     names = header.names
@@ -183,14 +207,20 @@ def row_object(
     if make is None:
         record: dict[str, object] = {ROW_INDEX: row}
         for at, name in selected.items():
-            cell = (cells[at] if at < width else None) or empty
+            cell = cells[at] if at < width else None
+            if not cell and cell != 0:  # a number or False is not empty
+                cell = empty
             if cell is not UNSET:
                 record[name] = cell
         return record
-    values = [
-        ((cells[at] if at < width else None) or empty) if at in selected else UNSET
-        for at in header.columns.values()
-    ]
+    values: list[object] = []
+    for at in header.columns.values():
+        cell = UNSET
+        if at in selected:
+            cell = cells[at] if at < width else None
+            if not cell and cell != 0:
+                cell = empty
+        values.append(cell)
     return make(row, *values)
 
 

@@ -4,12 +4,12 @@ Rules
 - A write by filter changes many rows, so nothing of its filter is ignored. A missing or empty
   `where`, an empty object in it, and a filter that says nothing of the rows
   (`operators.verdict`) are errors.
-- Each row of an upsert has a value in each key field, and no two rows have the same values. They
-  are compared as a cell displays them, as far as that is known before the sheet displays them. If
-  the first row lacks a key field, the header decides whether there is such a field at all.
+- Each row of an upsert has a value in each key field, and no two rows have values that one cell
+  could equal, as far as that is known without the sheet. If the first row lacks a key field, the
+  header decides whether there is such a field at all.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +20,7 @@ from gateway.query.operators import verdict
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
 from gateway.table.header import Selection
 from gateway.table.quoting import quoted
-from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_text, pointer
+from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer
 from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_body
@@ -169,20 +169,32 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them."""
+    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them.
+
+    Two texts are one key only if they are identical or name the same moment, but a number and all
+    texts that name it are one.
+    """
     problems: list[Problem] = []
-    seen: dict[tuple[str, ...], int] = {}
-    for number, fields in enumerate(body.rows):
+    rows: list[list[Stored]] = []
+    for fields in body.rows:
+        names = map(_finder(fields), keys)
+        rows.append([None if name is None else fields[name] for name in names])
+    columns = zip(*rows, strict=True)
+    numbers = [{each for each in column if type(each) in (int, float)} for column in columns]
+    seen: dict[tuple[Hashable, ...], int] = {}
+    for number, row in enumerate(rows):
         at = pointer(str(number)) if body.is_array else pointer()
-        find = _finder(fields)
-        found = [find(key) for key in keys]
-        values = ["" if name is None else composed(key_text(fields[name])) for name in found]
-        missing = [key for key, value in zip(keys, values, strict=True) if not value]
+        missing = [key for key, value in zip(keys, row, strict=True) if value in (None, "")]
         problems += [
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
             for key in missing
         ]
-        first = number if missing else seen.setdefault(tuple(values), number)
+        forms = []
+        for value, several in zip(row, numbers, strict=True):
+            form = key_form(value)
+            is_text = isinstance(form, int | float) and form not in several
+            forms.append(composed(str(value)) if is_text else form)
+        first = number if missing else seen.setdefault(tuple(forms), number)
         if first != number:
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
         if len(problems) >= MAX_PROBLEMS:

@@ -9,7 +9,7 @@ Rules
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,24 +24,26 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.query.evaluate import evaluate
-from gateway.query.query import Query, comparisons
-from gateway.table.cells import NUMERAL, cell_keys
-from gateway.table.header import ROW_INDEX, Header, IfMatch, View
+from gateway.query.operators import ColumnField
+from gateway.query.query import Operand, Query, comparisons, make_operand
+from gateway.table.column_kinds import NumberFormat, SeenCell
+from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
     Placement,
     Stored,
     changed_runs,
     check_has_value,
-    key_text,
+    key_form,
     new_row,
     place,
     pointer,
     row_record,
     text_at,
 )
-from gateway.table.steps import OutOfSteps, Work, mapped
-from gateway.table.table import FIRST_DATA_ROW, RowPatch, Table, column_at
-from gateway.table.texts import as_texts, composed, composed_texts
+from gateway.table.sent_values import is_held
+from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
+from gateway.table.table import RowPatch, Table, cell_at
+from gateway.table.typed import held_cells
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
 from gateway.worksheets.refusal import row_not_found
@@ -74,13 +76,13 @@ MOST_STEPS = 16_384
 """Steps of a block, about 1 ms."""
 
 STEPS_PER_ROW = 4
-"""Steps for one cell of a key, in one pattern."""
+"""Steps for a row that has one value of a key."""
 
 KEY_STEPS = 20
 """Steps for one value of a key of the body."""
 
-NUMBER_STEPS = 20
-"""Steps for reading the number that a text displays."""
+TYPED_STEPS = 160
+"""Steps for a value that may be a moment."""
 
 CELLS_OF_STEP = 4
 """Cells that are taken out of their columns in one step."""
@@ -89,8 +91,8 @@ MAX_WRITTEN_BYTES = 8 * 1024 * 1024
 """Values that a write by filter sends to all its rows together."""
 
 
-Key = tuple[str | float, ...]
-"""The values of an upsert's key fields: numbers, and the texts of everything else in NFC."""
+NewKey = tuple[tuple[int, Hashable], ...]
+"""The columns of a key, ascending, and the forms of its values (`record.key_form`)."""
 
 Look = Header | RowLook | Table
 """Looks that writes are planned by: a header, rows by their numbers, or all rows."""
@@ -103,6 +105,8 @@ class NewRows:
     view: View
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
+    formats: Sequence[Mapping[int, NumberFormat]] = ()
+    """Number formats of the cells of each row by column, if a row has new ones."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -121,6 +125,8 @@ class RowChange:
     placement: Placement
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
+    formats: Mapping[int, NumberFormat] = field(default_factory=dict)
+    """New number formats of written cells by column."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -161,10 +167,12 @@ class Planned:
     created: NewRows | None = None
     removed: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The rows to remove, as they are displayed."""
-    new_keys: Sequence[tuple[tuple[int, str], ...]] = ()
-    """Columns and texts of the keys of rows that an upsert appends."""
+    new_keys: Sequence[NewKey] = ()
+    """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
+    """The typed cells of the rows of a typed write, as we saw them."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -241,13 +249,16 @@ class Plan:
     """The batch is sent within this time after the look, or looks once more."""
     is_cached: bool = False
     """True if sheet id, frozen rows or header were seen earlier."""
+    cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
+    """The rows of the look with the forms of their cells, if it has forms."""
 
 
 def needs_types(write: Write) -> bool:
-    """True if the typed rendering decides which rows are meant."""
-    return isinstance(write.selector, ByFilter) and any(
-        each.field != ROW_INDEX for each in comparisons(write.selector.where)
-    )
+    """True if the typed rendering decides which rows are meant, or what is written to them."""
+    by = write.selector
+    if isinstance(by, ByFilter) and any(each.field != ROW_INDEX for each in comparisons(by.where)):
+        return True
+    return isinstance(by, ByKey) or (write.is_typed and write.rows is not None)
 
 
 @dataclass(kw_only=True)
@@ -258,7 +269,7 @@ class _Batch:
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
     removed: list[int] = field(default_factory=list)
-    new_keys: set[tuple[tuple[int, str], ...]] = field(default_factory=set)
+    new_keys: set[NewKey] = field(default_factory=set)
 
     def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
         """False if the writes before it change what decides which rows are meant.
@@ -368,18 +379,33 @@ class Planner:
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         view = write.view(look.header)
         for row in write.numbers:
-            _check_row(row, write.condition, view, look)
+            _check_row(row, write, view, look)
+        typed = {row: look.values[row] for row in write.numbers} if write.is_typed else {}
         if write.rows is None:
             removed = {row: look.rows[row] for row in write.numbers}
-            return (yield from self._removal(index, write, (), removed, look.header))
+            planned = yield from self._removal(index, write, (), removed, look.header)
+            return replace(planned, typed=typed) if typed else planned
         slots: list[Written | RowChange] = []
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
-            yield UPDATE_STEPS * len(fields)
-            path = write.path(number)
+            yield (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(fields)
+            path, displayed = write.path(number), look.rows[row]
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(row_change(row, placement, view, look.rows[row], has_tag=write.has_tag))
+            held: frozenset[int] = frozenset()
+            if write.is_typed:
+                held = _held(write, placement, displayed, dict(enumerate(typed[row])))
+            slots.append(
+                row_change(
+                    row,
+                    placement,
+                    view,
+                    displayed,
+                    typed.get(row),
+                    kept=held,
+                    has_tag=write.has_tag,
+                )
+            )
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
-        return Planned(index=index, write=write, slots=slots, changes=changes)
+        return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
     def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:
         view = write.view(table.header)
@@ -410,10 +436,18 @@ class Planner:
                 f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
+
+        def change(each: tuple[int, Sequence[str]]) -> Written | RowChange:
+            row, displayed = each
+            held: frozenset[int] = frozenset()
+            if write.is_typed:
+                held = _held(write, placement, displayed, _values(table, row, placement))
+            return row_change(row, placement, view, displayed, kept=held)
+
         changes = yield from mapped(
-            lambda each: row_change(each[0], placement, view, each[1]),
+            change,
             zip(page.rows, texts, strict=True),
-            lambda _: UPDATE_STEPS * len(placement.cells),
+            lambda _: (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(placement.cells),
             MOST_STEPS,
         )
         return Planned(
@@ -446,22 +480,30 @@ class Planner:
         places = {number: at for at, number in enumerate(new)}
         yield len(found) * len(table.displayed) // CELLS_OF_STEP
         displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
+        typed: dict[int, Sequence[object]] = {}
+        if upsert.is_typed:
+            yield len(found) * len(table.displayed) // CELLS_OF_STEP
+            typed = {row: table.typed_cells(row) for row in found.values()}
+
+        steps_per_field = UPDATE_STEPS + TYPED_STEPS * upsert.is_typed
 
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
                 return places[number]
-            return _merged(
-                by, view, found[number], placements[number], displayed[number], key_columns
-            )
+            row, placement, texts = found[number], placements[number], displayed[number]
+            kept = key_columns
+            if upsert.is_typed:
+                kept |= _held(upsert, placement, texts, _values(table, row, placement))
+            return _merged(by, view, row, placement, texts, typed.get(row), kept)
 
         slots = yield from mapped(
             slot,
             range(len(placements)),
-            lambda number: UPDATE_STEPS * len(placements[number].cells),
+            lambda number: steps_per_field * len(placements[number].cells),
             MOST_STEPS,
         )
         new_keys = yield from mapped(
-            lambda number: _texts_of_key(placements[number], columns),
+            lambda number: tuple(sorted(zip(columns, map(key_form, keys[number]), strict=True))),
             new,
             lambda _: KEY_STEPS * len(columns),
             MOST_STEPS,
@@ -481,6 +523,7 @@ class Planner:
             created=created,
             new_keys=new_keys,
             compared=_compared(upsert, view),
+            typed=typed,
         )
 
     def _new_rows(self, write: Write, view: View) -> Work[NewRows]:
@@ -536,42 +579,68 @@ def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTo
     )
 
 
+def _held(
+    write: Write,
+    placement: Placement,
+    displayed: Sequence[str],
+    values: Mapping[int, object],
+) -> frozenset[int]:
+    """The columns of a row whose cells hold what a typed write sends."""
+    return frozenset(
+        at
+        for at, sent in placement.cells.items()
+        if is_held(sent, text_at(displayed, at), values.get(at), is_form=write.is_form)
+    )
+
+
+def _values(table: Table, row: int, placement: Placement) -> Mapping[int, object]:
+    """The typed values of the cells of a row that a write names."""
+    return {at: cell_at(table.typed or (), row, at) for at in placement.cells}
+
+
 def row_change(
     row: int,
     placement: Placement,
     view: View,
     displayed: Sequence[str],
+    typed: Sequence[object] | None = None,
     *,
     kept: frozenset[int] = frozenset(),
     has_tag: bool = False,
 ) -> Written | RowChange:
-    """The change of a row, but for the columns `kept`; its result, if it has all values."""
+    """The change of a row, but for the columns `kept`; its result, if it has all values.
+
+    `typed` are the typed cells of the row, for a typed write.
+    """
     cells = {at: value for at, value in placement.cells.items() if at not in kept}
     runs = changed_runs(cells, displayed)
     if not runs:
-        return written_row(row, placement, view, displayed, has_tag=has_tag)
+        return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
 
 
-def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -> None:
+def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
     """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
     if row not in look.rows:
         raise row_not_found(row)
+    condition = write.condition
     if condition is None:
         return
     displayed = look.rows[row]
-    tag = view.tag(row, displayed)
+    typed = look.values[row] if write.is_typed else None
+    tag = view.tag(row, displayed, typed)
     if not condition.holds(tag):
-        existing = row_record(row, view.select(None), displayed)
+        existing = row_record(row, view.select(None), displayed, typed)
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
-def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]]) -> Work[bool]:
+def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
     """True if the rows of writes are as they were planned by, as far as the writes depend on it.
 
-    A condition counts for the whole row, a filter or key for the columns that it compares;
-    otherwise the columns that are written count.
+    A condition counts for the whole row, of a typed write with its values, a filter or key for the
+    columns that it compares; otherwise the columns that are written count.
     """
+    shown = look.rows
     for each in writes:
         planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
         planned += [
@@ -586,6 +655,11 @@ def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]])
             yield len(compared)
             if any(text_at(now, at) != text_at(texts, at) for at in compared):
                 return False
+            if each.has_condition and row in each.typed:
+                yield len(now)
+                values = look.values.get(row, ())
+                if held_cells(now, values) != held_cells(texts, each.typed[row]):
+                    return False
     return True
 
 
@@ -627,75 +701,70 @@ def _merged(
     row: int,
     placement: Placement,
     displayed: Sequence[str],
+    typed: Sequence[object] | None,
     keys: frozenset[int],
 ) -> Written | RowChange:
     """The change of an existing row, or the row if it stays as it is."""
     change: Written | RowChange
     if by.merges:
-        change = row_change(row, placement, view, displayed, kept=keys)
+        change = row_change(row, placement, view, displayed, typed, kept=keys)
     else:
-        change = written_row(row, placement, view, displayed, has_tag=False)
+        change = written_row(row, placement, view, displayed, typed, has_tag=False)
     return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
 
-def _rows_of(table: Table, columns: Sequence[int], keys: Sequence[Key]) -> Work[Mapping[int, int]]:
-    """The row of each key that the worksheet has, by the key's number."""
-    found = yield from _matched(table, columns, {key: number for number, key in enumerate(keys)})
-    for rows in found.values():
-        if len(rows) > 1:
+def _rows_of(
+    table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]]
+) -> Work[Mapping[int, int]]:
+    """The row of each key that the worksheet has, by the key's number.
+
+    A row has a key if its cells equal the values, as `$eq` compares them.
+    """
+    candidates: Mapping[int, Set[int]] | None = None
+    """The keys that a place may have, by the columns so far."""
+    for at, column in enumerate(columns):
+        index = table.index(column)
+        if (yield from index.keys()).odd:
+            yield from index.displays()
+        yield from index.order()
+        numbers: dict[Operand, set[int]] = {}
+        yield KEY_STEPS * len(keys)
+        for number, key in enumerate(keys):
+            numbers.setdefault(make_operand(key[at]), set()).add(number)
+        equal: dict[int, list[Set[int]]] = {}
+        for operand, several in numbers.items():
+            yield KEY_STEPS
+            places = yield from ColumnField(index, table.rows).equal((operand,)).places()
+            for start in range(0, len(places), BLOCK):
+                block = places[start : start + BLOCK]
+                yield STEPS_PER_ROW * len(block)
+                for each in block:
+                    if candidates is None or each in candidates:
+                        equal.setdefault(each, []).append(several)
+        found: dict[int, Set[int]] = {}
+        for each, sets in equal.items():
+            yield STEPS_PER_ROW + sum(map(len, sets)) * (len(sets) > 1)
+            both = sets[0] if len(sets) == 1 else frozenset().union(*sets)
+            if candidates is not None:
+                yield min(len(both), len(candidates[each]))
+                both = both & candidates[each]
+            if both:
+                found[each] = both
+        candidates = found
+    rows: dict[int, list[int]] = {}
+    for each, both in sorted((candidates or {}).items()):
+        if len(both) > 1:
+            raise InvalidBody("Two rows of the body have the key of the same row.")
+        (number,) = both
+        rows.setdefault(number, []).append(each + 1)
+    for several_rows in rows.values():
+        if len(several_rows) > 1:
             raise DuplicateKey(
-                f"Rows {_listed(rows)} have the same key. Nothing was written: make their "
+                f"Rows {_listed(several_rows)} have the same key. Nothing was written: make their "
                 "keys different, or delete all but one.",
                 outcome="not_applied",
             )
-    if len({rows[0] for rows in found.values()}) < len(found):
-        raise InvalidBody("Two rows of the body have the key of the same row.")
-    return {number: rows[0] for number, rows in found.items()}
-
-
-def _matched(
-    table: Table, columns: Sequence[int], wanted: Mapping[Key, int]
-) -> Work[Mapping[int, list[int]]]:
-    """The rows of each wanted key; a number equals every text that displays it.
-
-    Each row is looked up once for each pattern of numbers and texts that the keys have.
-    """
-    patterns = {tuple(isinstance(part, float) for part in key) for key in wanted}
-    numeric = [any(pattern[at] for pattern in patterns) for at in range(len(columns))]
-    steps_of_row = sum(NUMBER_STEPS if is_number else 1 for is_number in numeric)
-    steps_of_row += STEPS_PER_ROW * len(columns) * len(patterns)
-    found: dict[int, list[int]] = {}
-    cells: list[Sequence[str]] = []
-    for column in columns:
-        texts = yield from as_texts(column_at(table.displayed, column))
-        cells.append((yield from composed_texts(texts)))
-    size = max(1, MOST_STEPS // steps_of_row)
-    for start in range(FIRST_DATA_ROW - 1, table.last_row, size):
-        block = range(start, min(start + size, table.last_row))
-        yield steps_of_row * len(block)
-        parts = [[*column[block.start : block.stop]] for column in cells]
-        for part in parts:
-            part += [""] * (len(block) - len(part))
-        numbers = [
-            _numbers(part) if is_number else part
-            for part, is_number in zip(parts, numeric, strict=True)
-        ]
-        for pattern in patterns:
-            forms = [
-                number if is_number else part
-                for part, number, is_number in zip(parts, numbers, pattern, strict=True)
-            ]
-            for place_, key in enumerate(zip(*forms, strict=True), block.start):
-                number = wanted.get(key)
-                if number is not None:
-                    found.setdefault(number, []).append(place_ + 1)
-    return found
-
-
-def _numbers(texts: Sequence[str]) -> Sequence[object]:
-    """The number of each displayed text, None for a text that is none."""
-    kinds, keys = cell_keys(texts, texts)
-    return [key if kind == NUMERAL else None for kind, key in zip(kinds, keys, strict=True)]
+    return {number: row for number, (row,) in sorted(rows.items())}
 
 
 def _key_columns(by: ByKey, view: View) -> list[int]:
@@ -706,7 +775,7 @@ def _key_columns(by: ByKey, view: View) -> list[int]:
     return [column for column in dict.fromkeys(columns) if column is not None]
 
 
-def _key(placement: Placement, columns: Sequence[int], view: View, path: str) -> Key:
+def _key(placement: Placement, columns: Sequence[int], view: View, path: str) -> Sequence[Stored]:
     values = [placement.cells.get(column) for column in columns]
     missing = [at for at, value in zip(columns, values, strict=True) if value in (None, "")]
     if missing:
@@ -715,16 +784,7 @@ def _key(placement: Placement, columns: Sequence[int], view: View, path: str) ->
         raise InvalidBody(
             f"Nothing was written. First: {problems[0].pointer} - {detail}", problems=problems
         )
-    return tuple(map(_key_part, values))
-
-
-def _texts_of_key(placement: Placement, columns: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    return tuple(sorted((at, composed(key_text(placement.cells[at]))) for at in columns))
-
-
-def _key_part(value: Stored) -> str | float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else composed(key_text(value))  # type: ignore[arg-type]
+    return values
 
 
 def _too_large(reason: str) -> WriteTooLarge:

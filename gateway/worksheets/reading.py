@@ -148,10 +148,10 @@ class Reader:
         if isinstance(part, RowSpan):
             if not worksheet.is_large:
                 try:
-                    return await self.rows(worksheet, DISPLAYED, query, columns, no_cache=no_cache)
+                    return await self.rows(worksheet, part.whole, query, columns, no_cache=no_cache)
                 except SheetTooLarge:
                     worksheet.is_large = True
-            whole = None if no_cache else self.fresh(worksheet, DISPLAYED)
+            whole = None if no_cache else self.fresh(worksheet, part.whole)
             if whole is not None:
                 return whole
         now, demand = self._clock(), worksheet.demand

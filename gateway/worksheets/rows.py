@@ -3,16 +3,17 @@
     operation          nothing cached      header seen within `cache.header_ttl_seconds`
     list               1 read              1 read
     list, where        2 reads             2 reads, side by side
+    list, read typed   2 reads             2 reads, side by side
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
     write by filter    3 reads + 1 write   2 reads + 1 write (1 read less for row numbers only)
-    upsert             2 reads + 1 write   1 read + 1 write
+    upsert             3 reads + 1 write   2 reads + 1 write
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
 between its renderings or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
+read in windows: 1 read, 1 more where nothing follows a window, or a blank row, 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
@@ -37,8 +38,9 @@ from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
+from gateway.table.typed import typed_row
 from gateway.worksheets.access import Target, WorksheetId
-from gateway.worksheets.answers import Encoded, Encoder, Served, with_digests
+from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
@@ -136,11 +138,11 @@ class RowService:
         """
         columns = target.access.columns
         worksheet = self._pool.get(target.worksheet, self._resources)
-        part = TYPED if query.needs_types else DISPLAYED
+        part = TYPED if query.needs_types or encoder.is_typed else DISPLAYED
         is_quick = not no_cache and worksheet.shared is None
         read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
+            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit, encoder.is_typed)
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
         rows, freshness = read.rows, read.freshness
         if unknown:
@@ -148,14 +150,12 @@ class RowService:
         if isinstance(rows, Window):
             view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
             selected = view.select(query.keys) if is_in_grid else {}
-            lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
-            objects = (row_object(rows.header, *each, selected, encoder.empty) for each in lines)
-            bodies = with_digests(encoder.rows(objects))
+            bodies = rows.encoded(encoder, selected, query.limit)
             return Served(encoder.page(bodies, has_next=rows.has_next, total=None), freshness)
         key = (encoder, query, columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            if part is TYPED:
+            if query.needs_types:
                 found = find_page(rows.table, query, rows.header.seen_with(columns))
                 if isinstance(found, Page):
                     page = found
@@ -173,7 +173,11 @@ class RowService:
                     )
             else:
                 page = plain_page(rows.table, query)
-            bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows)
+            typed = None
+            if encoder.is_typed:
+                selected = rows.header.seen_with(columns).select(query.keys)
+                typed = await worksheet.build(rows.table.typed_columns(selected))
+            bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows, typed)
             made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
@@ -196,9 +200,10 @@ class RowService:
             raise row_not_found(row)
         worksheet = self._pool.get(target.worksheet, self._resources)
         is_quick = not no_cache and worksheet.shared is None
-        read = self._reader.fresh(worksheet, DISPLAYED) if is_quick else None
+        part = TYPED if encoder.is_typed else DISPLAYED
+        read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            span = RowSpan(row, 1)
+            span = RowSpan(row, 1, encoder.is_typed)
             read = await self._read(worksheet, target, ONE_ROW, span, no_cache=no_cache)
         rows, freshness = read.rows, read.freshness
         if unknown:
@@ -212,10 +217,17 @@ class RowService:
         if encoded is None:
             grant = target.access.to(target.worksheet).columns
             view = rows.header.seen_with(grant)
-            cells = rows.rows[0] if isinstance(rows, Window) else rows.table.cells(row)
-            found = row_object(rows.header, row, cells, view.select(keys), encoder.empty)
+            typed: Sequence[object] | None = None
+            if isinstance(rows, Window):
+                cells: Sequence[object] = rows.rows[0]
+                typed = rows.values[0] if encoder.is_typed else None
+            else:
+                cells = rows.table.cells(row)
+                typed = rows.table.typed_cells(row) if encoder.is_typed else None
+            shown = cells if typed is None else typed_row(cells, typed)
+            found = row_object(rows.header, row, shown, view.select(keys), encoder.empty)
             (body,) = encoder.rows([found])
-            encoded = Encoded(body, view.tag(row, cells))
+            encoded = Encoded(body, view.tag(row, cells, typed))
             if isinstance(rows, Snapshot):
                 rows.encodings.answers.keep(key, encoded)
         return Served(encoded, freshness)
@@ -293,10 +305,10 @@ class RowService:
         """The rows for a query, or those of a span: kept and fresh, or read from Google."""
         shared = worksheet.shared
         is_known = shared is None or await shared.peers.rows.is_current(shared)
-        whole = TYPED if query.needs_types else DISPLAYED
+        whole = TYPED if query.needs_types else span.whole
         read = self._reader.fresh(worksheet, whole) if shared is not None and not no_cache else None
         if read is None:
-            part = whole if whole is TYPED or query.wants_total else span
+            part = whole if query.needs_types or query.wants_total else span
             with in_call_context(CallContext(target.access.key_id)):
                 read = await self._reader.rows(
                     worksheet, part, query, target.access.columns, no_cache=no_cache

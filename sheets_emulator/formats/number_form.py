@@ -6,7 +6,7 @@ Rules:
 - Digits fill placeholders from the decimal point outwards, so literals between them keep their
   place; the first placeholder takes all remaining digits.
 - A comma between placeholders groups thousands; each comma after the last one divides by a
-  thousand; any other comma is a literal. Fractions (`# ?/?`) are not supported.
+  thousand; any other comma is a literal. Fractions (`# ?/?`) are in `fraction_form`.
 - The exponent is a multiple of the number of placeholders before the point, as in `##0.0E+0`.
 """
 

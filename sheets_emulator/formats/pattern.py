@@ -19,6 +19,7 @@ from functools import lru_cache
 
 from sheets_emulator.formats.date_form import DateForm, date_form, written_date
 from sheets_emulator.formats.format_tokens import DATE_KINDS, Kind, Tokens, has, sections
+from sheets_emulator.formats.fraction_form import FractionForm, fraction_form, written_fraction
 from sheets_emulator.formats.number_form import NumberForm, number_form, written_number
 
 DEFAULTS: Mapping[str, str] = {
@@ -30,6 +31,7 @@ DEFAULTS: Mapping[str, str] = {
     "DATE_TIME": "m/d/yy h:mm:ss",
     "SCIENTIFIC": "0.00E+00",
 }
+Form = NumberForm | FractionForm | DateForm
 CONDITION = re.compile(r"([<>=]+)(.+)")
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -54,7 +56,7 @@ class Section:
     """A section of a format; `form` is None if unsupported."""
 
     condition: Condition | None
-    form: NumberForm | DateForm | None
+    form: Form | None
 
 
 def default_pattern(kind: str) -> str | None:
@@ -82,15 +84,32 @@ def written(number: float, pattern: str) -> str | None:
         return written_date(number, section.form)
     if isinstance(section.form, NumberForm):
         return written_number(number, section.form, is_signed=is_signed)
+    if isinstance(section.form, FractionForm):
+        return written_fraction(number, section.form, is_signed=is_signed)
     return None
+
+
+def written_text(text: str, pattern: str | None) -> str:
+    """Format a text: the section for texts shows it at each `@`; without one it stays as it is."""
+    section = None if pattern is None else _text_section(pattern)
+    if section is None:
+        return text
+    return "".join(text if token.kind is Kind.TEXT else token.text for token in section)
 
 
 @lru_cache(maxsize=256)
 def _parsed(pattern: str) -> tuple[Section, ...]:
     """The number sections; empty for an unknown format."""
     found = sections(pattern) or ()
-    is_last_for_text = len(found) == 4 or (len(found) > 1 and has(found[-1], Kind.TEXT))
+    is_last_for_text = len(found) > 1 and _text_section(pattern) is not None
     return tuple(_section(each) for each in (found[:-1] if is_last_for_text else found))
+
+
+@lru_cache(maxsize=256)
+def _text_section(pattern: str) -> Tokens | None:
+    """The section for texts: the fourth, or a last one with `@`."""
+    found = sections(pattern) or ()
+    return found[-1] if len(found) == 4 or (found and has(found[-1], Kind.TEXT)) else None
 
 
 def _section(tokens: Tokens) -> Section:
@@ -99,10 +118,12 @@ def _section(tokens: Tokens) -> Section:
     return Section(condition=conditions[0] if conditions else None, form=_form(shown))
 
 
-def _form(tokens: Tokens) -> NumberForm | DateForm | None:
+def _form(tokens: Tokens) -> Form | None:
     if has(tokens, Kind.TEXT):
         return None
-    return date_form(tokens) if has(tokens, *DATE_KINDS) else number_form(tokens)
+    if has(tokens, *DATE_KINDS):
+        return date_form(tokens)
+    return number_form(tokens) or fraction_form(tokens)
 
 
 def _condition(text: str) -> Condition:

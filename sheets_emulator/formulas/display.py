@@ -14,7 +14,7 @@ from types import NoneType
 from typing import cast
 
 from sheets_emulator.formats.numeral import automatic, automatic_column, displayed_number
-from sheets_emulator.formats.pattern import is_date
+from sheets_emulator.formats.pattern import is_date, written_text
 from sheets_emulator.formulas.evaluate import Results
 from sheets_emulator.formulas.result import CellError, Evaluated
 from sheets_emulator.grid.box import Box
@@ -62,9 +62,9 @@ def displayed(evaluated: Evaluated) -> str:
         return value.text
     if isinstance(value, float):
         return displayed_number(value, evaluated.pattern)
-    if value is None or isinstance(value, str):
-        return value or ""
-    return _truth(value)
+    if isinstance(value, str):
+        return written_text(value, evaluated.pattern)
+    return "" if value is None else _truth(value)
 
 
 def plain(value: CellValue) -> CellValue:

@@ -44,6 +44,7 @@ TEXTS = (
     *("a", "A", "b", "B", "ab", "aB", "ß", "SS", "ss", "ﬀ", "ff", "İ", "ı", "é", "e\u0301", "Ω"),
     *("ω", "\ud800", "😀", "\uffff", "\U0010ffff", " ", "\u00a0", "\n", "\x00", "null", "None"),
     *("$", "-", "2020-01-15", "2020-01-15T12:00", "2020-01-15 12:00:00.0004+09:00", "2020-02-30"),
+    *("12:00", "12:00:00.000", "PT12H", "9:30", "33:30", "t1:00", "-1:30", "$5.00", "50%"),
     *("1/15/2020", "2020-01-16", "2019-12-31T23:59:59Z", "#N/A", "=1+1", "/", "0x10", "²"),
 )
 NUMBERS = (
@@ -273,6 +274,16 @@ def _date(random: Random) -> SheetCell:
     return SheetCell(random.choice(("1/15/2020", "15 Jan", "2020-01-15", "43,845")), serial)
 
 
+def _clock(random: Random) -> SheetCell:
+    """Times of day, durations, and texts of both."""
+    minutes = random.choice((0, 540, 570, 720, 1439, 1440, 1530, random.randint(0, 3000)))
+    shown = f"{minutes // 60}:{minutes % 60:02}"
+    text = random.choice((shown, f"{shown}:00", f"{minutes // 60} h {minutes % 60} min"))
+    if random.random() < 0.3:
+        return text_cell(random.choice((shown, f"PT{minutes}M", "PT9H30M", "9:30")))
+    return SheetCell(text, minutes / 1440)
+
+
 def _boolean(random: Random) -> SheetCell:
     value = random.random() < 0.5
     return SheetCell(random.choice((str(value).upper(), "WAHR", "")), value)
@@ -304,7 +315,8 @@ COLUMNS: tuple[Cells, ...] = (
     *(_text, _number, _integer, _date, _boolean, _blank),
     *(_mixed(_text, _blank), _mixed(_number, _blank), _mixed(_integer, _integer, _blank)),
     *(_mixed(_text, _number), _mixed(_date, _text, _blank), _mixed(_date, _integer)),
-    *(_mixed(_text, _number, _date, _boolean, _odd, _blank), _mixed(_text, _boolean)),
+    *(_clock, _mixed(_clock, _date, _text), _mixed(_text, _boolean), _mixed(_text, _odd)),
+    _mixed(_text, _number, _date, _clock, _boolean, _odd, _blank),
 )
 
 if __name__ == "__main__":

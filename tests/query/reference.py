@@ -1,33 +1,31 @@
 """A second evaluator, written from the contract's words alone, slow and plain.
 
-It works on decoded JSON and on cells as a sheet gives them, and shares nothing with the package,
-so that a mistake in one shows as a difference between the two.
+It works on decoded JSON and on cells as a sheet gives them. It shares the reading of moments with
+the package, and nothing else, so that a mistake in one shows as a difference between the two.
 """
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from functools import cmp_to_key
 from typing import Any
 from unicodedata import normalize
 
+from gateway.table.moments import displayed_moment, moment_in
 from tests.query.sheet import SheetCell
 
-MILLISECOND = 1 / 86_400_000
+CLASSES = ("number", "date", "clock", "text", "boolean", "error", "empty")
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-_DECORATION = re.compile("[$€£¥₿%, \u00a0\u202f'’]")
-_ISO = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:\d\d)?)?)?", re.ASCII
-)
+_ERRORS = ["#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#ERROR!", "#SPILL!"]
 
 Row = Mapping[str, SheetCell]
 
 
 def matching_rows(rows: Sequence[Row], where: Mapping[str, Any]) -> list[int]:
     """The row numbers (from 2) of the rows that a decoded `where` is met by."""
-    return [number for number, row in enumerate(rows, 2) if meets(with_number(row, number), where)]
+    numbered = [with_number(row, number) for number, row in enumerate(rows, 2)]
+    return [number for number, row in enumerate(numbered, 2) if meets(row, where, numbered)]
 
 
 def ordered_rows(
@@ -56,38 +54,30 @@ def nfc(value: Any) -> Any:
     return normalize("NFC", value) if isinstance(value, str) else value
 
 
-def meets(row: Row, where: Mapping[str, Any]) -> bool:
+def meets(row: Row, where: Mapping[str, Any], rows: Sequence[Row]) -> bool:
     """Several members are AND."""
-    return all(member_meets(row, name, value) for name, value in where.items())
+    return all(member_meets(row, name, value, rows) for name, value in where.items())
 
 
-def member_meets(row: Row, name: str, value: Any) -> bool:
+def member_meets(row: Row, name: str, value: Any, rows: Sequence[Row]) -> bool:
     """A combinator, or a field with its value or its operators."""
     if name == "$and":
-        return all(meets(row, part) for part in value)
+        return all(meets(row, part, rows) for part in value)
     if name == "$or":
-        return any(meets(row, part) for part in value)
+        return any(meets(row, part, rows) for part in value)
     if name == "$not":
-        return not meets(row, value)
-    return cell_meets(row[name], value if isinstance(value, dict) else {"$eq": value})
+        return not meets(row, value, rows)
+    column = [each[name] for each in rows]
+    return cell_meets(row[name], value if isinstance(value, dict) else {"$eq": value}, column)
 
 
-def cell_meets(cell: SheetCell, operators: Mapping[str, Any]) -> bool:
+def cell_meets(cell: SheetCell, operators: Mapping[str, Any], column: Sequence[SheetCell]) -> bool:
     """Several operators are AND."""
-    return all(operator_meets(cell, name, nfc(value)) for name, value in operators.items())
+    return all(operator_meets(cell, name, nfc(value), column) for name, value in operators.items())
 
 
-def operator_meets(cell: SheetCell, operator: str, value: Any) -> bool:
+def operator_meets(cell: SheetCell, operator: str, value: Any, column: Sequence[SheetCell]) -> bool:
     """One operator with its operand."""
-    ranges: dict[str, Callable[[int], bool]] = {
-        "$lt": lambda difference: difference < 0,
-        "$lte": lambda difference: difference <= 0,
-        "$gt": lambda difference: difference > 0,
-        "$gte": lambda difference: difference >= 0,
-    }
-    if operator in ranges:
-        difference = compared(cell, value)
-        return difference is not None and ranges[operator](difference)
     plain: dict[str, Callable[[], bool]] = {
         "$eq": lambda: equal(cell, value),
         "$ne": lambda: not equal(cell, value),
@@ -96,22 +86,46 @@ def operator_meets(cell: SheetCell, operator: str, value: Any) -> bool:
         "$nin": lambda: not any(equal(cell, nfc(part)) for part in value),
         "$text": lambda: value.casefold() in cell.text.casefold(),
         "$exists": lambda: (kind(cell) != "empty") == value,
-        "$not": lambda: not cell_meets(cell, value),
+        "$not": lambda: not cell_meets(cell, value, column),
+        "$lt": lambda: side(cell, value, column) < 0,
+        "$lte": lambda: side(cell, value, column) < 0 or is_equal_in_range(cell, value, column),
+        "$gt": lambda: side(cell, value, column) > 0,
+        "$gte": lambda: side(cell, value, column) > 0 or is_equal_in_range(cell, value, column),
     }
     return plain[operator]()
 
 
 def kind(cell: SheetCell) -> str:
-    """Number (also text that is one), boolean, text or empty."""
+    """The class of a cell."""
+    return value_of(cell)[0]
+
+
+def value_of(cell: SheetCell) -> tuple[str, Any]:
+    """The class of a cell and its value in it."""
     if isinstance(cell.value, bool):
-        return "boolean"
-    if is_number_cell(cell) or number_of_text(cell.text) is not None:
-        return "number"
-    return "text" if cell.text or cell.value not in ("", None) else "empty"
+        return "boolean", cell.value
+    if isinstance(cell.value, int | float):
+        if number_of_text(cell.text) is None and (at := displayed_moment(cell.text, cell.value)):
+            return "clock" if at.is_clock else "date", at.milliseconds
+        return "number", cell.value
+    if not cell.text and not cell.value:
+        return "empty", None
+    return value_of_text(cell.text)
 
 
-def is_number_cell(cell: SheetCell) -> bool:
-    return isinstance(cell.value, int | float) and not isinstance(cell.value, bool)
+def value_of_text(text: str) -> tuple[str, Any]:
+    """The class and the value that a text names."""
+    number = number_of_text(text)
+    if number is not None:
+        return "number", number
+    if moment := moment_in(text):
+        return "clock" if moment.is_clock else "date", moment.milliseconds
+    return ("error", text) if text in _ERRORS else ("text", text.casefold())
+
+
+def is_of_the_sheet(cell: SheetCell) -> bool:
+    """True for a number or boolean, False for a text."""
+    return isinstance(cell.value, int | float)
 
 
 def number_of_text(text: str) -> float | None:
@@ -119,59 +133,54 @@ def number_of_text(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) and math.isfinite(float(text)) else None
 
 
-def number(cell: SheetCell) -> float:
-    """Of a cell whose kind is number."""
-    return cell.value if isinstance(cell.value, int | float) else float(cell.text)
-
-
-def is_date_cell(cell: SheetCell) -> bool:
-    """True for a number cell whose displayed text is no number."""
-    is_number = number_of_text(_DECORATION.sub("", cell.text)) is not None
-    return is_number_cell(cell) and cell.text != "" and not is_number
-
-
-def truth(cell: SheetCell) -> bool | None:
-    """Boolean cells, and text TRUE and FALSE."""
-    if isinstance(cell.value, bool):
-        return cell.value
-    if kind(cell) != "text":
-        return None
-    return {"TRUE": True, "FALSE": False}.get(cell.text)
-
-
 def equal(cell: SheetCell, value: Any) -> bool:
-    """The contract's *Comparison* for equality, by kind of operand."""
+    """The contract's operands, by their JSON type."""
     if value is None or value == "":
         return kind(cell) == "empty"
     if isinstance(value, bool):
-        return truth(cell) is value
+        return kind(cell) == "boolean" and cell.value is value
     if not isinstance(value, str):
-        return kind(cell) == "number" and number(cell) == value
-    moment = serial(value)
-    return (
-        cell.text == value
-        or (is_number_cell(cell) and plain(number(cell)) == value)
-        or (moment is not None and is_date_cell(cell) and same_time(number(cell), moment))
-    )
+        if kind(cell) != "number":
+            return False
+        return cell.value == value if is_of_the_sheet(cell) else cell.text == plain(value)
+    if kind(cell) == "empty":
+        return False
+    names_its_value = is_of_the_sheet(cell) and value_of(cell) == value_of_text(value)
+    return cell.text == value or (names_its_value and kind(cell) in ("number", "date", "clock"))
 
 
-def compared(cell: SheetCell, value: Any) -> int | None:
-    """-1, 0, 1, or None where a range does not apply."""
-    if kind(cell) == "empty" or value is None or value == "":
+def stands_at(value: Any, column: Sequence[SheetCell]) -> tuple[str, tuple[Any, str]] | None:
+    """The class in which an operand of a range stands, and its place there."""
+    if value is None or value == "":
         return None
     if isinstance(value, bool):
-        held = truth(cell)
-        return None if held is None else held - value
-    as_number = number_of_text(value) if isinstance(value, str) else value
-    if as_number is not None:
-        return three_way(number(cell), as_number) if kind(cell) == "number" else None
-    moment = serial(value)
-    if moment is not None and is_date_cell(cell):
-        near = same_time(number(cell), moment)
-        return 0 if near else three_way(number(cell), moment)
-    if kind(cell) == "text":
-        return three_way([ord(c) for c in cell.text], [ord(c) for c in value])
-    return None
+        return "boolean", (value, "")
+    if not isinstance(value, str):
+        return "number", (value, "")
+    own, key = value_of_text(value)
+    shown = [each for each in column if is_of_the_sheet(each) and each.text == value]
+    others = [sort_key(each) for each in shown if kind(each) != own]
+    if others:
+        number, place = min(others)
+        return CLASSES[number], place
+    held = [each for each in column if kind(each) == own and equal(each, value)]
+    if shown and not any(value_of(each) == (own, key) for each in held):
+        return own, min(sort_key(each) for each in shown)[1]
+    return own, (key, value if own != "error" else "")
+
+
+def side(cell: SheetCell, value: Any, column: Sequence[SheetCell]) -> int:
+    """-1 below the operand, 1 above it, 0 if it is equal or of another class."""
+    stand = stands_at(value, column)
+    if stand is None or kind(cell) != stand[0] or equal(cell, value):
+        return 0
+    return -1 if sort_key(cell)[1] < stand[1] else 1
+
+
+def is_equal_in_range(cell: SheetCell, value: Any, column: Sequence[SheetCell]) -> bool:
+    """True for an equal cell of the class in which the operand stands."""
+    stand = stands_at(value, column)
+    return stand is not None and kind(cell) == stand[0] and equal(cell, value)
 
 
 def three_way(left: Any, right: Any) -> int:
@@ -184,34 +193,16 @@ def plain(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def serial(text: str) -> float | None:
-    """The wall-clock part of an ISO 8601 date or time as days since 1899-12-30."""
-    if _ISO.fullmatch(text) is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text).replace(tzinfo=None)
-    except ValueError:
-        return None
-    return (moment - datetime(1899, 12, 30)).total_seconds() / 86_400
-
-
-def same_time(left: float, right: float) -> bool:
-    return abs(left - right) <= MILLISECOND
-
-
 def place_in_order(left: SheetCell, right: SheetCell, descending: bool) -> int:
-    """Empty cells last both ways; else by kind, then by value."""
+    """Empty cells last both ways; else by class, then by value."""
     if "empty" in (kind(left), kind(right)):
         return (kind(left) == "empty") - (kind(right) == "empty")
     difference = three_way(sort_key(left), sort_key(right))
     return -difference if descending else difference
 
 
-def sort_key(cell: SheetCell) -> tuple[int, Any]:
-    """Numbers, then text (case-insensitive, then by code point), then booleans."""
-    keys: dict[str, Callable[[], tuple[int, Any]]] = {
-        "number": lambda: (1, number(cell)),
-        "text": lambda: (2, (cell.text.casefold(), cell.text)),
-        "boolean": lambda: (3, cell.value),
-    }
-    return keys[kind(cell)]()
+def sort_key(cell: SheetCell) -> tuple[int, tuple[Any, str]]:
+    """By class and value; of equal values those of the sheet first, then texts by code point."""
+    of_class, key = value_of(cell)
+    is_text = not is_of_the_sheet(cell) and of_class != "error"
+    return CLASSES.index(of_class), (key, cell.text if is_text else "")

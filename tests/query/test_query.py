@@ -11,24 +11,34 @@ from gateway.query.query import (
     make_operand,
 )
 from gateway.query.where import parse_where
+from gateway.table.cells import BOOLEAN, CLOCK, DATE, EMPTY, ERROR, NUMBER, TEXT
 from gateway.table.header import Selection
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        pytest.param(5, Operand(5, number=5), id="number"),
-        pytest.param("5.0", Operand("5.0", number=5), id="text that is a number"),
-        pytest.param("007", Operand("007"), id="text"),
-        pytest.param("2020-01-01", Operand("2020-01-01", serial=43_831), id="date"),
-        pytest.param(True, Operand(True), id="a boolean is no number"),
-        pytest.param(None, Operand(None), id="null"),
-        pytest.param("", Operand(""), id="empty text"),
-        pytest.param("Gro\u0308\u00dfe", Operand("Gr\u00f6\u00dfe"), id="decomposed text"),
+        pytest.param(5, Operand(5, NUMBER, 5), id="number"),
+        pytest.param("5.0", Operand("5.0", NUMBER, 5, "5.0"), id="text that is a number"),
+        pytest.param("007", Operand("007", TEXT, "007", "007"), id="text"),
+        pytest.param("Ab", Operand("Ab", TEXT, "ab", "Ab"), id="folded text"),
+        pytest.param(
+            "1899-12-31", Operand("1899-12-31", DATE, 86_400_000, "1899-12-31"), id="date"
+        ),
+        pytest.param("0:01", Operand("0:01", CLOCK, 60_000, "0:01"), id="clock"),
+        pytest.param("#N/A", Operand("#N/A", ERROR, "#N/A", "#N/A"), id="error"),
+        pytest.param(True, Operand(True, BOOLEAN, True), id="a boolean is no number"),
+        pytest.param(None, Operand(None, EMPTY), id="null"),
+        pytest.param("", Operand("", EMPTY), id="empty text"),
+        pytest.param(
+            "Gro\u0308\u00dfe",
+            Operand("Gr\u00f6\u00dfe", TEXT, "gr\u00f6sse", "Gr\u00f6\u00dfe"),
+            id="decomposed text",
+        ),
     ],
 )
 def test_operands_know_their_readings(value: Scalar, expected: Operand) -> None:
-    """An operand is read as a number and as a date once, when it is made."""
+    """An operand is read once, when it is made: its class, and its key there."""
     assert make_operand(value) == expected
     assert type(make_operand(value).value) is type(value)
 

@@ -86,7 +86,7 @@ JOURNEYS = {
     ),
     "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=229, files=41),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=287, files=46
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=318, files=52
     ),
     "update by filter": Ask(
         method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=351, files=55

@@ -5,15 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.table.cells import (
-    TOLERANCE_DAYS,
-    is_date_text,
+    CLOCK_TEXT,
+    DATE_TEXT,
+    ERROR,
+    NUMERAL,
+    TEXT,
     number_in,
     plain_notation,
-    serial_in,
+    text_key,
 )
-
-NOON_2020 = 43_831.5
-"""2020-01-01 12:00 as a serial date; 2020-01-01 is 43831."""
+from gateway.table.index import ColumnIndex
+from gateway.table.steps import finish
 
 
 @pytest.mark.parametrize(
@@ -86,62 +88,60 @@ def test_plain_notation_is_exact(number: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["2020-01-01", "1/1/2020", "1 Jan 2020", "12:00", "12:00:30 PM", "Wednesday", "44.197 s"],
+    ("text", "kind", "key"),
+    [
+        ("0.50", NUMERAL, 0.5),
+        ("1E5", NUMERAL, 100_000),
+        ("1970-01-01", DATE_TEXT, 25_569 * 86_400_000),
+        ("1970-01-01 00:00:01.5Z", DATE_TEXT, 25_569 * 86_400_000 + 1_500),
+        ("14:05", CLOCK_TEXT, (14 * 60 + 5) * 60_000),
+        ("PT25H", CLOCK_TEXT, 25 * 3_600_000),
+        ("#DIV/0!", ERROR, "#DIV/0!"),
+        ("#hashtag", TEXT, "#hashtag"),
+        ("TRUE", TEXT, "TRUE"),
+        ("8:00 AM", TEXT, "8:00 AM"),
+        ("2020-02-30", TEXT, "2020-02-30"),
+        ("007", TEXT, "007"),
+    ],
 )
-def test_number_cells_that_show_no_number_are_dates(text: str) -> None:
-    """A number displayed as something else than a number is a date."""
-    assert is_date_text(text)
+def test_texts_have_a_class(text: str, kind: int, key: object) -> None:
+    """A text is of the class of the value that it names in plain or ISO 8601 notation."""
+    assert text_key(text) == (kind, key)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "value", "is_odd"),
     [
-        *("43831.5", "43,831.50", "$1,234.50"),
-        *("50%", "1 234", "1\u00a0234", "1\u202f234", "€5", "5 €", "¥1,000", "1'234", "1’234"),
-        *("-5", "-$5", "1E+05", ""),
+        ("5", 5, False),
+        ("0.5", 0.5, False),
+        ("0.50", 0.5, False),
+        ("0.3", 0.30000000000000004, True),
+        ("5", 5.25, True),
+        ("005", 5, True),
+        ("5 ", 5, True),
+        ("1_000", 1000, True),
+        ("1,000", 1000, True),
+        ("50%", 0.5, True),
+        ("2026-02-01", 46_054, False),
+        ("2026-02-01", 46_054.5, True),
+        ("01.02.2026", 46_054, True),
+        ("12:00:00", 0.5, False),
+        ("12:00 PM", 0.5, True),
+        ("TRUE", True, True),
+        ("WAHR", True, True),
+        ("5", "5", False),
+        ("x", "x", False),
+        ("", None, False),
     ],
 )
-def test_number_cells_with_decorated_numbers_are_none(text: str) -> None:
-    """Currency signs, %, blanks and thousands separators leave a number a number."""
-    assert not is_date_text(text)
+@pytest.mark.parametrize("beside", [[], [("7", 7)], [("a", "a")]], ids=len)
+def test_a_display_that_does_not_name_the_value_is_odd(
+    text: str, value: object, is_odd: bool, beside: list[tuple[str, object]]
+) -> None:
+    """Values of the sheet are found by their display where it is not their plain notation."""
+    cells = [(text, value), *beside]
 
+    texts, values = [text for text, _ in cells], [value for _, value in cells]
+    index = ColumnIndex(["h", *texts], ["h", *values], 1 + len(cells))
 
-@pytest.mark.parametrize(
-    ("text", "serial"),
-    [
-        ("1899-12-30", 0),
-        ("1899-12-29", -1),
-        ("2020-01-01", 43_831),
-        ("2020-02-29", 43_890),
-        ("2020-01-01T12:00", NOON_2020),
-        ("2020-01-01 12:00", NOON_2020),
-        ("2020-01-01T12:00:00", NOON_2020),
-        ("2020-01-01T12:00:00Z", NOON_2020),
-        ("2020-01-01T12:00:00+02:00", NOON_2020),
-        ("2020-01-01T12:00:00-0730", NOON_2020),
-        ("2020-01-01T12:00+02", NOON_2020),
-        ("2020-01-01 12:00:00 +02:00", NOON_2020),
-        ("2020-01-01T12:00:00.000Z", NOON_2020),
-        ("2020-01-01T12:00:43.2Z", NOON_2020 + 0.0005),
-        ("2020-01-01T12:00:43,200000000", NOON_2020 + 0.0005),
-    ],
-)
-def test_iso_texts_have_a_serial(text: str, serial: float) -> None:
-    """An ISO 8601 date or date with time is its wall-clock part; the offset is dropped."""
-    assert serial_in(text) == pytest.approx(serial, abs=TOLERANCE_DAYS / 100)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "2020", "2020-01", "20200101", "2020-1-1", "1/1/2020", "12:00", "2020-W01-1"),
-        *("2021-02-29", "2020-13-01", "2020-00-10", "0000-01-01", "2020-01-01T25:00"),
-        *("2020-01-01T12:60", "2020-01-01T12:00:60", "2020-01-01T12", "2020-01-01T12:00.5"),
-        *("2020-01-01T", "2020-01-01T12:00:00.", " 2020-01-01", "2020-01-01\n", "２０２０-01-01"),
-        *("2020-01-01T12:00:00 UTC", "2020-01-01Z", "2020-01-01T12:00:00.1234567890"),
-    ],
-)
-def test_other_texts_have_no_serial(text: str) -> None:
-    """Other formats and impossible dates are text."""
-    assert serial_in(text) is None
+    assert [*finish(index.keys()).odd] == [1] * is_odd

@@ -4,11 +4,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.table.cells import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT
+from gateway.table.cells import (
+    BOOLEAN,
+    CLOCK,
+    DATE,
+    EMPTY,
+    ERROR,
+    FILLED,
+    NUMBER,
+    NUMERAL,
+    TEXT,
+)
 from gateway.table.index import ColumnIndex, Keys
 from gateway.table.steps import BLOCK, finish
 
-KINDS = (EMPTY, TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
+DAY = 86_400_000
+KINDS = (EMPTY, *FILLED)
 
 
 def keys_of(displayed: Sequence[object], typed: Sequence[object]) -> Keys:
@@ -20,10 +31,10 @@ def keys_of(displayed: Sequence[object], typed: Sequence[object]) -> Keys:
     [
         pytest.param("", None, EMPTY, id="no value"),
         pytest.param("", "", EMPTY, id="formula that gives nothing"),
-        pytest.param("1,250", 1250, INTEGER, id="number"),
-        pytest.param("0", 0, INTEGER, id="zero"),
-        pytest.param("", 0, INTEGER, id="number that is not shown"),
-        pytest.param("", 0.5, DOUBLE, id="fraction that is not shown"),
+        pytest.param("1,250", 1250, NUMBER, id="number"),
+        pytest.param("0", 0, NUMBER, id="zero"),
+        pytest.param("", 0, NUMBER, id="number that is not shown"),
+        pytest.param("", 0.5, NUMBER, id="fraction that is not shown"),
         pytest.param("FALSE", False, BOOLEAN, id="false is no number"),
         pytest.param("TRUE", True, BOOLEAN, id="true"),
         pytest.param("TRUE", "TRUE", TEXT, id="text TRUE"),
@@ -31,7 +42,9 @@ def keys_of(displayed: Sequence[object], typed: Sequence[object]) -> Keys:
         pytest.param("007", "007", TEXT, id="text that is none"),
         pytest.param(" ", " ", TEXT, id="a blank is text"),
         pytest.param("", "hidden", TEXT, id="text that is not shown"),
-        pytest.param("#N/A", "#N/A (Did not find it.)", TEXT, id="error value"),
+        pytest.param("#N/A", "#N/A (Did not find it.)", ERROR, id="error value"),
+        pytest.param("1 Feb", 46_054, DATE, id="date"),
+        pytest.param("9:00 PM", 0.875, CLOCK, id="time"),
         pytest.param("late", None, TEXT, id="cell that was typed in between"),
         pytest.param("5", None, NUMERAL, id="number that was typed in between"),
     ],
@@ -50,16 +63,16 @@ def test_cells_have_a_kind(
     assert found.kinds[:2] == bytes([EMPTY, kind])
     assert 1 in finish(found.places(kind))
     assert found.count(kind)
-    assert found.keys[1] == {TEXT: text, NUMERAL: 5.0}.get(kind, value)
+    keys = {TEXT: text, ERROR: text, NUMERAL: 5.0, DATE: 46_054 * DAY, CLOCK: DAY * 7 // 8}
+    assert found.keys[1] == keys.get(kind, value)
 
 
 def test_a_header_has_no_kind() -> None:
     """The header is never among the cells."""
     found = keys_of(["5", "x", ""], ["5", "x", ""])
 
-    assert [list(finish(found.places(kind))) for kind in KINDS] == [
-        *([2], [1], [], [], [], []),
-    ]
+    places = {kind: list(finish(found.places(kind))) for kind in KINDS}
+    assert places == {key: [] for key in KINDS} | {EMPTY: [2], TEXT: [1]}
 
 
 @pytest.mark.parametrize("length", [0, 1])

@@ -8,7 +8,7 @@ from gateway.errors import LookOutdated, PreconditionFailed, RowNotFound, SheetT
 from gateway.settings.model import WriteSettings
 from gateway.table.header import IfMatch
 from gateway.worksheets.planning import FRESH_LOOK_SECONDS
-from gateway.worksheets.writes import ByFilter, Write
+from gateway.worksheets.writes import ByFilter, ByKey, Write
 from tests.fakes import FakeWorksheet, Held
 from tests.forwarding import Kind
 from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
@@ -75,7 +75,7 @@ async def test_a_quick_look_is_enough(bench: Bench, write: Write, kind: Kind) ->
 
     await carried_out(bench, write)
 
-    is_typed = isinstance(write.selector, ByFilter)
+    is_typed = isinstance(write.selector, ByFilter | ByKey)
     assert bench.sheets.cost() == Cost(2 if is_typed else 1, 1)
 
 
@@ -87,7 +87,7 @@ async def test_an_old_look_is_repeated(bench: Bench, write: Write, kind: Kind) -
 
     await carried_out(bench, write)
 
-    is_typed = isinstance(write.selector, ByFilter)
+    is_typed = isinstance(write.selector, ByFilter | ByKey)
     assert bench.sheets.cost() == Cost(3 if is_typed else 2, 1)
     austin = [line for line in bench.cities.lines() if line[0] == "Austin"]
     assert austin == ([] if write.rows is None else [["Austin", "TX", "done"]])

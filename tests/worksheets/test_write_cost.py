@@ -8,7 +8,7 @@ Rules
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from unittest.mock import patch
 
 import msgspec
@@ -18,7 +18,7 @@ from gateway.google.calls import Apply, Limits, encoded_changes
 from gateway.google.rendering import known_columns
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
-from gateway.query.query import Comparison, make_operands
+from gateway.query.query import Comparison, Operand, make_operand, make_operands
 from gateway.table.header import Header, parse_header
 from gateway.table.steps import Work, finish
 from gateway.table.table import RowPatch, Table, make_table
@@ -100,9 +100,9 @@ def upserted(upsert: Write = UPSERT, table: Table | None = None) -> Work[Planned
 
 def numbers(count: int) -> Table:
     """A worksheet whose key columns are all numbers."""
-    header = [*(f"k{at}" for at in range(KEYS)), "v"]
-    lines = [header, *([*map(str, range(row, row + KEYS)), "old"] for row in range(count))]
-    return make_table([*zip(*lines, strict=True)])
+    columns: list[list[object]] = [[f"k{at}", *range(at, at + count)] for at in range(KEYS)]
+    columns.append(["v", *["old"] * count])
+    return finish(make_table([[*map(str, column)] for column in columns]).with_typed(columns))
 
 
 def numeric_upsert(patterns: int, count: int = 500) -> Write:
@@ -209,11 +209,11 @@ def rebuilding(change: RowChange) -> Mapping[int, object]:
     return [_gathered(change) for _ in range(COLUMNS // 3)][-1]
 
 
-def in_all_forms(texts: Sequence[str]) -> Sequence[object]:
-    """A planted bug: a row is compared once for each set of its numbers."""
-    for _ in range(2**KEYS * len(texts)):
+def in_all_forms(value: object) -> Operand:
+    """A planted bug: a value is compared once for each set of the keys."""
+    for _ in range(2**KEYS):
         pass
-    return [None] * len(texts)
+    return make_operand(value)  # type: ignore[arg-type]
 
 
 def uncounted_loop() -> Work[object]:
@@ -229,7 +229,7 @@ def test_uncounted_work_is_found() -> None:
         yield planning.UPDATE_STEPS * COLUMNS
         return rebuilding(change)
 
-    with patch.object(planning, "_numbers", in_all_forms):
+    with patch.object(planning, "make_operand", in_all_forms):
         assert uncounted(upserted(numeric_upsert(1, 5), numbers(5)), BESIDE)
     assert uncounted(patched(), BESIDE)
     assert uncounted(uncounted_loop(), BESIDE)

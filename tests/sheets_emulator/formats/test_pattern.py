@@ -1,12 +1,13 @@
 """Numbers in number formats."""
 
+import math
 from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheets_emulator.formats.pattern import default_pattern, is_date, written
+from sheets_emulator.formats.pattern import default_pattern, is_date, written, written_text
 from sheets_emulator.formats.serial import from_moment, from_time
 
 MOMENT = from_moment(datetime(2016, 4, 5, 16, 8, 53, 528_000))
@@ -124,6 +125,11 @@ def test_section_is_chosen_by_the_number(number: float, pattern: str, text: str 
         pytest.param(MOMENT, "H:mm:SS AM/PM", "4:08:54 PM", id="capitals"),
         pytest.param(MOMENT, "s.0", "53.5", id="tenths"),
         pytest.param(MOMENT, "ss.00000", "53.52800", id="more than milliseconds"),
+        pytest.param(MOMENT, "yyyy年m月d日", "2016年4月5日", id="Chinese letters"),
+        pytest.param(
+            MOMENT, 'd. mmmm yyyy" um "HH:mm" Uhr"', "5. April 2016 um 16:08 Uhr", id="um"
+        ),
+        pytest.param(1.5, '[h]"h" mm"m"', "36h 00m", id="units of a duration"),
         pytest.param(0.0, "h:mm am/pm", "12:00 AM", id="twelve at night"),
         pytest.param(0.5, "h:mm am/pm", "12:00 PM", id="twelve at noon"),
         pytest.param(0.999999, "h:mm:ss", "0:00:00", id="no second 60"),
@@ -145,6 +151,51 @@ def test_section_is_chosen_by_the_number(number: float, pattern: str, text: str 
 def test_moment_is_written_in_a_format(number: float, pattern: str, text: str | None) -> None:
     """Letters become parts of the date, the time or the duration; the rest is literal."""
     assert written(number, pattern) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "pattern", "text"),
+    [
+        pytest.param(1.5, "# ?/?", "1 1/2", id="whole and fraction"),
+        pytest.param(0.5, "# ?/?", " 1/2", id="no whole number"),
+        pytest.param(0.5, "0 ?/?", "0 1/2", id="whole zero"),
+        pytest.param(2.5, "?/?", "5/2", id="improper"),
+        pytest.param(1 / 12, "# ??/??", "  1/12", id="two digits"),
+        pytest.param(0.3333, "?/??", "1/3 ", id="nearest, padded"),
+        pytest.param(math.pi, "# ???/???", "3  16/113", id="three digits"),
+        pytest.param(5.25, "# ??/16", "5  4/16", id="denominator of the format"),
+        pytest.param(0.5, "# ??/100", " 50/100", id="hundredths"),
+        pytest.param(2, "# ?/?", "2    ", id="fraction of zero"),
+        pytest.param(2, "0 0/0", "2 0/1", id="fraction of zero with zeros"),
+        pytest.param(0, "# ?/?", "0    ", id="zero"),
+        pytest.param(0.999, "# ?/?", "1    ", id="carry"),
+        pytest.param(-1.25, "# ?/?", "-1 1/4", id="negative"),
+        pytest.param(-0.001, "# ?/?", "0    ", id="no minus before zero"),
+        pytest.param(1.5, '"about "0" and "0/0" feet"', "about 1 and 1/2 feet", id="literals"),
+        pytest.param(0.005, "?/?%", "1/2%", id="percent"),
+    ],
+)
+def test_number_is_written_as_a_fraction(number: float, pattern: str, text: str) -> None:
+    """The nearest fraction with so many digits, beside the whole number if there is a place."""
+    assert written(float(number), pattern) == text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown"),
+    [
+        ('0;-0;0;"<"@">"', "<x>"),
+        ('yyyy-mm-dd;@"!"@', "x!x"),
+        ("@", "x"),
+        ("0;0;0;", ""),
+        ("0;0;0", "x"),
+        ("yyyy-mm-dd", "x"),
+        ("[Foo]@@", "x"),
+        (None, "x"),
+    ],
+)
+def test_text_is_written_in_the_section_for_texts(pattern: str | None, shown: str) -> None:
+    """The fourth section, or a last one with `@`, shows texts; without one they stay."""
+    assert written_text("x", pattern) == shown
 
 
 @pytest.mark.parametrize(
@@ -175,7 +226,21 @@ def test_date_formats_are_recognised(pattern: str | None, expected: bool) -> Non
 
 @pytest.mark.parametrize(
     "pattern",
-    ["# ?/?", "# ??/16", "@", "General", "0;0;0;0;0", "[Foo]0", ".0E+0", "0" * 501, ""],
+    [
+        "#,# ?/?",
+        "?/ ?",
+        "?/01",
+        "?.?/?",
+        "?/?/?",
+        "?/??????????",
+        "@",
+        "General",
+        "0;0;0;0;0",
+        "[Foo]0",
+        ".0E+0",
+        "0" * 501,
+        "",
+    ],
 )
 def test_unknown_format_writes_nothing(pattern: str) -> None:
     """A format that is not known is left to the automatic one, or shows nothing if it is empty."""
@@ -212,7 +277,10 @@ def test_text_has_no_default_pattern() -> None:
 
 
 @given(
-    st.text(alphabet=ALPHABET, max_size=30),
+    st.one_of(
+        st.text(alphabet=ALPHABET, max_size=30),
+        st.from_regex(r"[#0? ]*[?0]/[?05]+%?", fullmatch=True),
+    ),
     st.floats(allow_nan=True, allow_infinity=True),
 )
 def test_no_format_and_no_number_is_refused(pattern: str, number: float) -> None:
@@ -223,7 +291,9 @@ def test_no_format_and_no_number_is_refused(pattern: str, number: float) -> None
     assert is_date(pattern) in (True, False)
 
 
-@pytest.mark.parametrize("part", ["0", "[", "%", "0,", "[h]", "y", "0.", '"', "#,#", "0%E+0", ";"])
+@pytest.mark.parametrize(
+    "part", ["0", "[", "%", "0,", "[h]", "y", "0.", '"', "#,#", "0%E+0", ";", "# ?/"]
+)
 @pytest.mark.parametrize("number", [1e308, -5e-324, 43831.75])
 @pytest.mark.parametrize("length", [490, 10_000])
 def test_absurd_formats_are_written_at_no_length(part: str, number: float, length: int) -> None:

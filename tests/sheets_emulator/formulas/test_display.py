@@ -18,6 +18,7 @@ PERCENT = Cell(value=0.5, format=number_format("PERCENT", "0%"))
 DURATION = Cell(value=1.5, format=number_format("TIME", "[h]:mm:ss"))
 FORMULA = Cell(formula="=4/2")
 ERROR = Cell(formula="=1/0")
+MARKED = Cell(value="text", format=number_format("NUMBER", '0;-0;0;"<"@">"'))
 
 
 def rendered(content: Content, rendering: Rendering) -> object:
@@ -62,7 +63,7 @@ def test_number_without_a_format_is_shown_as_automatic(number: float, shown: str
         pytest.param(1.5, None, "1.5", id="no format"),
         pytest.param(1.5, "", "1.5", id="empty format"),
         pytest.param(1.5, "@", "1.5", id="format for texts"),
-        pytest.param(1.5, "[Red]# ?/?", "1.5", id="unknown format"),
+        pytest.param(1.5, "[Red]#,# ?/?", "1.5", id="unknown format"),
         pytest.param(1e12, "yyyy-mm-dd", "1000000000000", id="no such date"),
         pytest.param(-5.0, "0;", "", id="format that shows nothing"),
     ],
@@ -85,6 +86,7 @@ def test_number_in_a_format(number: float, pattern: str | None, shown: str) -> N
         pytest.param(DURATION, "36:00:00", id="duration"),
         pytest.param(FORMULA, "2", id="formula"),
         pytest.param(ERROR, "#DIV/0!", id="error"),
+        pytest.param(MARKED, "<text>", id="text in a section for texts"),
     ],
 )
 def test_formatted_value_is_what_the_sheet_shows(content: Content, shown: object) -> None:

@@ -1,0 +1,326 @@
+"""Dates, times of day and durations: in displays of numbers, in texts, and as JSON text.
+
+Rules
+- A number is a moment if each group of digits on its display is a part of the moment that its
+  serial number names, and if these parts say enough. The display decides that it is a moment, the
+  serial number which one. There is no locale, and no list of months' names.
+- A display cuts or rounds its last unit: 9:59:59.9996 is displayed as 9:59:59 or as 10:00:00.
+- In doubt it is a number: digits in plain notation (`10.30`, `2026`), with a sign of a currency or
+  percent, with an exponent, and digits that are those of the number itself (`SKU-1905`).
+- No text and no finite number raises an error, and a long text costs no more than a short one.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+"""Milliseconds."""
+
+LONGEST_DISPLAY = 100
+"""Characters; a longer display of a number is no moment."""
+
+LONGEST_CLOCK = 2**50
+"""Milliseconds; up to here a double holds a serial number to the millisecond."""
+
+_EPOCH = datetime(1899, 12, 30)  # without a zone: serial numbers are wall-clock times
+_EPOCH_DAY = _EPOCH.toordinal()
+_FIRST = (datetime.min - _EPOCH) // timedelta(milliseconds=1)
+_END = (datetime.max - _EPOCH) // timedelta(milliseconds=1) + 1
+_MOST_GROUPS = 7  # year, month, day, hour, minute, second, fraction
+
+_CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-⃏﷼﹩＄￠￡￥￦"
+_NUMBER = re.compile(
+    rf"[-+(]?\s*+[{_CURRENCY}]?\s*+[-+(]?"
+    r"(?:\d{1,3}(?:[.,'’\s]\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
+    rf"\s*+[%{_CURRENCY}]?\s*+\)?"
+)
+_NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]")
+_EXPONENT = re.compile(r"[0-9][eE][-+][0-9]")
+_GROUP = re.compile(r"([0-9]+)")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script, as Arabic
+_LETTER = re.compile(r"[^\W\d_]")
+_NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_\x00-\x7f].*?[^\W\d_\x00-\x7f]")
+"""A month's name, at least: three letters that are no capitals, or two that are not ASCII."""
+_IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
+_CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
+_CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
+_SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
+"""Spellings of a month, day, hour, minute or second."""
+_ROUNDED_TO = (10, 100, SECOND, MINUTE)
+"""Units in milliseconds to which a display rounds."""
+
+_TIME = r"([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,9}))?)?"
+_DATE_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    rf"(?:[Tt ]([01][0-9]|2[0-3]):{_TIME} ?([Zz]|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?)?"
+)
+_CLOCK = re.compile(rf"(-?)([0-9]{{1,9}}):{_TIME}")
+_LENGTH = re.compile(
+    r"(-?)PT(?=[0-9])(?:([0-9]{1,9})H)?(?:([0-9]{1,12})M)?"
+    r"(?:([0-9]{1,12})(?:[.,]([0-9]{1,9}))?S)?"
+)
+_LONGEST_TEXT = 60
+
+
+class Moment(NamedTuple):
+    """A date, a date with time, a time of day or a duration, to the millisecond.
+
+    `milliseconds` is the wall-clock time since 1899-12-30T00:00, or the length of a clock, which
+    may be negative. `is_clock` is True for times of day and durations, `is_day` for a date without
+    a clock, `has_offset` for a text with a UTC offset, which is not applied.
+    """
+
+    milliseconds: int
+    is_clock: bool
+    is_day: bool = False
+    has_offset: bool = False
+
+
+def displayed_moment(text: str, serial: float) -> Moment | None:
+    """The moment that a cell with this number displays as `text`; None if it is a number."""
+    if len(text) > LONGEST_DISPLAY or _NUMBER.fullmatch(text) is not None:
+        return None
+    if not text.isascii():
+        text = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
+    exact = serial * DAY
+    if not -LONGEST_CLOCK <= exact <= LONGEST_CLOCK:
+        return None
+    named = moment_in(text)
+    if named is not None and named.milliseconds == round(exact) and not named.has_offset:
+        return named
+    pieces = _GROUP.split(text)  # groups of digits at odd places
+    if (
+        not 3 <= len(pieces) <= 2 * _MOST_GROUPS + 1
+        or _NUMBER_SIGN.search(text) is not None
+        or _is_number_itself(pieces, serial)
+    ):
+        return None
+    has_letter = _LETTER.search(text) is not None
+    if _EXPONENT.search(text) is not None if has_letter else len(pieces) == 3:
+        return None
+    has_name = has_letter and _NAME.search(text) is not None
+    for shown in _displayed(exact):
+        if _FIRST <= shown < _END:
+            parts = _parts(pieces, shown, has_letter=has_letter, has_name=has_name)
+            if parts is not None:
+                return _moment(round(exact), *parts)
+        if _is_length(pieces, abs(shown), has_letter=has_letter):
+            return Moment(round(exact), is_clock=True)
+    return None
+
+
+def moment_in(text: str) -> Moment | None:
+    """The moment of an ISO 8601 date, date with time, clock (`25:30:00`) or duration (`PT25H30M`).
+
+    Milliseconds are rounded as those of serial numbers. None for other texts, and for what is out
+    of the calendar or longer than `LONGEST_CLOCK`.
+    """
+    if not 3 <= len(text) <= _LONGEST_TEXT:
+        return None
+    match = _DATE_TIME.fullmatch(text)
+    if match is not None:
+        return _date_in(match)
+    match = _CLOCK.fullmatch(text) or _LENGTH.fullmatch(text)
+    return None if match is None else _clock_in(match)
+
+
+def moment_text(moment: Moment) -> str:
+    """`2026-02-01`, `2026-02-01T10:30:00`, `10:30:00`, or `PT25H30M` if negative or 24 h and more.
+
+    Milliseconds are there only if there are any.
+    """
+    size = moment.milliseconds
+    if not moment.is_clock:
+        at = _EPOCH + timedelta(milliseconds=size)
+        if moment.is_day:
+            return at.date().isoformat()
+        return at.isoformat(timespec="milliseconds" if size % SECOND else "seconds")
+    if 0 <= size < DAY:
+        clock = f"{size // HOUR:02}:{size % HOUR // MINUTE:02}:{size % MINUTE // SECOND:02}"
+        return f"{clock}.{size % SECOND:03}" if size % SECOND else clock
+    sign, size = ("-", -size) if size < 0 else ("", size)
+    seconds = f"{size % MINUTE // SECOND}.{size % SECOND:03}".rstrip("0").rstrip(".")
+    parts = ((size // HOUR, "H"), (size % HOUR // MINUTE, "M"), (seconds, "S"))
+    return f"{sign}PT{''.join(f'{part}{unit}' for part, unit in parts if part not in (0, '0'))}"
+
+
+def serial_of(moment: Moment) -> float:
+    """The serial number to store: days since 1899-12-30, or the days that a clock is long."""
+    return moment.milliseconds / DAY
+
+
+def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
+    """The moment that displays these parts; None if rounding takes it out of the calendar."""
+    if not has_day and 0 <= milliseconds < DAY:
+        return Moment(milliseconds, is_clock=True)
+    is_day = not has_clock and milliseconds % DAY == 0
+    return Moment(milliseconds, False, is_day) if _FIRST <= milliseconds < _END else None
+
+
+def _date_in(match: re.Match[str]) -> Moment | None:
+    """The date or date with time that matches; None if there is no such day."""
+    day, hour, minute, second, fraction, offset = match.groups()
+    try:
+        days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
+    except ValueError:
+        return None
+    if hour is None:
+        return Moment(days * DAY, False, True)
+    milliseconds = _clock(days * DAY, hour, minute, second, fraction)
+    return None if milliseconds >= _END else Moment(milliseconds, False, False, offset is not None)
+
+
+def _clock_in(match: re.Match[str]) -> Moment | None:
+    """The clock or duration that matches; None if it is too long."""
+    sign, hour, minute, second, fraction = match.groups()
+    size = _clock(0, hour, minute, second, fraction)
+    return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
+
+
+def _clock(
+    start: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None
+) -> int:
+    """The milliseconds of a clock from a start, rounded as those of a serial number are."""
+    whole = start + int(hour or 0) * HOUR + int(minute or 0) * MINUTE + int(second or 0) * SECOND
+    return whole if fraction is None else round(whole + float(f"0.{fraction}") * SECOND)
+
+
+def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
+    """True if the digits are those of the number, cut or rounded, perhaps about a separator."""
+    if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
+        return False
+    digits, size = int("".join(pieces[1::2])), abs(serial)
+    scales = (1,) if len(pieces) == 3 else (1, 10 ** len(pieces[3]))
+    return any(
+        -0.5 <= digits - size * scale <= 0.5 or digits == int(size * scale) for scale in scales
+    )
+
+
+def _displayed(exact: float) -> Iterator[int]:
+    """The milliseconds that a display may name: rounded, cut, or rounded to its last unit."""
+    nearest, cut = round(exact), math.floor(exact)
+    yield nearest
+    if nearest == exact and nearest % MINUTE == 0:
+        return
+    seen = {nearest}
+    up = [(nearest + unit // 2) // unit * unit for unit in _ROUNDED_TO]
+    down = [-((unit // 2 - nearest) // unit * unit) for unit in _ROUNDED_TO]
+    for milliseconds in (cut, *up, *down):
+        if milliseconds not in seen:
+            seen.add(milliseconds)
+            yield milliseconds
+
+
+def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
+    """True if the display names this length by hours or minutes in all, or by one unit of time."""
+    first = int(pieces[1])
+    if len(pieces) == 3:
+        is_unit = has_letter and _LETTER.search(pieces[2]) is not None
+        return is_unit and any(first == size // unit != 0 for unit in (HOUR, MINUTE, SECOND))
+    if first == size // HOUR and _is_clock(pieces) and _clock_end(pieces, 1, size) == len(pieces):
+        return True
+    is_minute = first == size // MINUTE and ":" in pieces[2]
+    return is_minute and _second_end(pieces, 1, size) == len(pieces)
+
+
+def _parts(
+    pieces: Sequence[str], milliseconds: int, *, has_letter: bool, has_name: bool
+) -> tuple[bool, bool] | None:
+    """Which of day and clock of this moment is displayed; None if another, or too little of it."""
+    days, of_day = divmod(milliseconds, DAY)
+    day = date.fromordinal(_EPOCH_DAY + days)
+    is_day = _is_day(pieces[1::2], day, has_name=has_name) and _is_date(pieces)
+    if is_day and days:
+        return True, False
+    hour = of_day // HOUR
+    hours: tuple[str, ...] = _SPELLED[hour]
+    if has_letter:  # AM and PM, in any language
+        hours += _SPELLED[hour % 12 or 12]
+    for place in range(1, len(pieces), 2):
+        if pieces[place] not in hours:
+            continue
+        end = _clock_end(pieces, place, of_day)
+        rest = [*pieces[1:place:2], *pieces[end::2]]
+        has_minute = end > place + 2
+        if not rest and has_minute and _is_clock(pieces):
+            return False, True
+        is_clock = has_minute or _is_hour_alone(pieces, place)
+        if is_clock and _is_day(rest, day, has_name=has_name):
+            return True, True
+    return (True, False) if is_day else None
+
+
+def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
+    """True if each group is another part of this day, and they say enough."""
+    if not 0 < len(groups) <= 3:
+        return False
+    months, days = _SPELLED[day.month], _SPELLED[day.day]
+    years = (f"{day.year:04}", f"{day.year % 100:02}")
+    if len(groups) == 1:
+        return has_name and (groups[0] in days or groups[0] in years)
+    if len(groups) == 2:
+        for one, other in (groups, groups[::-1]):
+            if one in months and (other in days or other in years):
+                return True
+            if one in days and (other == years[0] or (has_name and other == years[1])):
+                return True
+        return False
+    first, second, third = groups
+    for year, one, other in (
+        (first, second, third),
+        (third, first, second),
+        (second, first, third),
+    ):
+        if year in years and (
+            (one in months and other in days) or (one in days and other in months)
+        ):
+            return True
+    return False
+
+
+def _clock_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
+    """The place after the clock that begins with the hour at `place`."""
+    if not _follows(pieces, place, milliseconds // MINUTE % 60):
+        return place + 2
+    return _second_end(pieces, place + 2, milliseconds)
+
+
+def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
+    """The place after the second and its fraction that follow the minute at `place`."""
+    if not _follows(pieces, place, milliseconds // SECOND % 60):
+        return place + 2
+    if place + 4 < len(pieces) and pieces[place + 3] in (".", ","):
+        digits = pieces[place + 4]
+        if f"{milliseconds % SECOND:03}"[: len(digits)].ljust(len(digits), "0") == digits:
+            return place + 6
+    return place + 4
+
+
+def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
+    """True if this part of a clock, of up to two digits, follows the one at `place`."""
+    is_there = place + 2 < len(pieces) and pieces[place + 2] in _SPELLED[part]
+    return is_there and _CLOCK_MARK.fullmatch(pieces[place + 1]) is not None
+
+
+def _is_clock(pieces: Sequence[str]) -> bool:
+    """True for the marks of a clock without a date: `:` or letters, or points as in `10.30.00`."""
+    if _CLOCK_SIGN.search(pieces[2]) is not None:
+        return True
+    return len(pieces) > 5 and pieces[2] == pieces[4] == "." and len(pieces[3]) == 2
+
+
+def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
+    """True for a group beside letters, as the hour of `4 PM` is, and no decimals."""
+    before, after = pieces[place - 1], pieces[place + 1].lstrip()
+    is_named = _LETTER.match(after) is not None or _LETTER.search(before) is not None
+    return is_named and before[-1:] not in (".", ",") and after[:1] not in (".", ",")
+
+
+def _is_date(pieces: Sequence[str]) -> bool:
+    """True for the marks of a date: no `:`, and no lone point or comma, as in `14.2k`."""
+    if ":" in pieces[2]:
+        return False
+    return len(pieces) != 5 or pieces[2] not in (".", ",") or pieces[4].startswith(".")

@@ -1,0 +1,105 @@
+"""Displays of random numbers in many formats, read as dates, times and durations."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+import pytest
+
+from gateway.table.moments import (
+    DAY,
+    HOUR,
+    Moment,
+    displayed_moment,
+    moment_in,
+    moment_text,
+    serial_of,
+)
+from tests.table.number_formats import FORMATS, Format, drawn_number, is_twin
+
+CELLS = 60
+"""Of each format; `python -m benchmarks.calendar_readings` reads 360,000 in all."""
+MOMENTS = [form for form in FORMATS if form.kind not in ("number", "too little")]
+
+Reader = Callable[[str, float], Moment | None]
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=str)
+def test_random_numbers_are_read_as_what_they_are(form: Format) -> None:
+    """Each display is read as the moment that its format shows, or as a number."""
+    assert list(wrong_readings(displayed_moment, [form])) == []
+
+
+@pytest.mark.parametrize("form", MOMENTS, ids=str)
+def test_moments_stay_the_same_when_they_are_stored(form: Format) -> None:
+    """A moment that is read, written as text and stored again is displayed as this moment."""
+    for number in numbers_of(form):
+        moment = displayed_moment(form.display(number), number)
+
+        assert moment is not None
+        assert moment_in(moment_text(moment)) == moment
+        stored = serial_of(moment)
+        assert displayed_moment(form.display(stored), stored) == moment
+
+
+def _read_signs(text: str, number: float) -> Moment | None:
+    is_moment = re.search("[^-+.0-9eE$%,' ]", text) is not None
+    return Moment(round(number * DAY), 0 <= number < 1, number.is_integer()) if is_moment else None
+
+
+def _read_english_only(text: str, number: float) -> Moment | None:
+    return displayed_moment(text, number) if text.isascii() else None
+
+
+def _read_up_to_a_day(text: str, number: float) -> Moment | None:
+    moment = displayed_moment(text, number)
+    return None if moment is not None and moment.is_clock and number >= 1 else moment
+
+
+def _read_whole_hours(text: str, number: float) -> Moment | None:
+    moment = displayed_moment(text, number)
+    return moment and moment._replace(milliseconds=moment.milliseconds // HOUR * HOUR)
+
+
+def _read_cut_milliseconds(text: str, number: float) -> Moment | None:
+    moment = displayed_moment(text, number)
+    return moment and moment._replace(milliseconds=int(number * DAY))
+
+
+def _read_without_days(text: str, number: float) -> Moment | None:
+    moment = displayed_moment(text, number)
+    return moment and moment._replace(is_day=False)
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        _read_signs,
+        _read_english_only,
+        _read_up_to_a_day,
+        _read_whole_hours,
+        _read_cut_milliseconds,
+        _read_without_days,
+    ],
+)
+def test_planted_bug_of_a_reader_is_caught(reader: Reader) -> None:
+    """A reader with this bug reads one of the random cells wrongly."""
+    assert next(wrong_readings(reader, FORMATS), None) is not None
+
+
+def wrong_readings(
+    reader: Reader, forms: Sequence[Format]
+) -> Iterator[tuple[Format, float, str, Moment | None]]:
+    """Format, number, display and reading of each random cell that is read as something else."""
+    for form in forms:
+        for number in numbers_of(form):
+            display = form.display(number)
+            moment = reader(display, number)
+            if moment != form.moment(number):
+                yield form, number, display, moment
+
+
+def numbers_of(form: Format) -> list[float]:
+    random = Random(str(form))  # noqa: S311 - cases, not secrets
+    numbers = [drawn_number(form.kind, random) for _ in range(CELLS)]
+    return [number for number in numbers if not is_twin(form, number)]

@@ -18,6 +18,7 @@ from gateway.google.sheets import (
     Batch,
     Block,
     Change,
+    Detail,
     EmptiedRow,
     Fence,
     KnownRange,
@@ -31,6 +32,7 @@ from gateway.google.sheets import (
     WorksheetProperties,
     WrittenCells,
 )
+from gateway.table.column_kinds import CellForm
 from tests.fake_ranges import Box, echo, parse_range
 
 T = TypeVar("T")
@@ -169,7 +171,7 @@ class FakeSheets:
         return await _turn(lambda: self._listed(spreadsheet))
 
     async def read_sheet(
-        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
         return await _turn(lambda: self._view(spreadsheet, ranges))
 
@@ -344,6 +346,7 @@ def _block(worksheet: FakeWorksheet, box: Box) -> Block:
         first_row=box.top,
         texts=[[str(cell) for cell in line] for line in _trimmed(texts)],
         values=_trimmed(worksheet.block(box, Render.TYPED)),
+        forms=[[CellForm()] * len(line) for line in _trimmed(texts)],
     )
 
 

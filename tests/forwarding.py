@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from gateway.google.sheets import (
     Batch,
+    Detail,
     Fence,
     KnownRange,
     Render,
@@ -83,11 +84,11 @@ class ForwardingSheets(ABC):
         )
 
     async def read_sheet(
-        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
         return await self.forward(
             spreadsheet,
-            lambda sheets: sheets.read_sheet(spreadsheet, ranges, has_values=has_values),
+            lambda sheets: sheets.read_sheet(spreadsheet, ranges, detail=detail),
             kind="read_sheet",
         )
 

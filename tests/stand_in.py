@@ -50,10 +50,9 @@ async def answered(sheets: Sheets, call: calls.Call[Any]) -> Any:
             return await sheets.read_ranges(book, call.ranges)
         case calls.ListWorksheets():
             return await sheets.list_worksheets(book)
-        case calls.ReadSheetTexts():
-            return await sheets.read_sheet(book, call.ranges, has_values=False)
         case calls.ReadSheet():
-            return await sheets.read_sheet(book, call.ranges)
+            detail = next(each for each, kind in calls.READ_SHEET.items() if type(call) is kind)
+            return await sheets.read_sheet(book, call.ranges, detail=detail)
         case calls.Apply():
             return await sheets.apply(book, call.batch)
         case calls.DeleteFences():

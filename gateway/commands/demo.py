@@ -199,6 +199,8 @@ class Example:
 
     path: str
     """Of the worksheet, percent-encoded."""
+    typed_path: str
+    """Of the worksheet that is listed typed."""
     rows: int
     where: Mapping[str, object]
     order: str
@@ -208,6 +210,7 @@ class Example:
 
 CITIES = Example(
     path="/v2/sheets/Cities",
+    typed_path="/v2/sheets/Products",
     rows=10,
     where={"population": {"$gte": 2_000_000}},
     order="-population",
@@ -257,6 +260,10 @@ def curl_lines(
         f"{_CURL} -G '{rows}' {_headers(paid)} --data-urlencode {where} --data-urlencode {order}",
     )
     yield "read one row", f"{_CURL} '{rows}/2' {_headers(paid)}"
+    yield (
+        "list numbers, dates and checkboxes as such",
+        f"{_CURL} '{url}{example.typed_path}?limit=3&values=typed' {_headers(paid)}",
+    )
     if example.rows:
         yield create
     yield (
@@ -325,6 +332,7 @@ def _example(path: str, rows: int, fields: Sequence[str], filled: Row) -> Exampl
     value = sample[field]
     return Example(
         path=path,
+        typed_path=path,
         rows=rows,
         where={field: {"$gte": value} if numbers else value} if filled else {"rowIndex": 2},
         # A comma ends a name there.

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from gateway.errors import SheetTooLarge, UpstreamRefusal
 from gateway.google.calls import (
+    READ_SHEET,
     Apply,
     Call,
     DeleteFences,
@@ -30,14 +31,13 @@ from gateway.google.calls import (
     ReadColumns,
     ReadRanges,
     ReadSeveral,
-    ReadSheet,
-    ReadSheetTexts,
     ReadValues,
 )
 from gateway.google.sheets import (
     Batch,
     Beneficiaries,
     CallContext,
+    Detail,
     Fence,
     KnownRange,
     Render,
@@ -126,10 +126,9 @@ class GoogleSheets:
         return await self._send(ListWorksheets(spreadsheet))
 
     async def read_sheet(
-        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
-        call = ReadSheet if has_values else ReadSheetTexts
-        return await self._send(call(spreadsheet, ranges))
+        return await self._send(READ_SHEET[detail](spreadsheet, ranges))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         return await self._send(Apply(spreadsheet, batch))

@@ -27,6 +27,7 @@ from gateway.google.sheets import (
     Batch,
     Block,
     Change,
+    Detail,
     EmptiedRow,
     Fence,
     KnownRange,
@@ -41,6 +42,7 @@ from gateway.google.sheets import (
     WrittenCells,
 )
 from gateway.google.wire import Answer, AnswerTooLarge, answer_of
+from gateway.table.column_kinds import CellForm, NumberFormat
 from gateway.table.steps import Work, finish, mapped
 
 S = TypeVar("S")
@@ -251,6 +253,31 @@ class ReadSheetTexts(ReadSheet):
 
 
 @dataclass(frozen=True)
+class ReadSheetForms(ReadSheet):
+    """Reads number formats, data validation and native tables, too."""
+
+    fields: ClassVar[str] = _SHEETS.replace(
+        "userEnteredValue)",
+        "userEnteredValue,effectiveFormat.numberFormat,dataValidation.condition.type)",
+    ).replace(
+        "sheets(",
+        "sheets(tables(range(startRowIndex,startColumnIndex),"
+        "columnProperties(columnIndex,columnType)),",
+    )
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
+        found = yield from _decoded(_spreadsheet, answer, limits)
+        return (yield from _sheet_view(found, len(self.ranges), has_forms=True))
+
+
+READ_SHEET: Mapping[Detail, type[ReadSheet]] = {
+    Detail.TEXTS: ReadSheetTexts,
+    Detail.VALUES: ReadSheet,
+    Detail.FORMS: ReadSheetForms,
+}
+
+
+@dataclass(frozen=True)
 class Apply(Call[SheetView]):
     batch: Batch
     is_write: ClassVar[bool] = True
@@ -347,8 +374,13 @@ class EnteredValue(msgspec.Struct, rename="camel", omit_defaults=True, gc=False)
     bool_value: bool | None = None
 
 
+class EnteredFormat(msgspec.Struct, rename="camel", gc=False):
+    number_format: dict[str, str]
+
+
 class EnteredCell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     user_entered_value: EnteredValue | None = None
+    user_entered_format: EnteredFormat | None = None
 
 
 BLANK = EnteredCell()
@@ -374,12 +406,14 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
     requests: list[msgspec.Raw] = []
     for change in changes:
         rows: Sequence[Sequence[Value]] = ()
+        formats: Sequence[Mapping[int, NumberFormat]] = ()
         if isinstance(change, AppendedRows):
-            rows = change.rows
+            rows, formats = change.rows, change.formats
         elif isinstance(change, WrittenCells):
             rows = [change.values]
+            formats = [dict(enumerate(change.formats))] if change.formats else ()
         encoded: list[msgspec.Raw] = []
-        for row in rows:
+        for number, row in enumerate(rows):
             characters = sum([len(value) for value in row if isinstance(value, str)])
             yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
             cells: list[EnteredCell] = []
@@ -392,10 +426,22 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
                     cells.append(EnteredCell(EnteredValue(bool_value=value)))
                 else:
                     cells.append(EnteredCell(EnteredValue(number_value=value)))
+            if formats:
+                cells = [
+                    EnteredCell(cell.user_entered_value, _entered_format(formats[number].get(at)))
+                    for at, cell in enumerate(cells)
+                ]
             encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells})))
         request = _change(sheet_id, change, encoded)
         requests.append(msgspec.Raw(msgspec.json.encode(request)))
     return requests
+
+
+def _entered_format(number_format: NumberFormat | None) -> EnteredFormat | None:
+    if number_format is None:
+        return None
+    members = {"type": number_format.type, "pattern": number_format.pattern}
+    return EnteredFormat({name: text for name, text in members.items() if text})
 
 
 def creation(fence: Fence) -> dict[str, object]:
@@ -416,7 +462,10 @@ def deletion(fence_id: int, key: str) -> dict[str, object]:
 
 def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[str, object]:
     """The request of a change with these rows of cells."""
-    cells: dict[str, object] = {"rows": rows, "fields": "userEnteredValue"}
+    fields = "userEnteredValue"
+    if isinstance(change, AppendedRows | WrittenCells) and change.formats:
+        fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared
+    cells: dict[str, object] = {"rows": rows, "fields": fields}
     match change:
         case AppendedRows():
             return {"appendCells": {"sheetId": sheet_id, **cells}}
@@ -483,6 +532,32 @@ class Cell(msgspec.Struct, rename="camel", gc=False):
     user_entered_value: Entered | None = None
 
 
+class ShownNumberFormat(msgspec.Struct, gc=False):
+    type: str = ""
+    pattern: str = ""
+
+
+class ShownFormat(msgspec.Struct, rename="camel", gc=False):
+    number_format: ShownNumberFormat | None = None
+
+
+class RuleCondition(msgspec.Struct, gc=False):
+    type: str = ""
+
+
+class Rule(msgspec.Struct, gc=False):
+    condition: RuleCondition | None = None
+
+
+class FormOfCell(msgspec.Struct, rename="camel", gc=False):
+    effective_format: ShownFormat | None = None
+    data_validation: Rule | None = None
+
+
+class FormsOfRow(msgspec.Struct, gc=False):
+    values: tuple[FormOfCell, ...] = ()
+
+
 class RowData(msgspec.Struct, gc=False):
     values: tuple[Cell, ...] = ()
 
@@ -492,9 +567,25 @@ class GridData(msgspec.Struct, rename="camel", gc=False):
     row_data: tuple[msgspec.Raw, ...] = ()
 
 
+class TableRange(msgspec.Struct, rename="camel"):
+    start_row_index: int = 0
+    start_column_index: int = 0
+
+
+class TableColumn(msgspec.Struct, rename="camel"):
+    column_index: int = 0
+    column_type: str = ""
+
+
+class NativeTable(msgspec.Struct, rename="camel"):
+    range: TableRange
+    column_properties: tuple[TableColumn, ...] = ()
+
+
 class Sheet(msgspec.Struct):
     properties: SheetProperties
     data: tuple[GridData, ...] = ()
+    tables: tuple[NativeTable, ...] = ()
 
 
 class Spreadsheet(msgspec.Struct):
@@ -533,6 +624,7 @@ _found_metadata = msgspec.json.Decoder(FoundMetadata)
 _done = msgspec.json.Decoder(Done)
 _line = msgspec.json.Decoder(tuple[Value, ...])
 _row = msgspec.json.Decoder(RowData)
+_form_row = msgspec.json.Decoder(FormsOfRow)
 
 
 def _rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
@@ -587,7 +679,9 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
     )
 
 
-def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[SheetView]:
+def _sheet_view(
+    spreadsheet: Spreadsheet | None, block_count: int, *, has_forms: bool = False
+) -> Work[SheetView]:
     """The one worksheet of an answer, with its blocks: one for each requested range."""
     sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
     if len(sheets) != 1:
@@ -601,12 +695,16 @@ def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[Sheet
         yield BLOCK_BYTES
         rows = yield from mapped(_cells, each.row_data, len, PIECE_BYTES)
         texts, values, computed = zip(*rows, strict=True) if rows else ((), (), ())
+        forms: Sequence[Sequence[CellForm]] = ()
+        if has_forms:
+            forms = yield from mapped(_forms, each.row_data, len, PIECE_BYTES)
         blocks.append(
             Block(
                 first_row=each.start_row + 1,
                 texts=[*texts],
                 values=[*values],
                 computed=[*computed],
+                forms=forms,
             )
         )
     return SheetView(
@@ -615,6 +713,12 @@ def _sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> Work[Sheet
         rows=grid.row_count,
         frozen_rows=grid.frozen_row_count,
         blocks=blocks,
+        column_types={
+            table.range.start_column_index + column.column_index: column.column_type
+            for table in sheets[0].tables
+            if table.range.start_row_index == 0
+            for column in table.column_properties
+        },
     )
 
 
@@ -646,3 +750,18 @@ def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
         if effective is not None if entered is None else entered.formula_value is not None:
             computed.append(at)
     return texts, values, computed
+
+
+def _forms(row: msgspec.Raw) -> list[CellForm]:
+    """The forms of the cells of a row."""
+    forms: list[CellForm] = []
+    for cell in _form_row.decode(row).values:
+        shown, rule = cell.effective_format, cell.data_validation
+        found = None if shown is None else shown.number_format
+        condition = None if rule is None else rule.condition
+        form = CellForm(
+            format=None if found is None else NumberFormat(found.type, found.pattern),
+            rule="" if condition is None else condition.type,
+        )
+        forms.append(form)
+    return forms

@@ -16,16 +16,17 @@ or not at all.
 import math
 import re
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
 from gateway.errors import UpstreamRefusal
+from gateway.table.column_kinds import CellForm, NumberFormat
 
 Value = str | int | float | bool | None
 """A cell value. In a write, "" empties a cell, and None leaves one of a new row blank."""
@@ -39,6 +40,17 @@ class Render(StrEnum):
 
     DISPLAYED = "FORMATTED_VALUE"
     TYPED = "UNFORMATTED_VALUE"
+
+
+class Detail(Enum):
+    """Contents of the blocks of a view; each has those above it, too."""
+
+    TEXTS = auto()
+    """Displayed texts."""
+    VALUES = auto()
+    """Typed values, and which cells are computed."""
+    FORMS = auto()
+    """Number formats and data validation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,18 +150,27 @@ def timed(at: float, text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedRows:
-    """New rows after the last row with data; None leaves a cell blank."""
+    """New rows after the last row with data; None leaves a cell blank.
+
+    `formats` are the number formats of the cells of each row by column, the automatic one of the
+    others. Without any, cells have those that stand there.
+    """
 
     rows: Sequence[Sequence[Value]]
+    formats: Sequence[Mapping[int, NumberFormat]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenCells:
-    """Neighbouring cells of a row; rows count from 1, columns from 0."""
+    """Neighbouring cells of a row; rows count from 1, columns from 0.
+
+    `formats` are new number formats of these cells, one for each; none leaves those that they have.
+    """
 
     row: int
     column: int
     values: Sequence[Value]
+    formats: Sequence[NumberFormat] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,24 +216,31 @@ class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
     Trailing blank cells and trailing blank rows may be left out. `computed` has the columns of each
-    row whose cells show the result of a formula; it is known where typed values are.
+    row whose cells show the result of a formula; it is known where typed values are. `forms` are
+    those of the cells, if they were requested.
     """
 
     first_row: int
     texts: Sequence[Sequence[str]]
     values: Sequence[Sequence[Value]]
     computed: Sequence[Collection[int]] = ()
+    forms: Sequence[Sequence[CellForm]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetView:
-    """A worksheet at one moment: its properties, and a block for each requested range."""
+    """A worksheet at one moment: its properties, and a block for each requested range.
+
+    `column_types` are Google's ColumnTypes of the columns of native tables whose header is row 1;
+    they are known where forms are.
+    """
 
     sheet_id: int
     title: str
     rows: int
     frozen_rows: int = 0
     blocks: Sequence[Block]
+    column_types: Mapping[int, str] = field(default_factory=dict)
 
 
 class Sheets(Protocol):
@@ -248,12 +276,9 @@ class Sheets(Protocol):
         """List all grid worksheets in tab order. Cost: 1 read."""
 
     async def read_sheet(
-        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
-        """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read.
-
-        Without `has_values` the blocks have displayed texts only.
-        """
+        """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read."""
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         """Apply a batch; values are stored as they are. Cost: 1 write.

@@ -66,7 +66,8 @@ _METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _FIRST_LINES = {each: f"HTTP/1.1 {each.value} {each.phrase}".encode() for each in HTTPStatus}
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-_CONTROLS = bytes({*range(0x20), 0x7F} - {ord("\t")})
+_FRAMING = frozenset((b"connection", b"content-length", b"transfer-encoding"))
+_LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
 """From this size on, copying a body costs more than a second write.
 
@@ -104,11 +105,10 @@ class Connection(asyncio.BufferedProtocol):
         *,
         edge: Edge,
     ) -> None:
-        if not config.loaded:
-            config.load()
         self._app: Any = config.loaded_app  # ASGI, typed elsewhere
         self._loop = _loop or asyncio.get_running_loop()
         self._server_state = server_state
+        self.tasks: set[asyncio.Task[None]] = server_state.tasks
         self._app_state = app_state
         self.edge = edge
         self._settings = edge.settings
@@ -123,7 +123,6 @@ class Connection(asyncio.BufferedProtocol):
         self._exchange: Exchange | None = None  # the latest one
         self.waiting = b""  # pipelined bytes behind the current request
         self.is_write_paused = False
-        self._is_read_paused = False
         self._ignores_input = False  # input is discarded
         self._is_ending = False  # closed, except for answers that the client has yet to read
         self._has_eof = False  # the client closed its side
@@ -205,7 +204,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._ignores_input:
             self.waiting = b""
         elif len(self.waiting) >= READ_BYTES:
-            self.pause_reading()
+            self.transport.pause_reading()
 
     def go_on(self) -> None:
         """Begin the next request in the buffer."""
@@ -269,22 +268,11 @@ class Connection(asyncio.BufferedProtocol):
         self.deadline = NEVER
         return True
 
-    def pause_reading(self) -> None:
-        if not self._is_read_paused:
-            self._is_read_paused = True
-            self.transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        if self._is_read_paused:
-            self._is_read_paused = False
-            self.transport.resume_reading()
-
     # Callbacks of the parser
 
     def on_message_begin(self) -> None:
         self._url, self._headers = b"", []
         self._intake.phase = IN_HEAD
-        self._slot.set_busy()
         self.deadline = NEVER  # set after this read if the head is incomplete
 
     def on_url(self, url: bytes) -> None:
@@ -341,9 +329,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _begin_exchange(self, exchange: "Exchange", app: ASGIApp) -> None:
         self._exchange = exchange
-        task, tasks = self._loop.create_task(exchange.run(app)), self._server_state.tasks
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        exchange.task = self._loop.create_task(exchange.run(app))
+        self.tasks.add(exchange.task)
 
     def on_chunk_header(self) -> None:
         self._intake.begin_chunk()
@@ -384,7 +371,7 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self.is_write_paused = True
         self.writable.clear()
-        self.pause_reading()
+        self.transport.pause_reading()
         written_bytes = self._exchange.written_bytes if self._exchange is not None else 0
         self.unread_deadline = self.edge.unread.begin(self.transport, written_bytes)
 
@@ -397,7 +384,7 @@ class Connection(asyncio.BufferedProtocol):
         if is_answered and not self.transport.is_closing():
             self._after_answer()
         else:
-            self.resume_reading()
+            self.transport.resume_reading()
 
     def _after_answer(self) -> None:
         if self._is_ending:
@@ -405,7 +392,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._slot.is_proxy:
             self._slot.end_request()
-        self.resume_reading()
+        self.transport.resume_reading()
         if self._intake.phase == BETWEEN:
             self._set_idle()
         if self.waiting:
@@ -448,7 +435,7 @@ class Connection(asyncio.BufferedProtocol):
         """Close, but keep reading and discarding: a reset could overtake the answer."""
         self._ignores_input = self._is_ending = True
         self.waiting = b""
-        self.resume_reading()
+        self.transport.resume_reading()
         if self._has_eof:
             self.transport.close()
         elif self.transport.can_write_eof() and not self.transport.is_closing():
@@ -472,7 +459,7 @@ class Connection(asyncio.BufferedProtocol):
         phase = self._intake.phase
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
-        elif self.is_write_paused or (self._is_read_paused and not self._is_ending):
+        elif self.is_write_paused or not (self._is_ending or self.transport.is_reading()):
             # `unread_deadline` covers clients that do not read; or we do not read ourselves.
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
         elif self._is_ending:
@@ -487,22 +474,6 @@ class Connection(asyncio.BufferedProtocol):
 
 class Exchange:
     """One request and its answer, as ASGI's `receive` and `send`."""
-
-    is_last = False
-    """The answer is the last of its connection, which then lingers."""
-    is_complete = False
-    """The answer has been written."""
-    written_bytes = 0
-    """Size of the last part of the body that was written."""
-    _body = b""  # arrived and not yet read
-    _is_whole = False  # all of the body has arrived
-    _is_read = False  # the application has all of it
-    _fault: GatewayError | None = None  # the body breaks off
-    _arrival: asyncio.Future[None] | None = None  # set when `receive` has something to return
-    _is_gone = False  # the client
-    _start: Message | None = None  # the head that waits for its body
-    _has_begun = False  # bytes of the answer were written
-    _left_bytes: int | None = None  # of the answer's body; None if it is chunked
 
     def __init__(
         self,
@@ -520,23 +491,42 @@ class Exchange:
         self._has_body = has_body
         self._is_short = is_short
         self._expects_continue = expects_continue
+        self.task: asyncio.Task[None] | None = None  # its run
+        self.is_last = False
+        """The answer is the last of its connection, which then lingers."""
+        self.is_complete = False
+        """The answer has been written."""
+        self.written_bytes = 0
+        """Size of the last part of the body that was written."""
+        self._body = b""  # arrived and not yet read
+        self._is_whole = False  # all of the body has arrived
+        self._is_read = False  # the application has all of it
+        self._fault: GatewayError | None = None  # the body breaks off
+        self._arrival: asyncio.Future[None] | None = None  # set when `receive` has something
+        self._is_gone = False  # the client
+        self._start: Message | None = None  # the head that waits for its body
+        self._has_begun = False  # bytes of the answer were written
+        self._left_bytes: int | None = None  # of the answer's body; None if it is chunked
 
     async def run(self, app: ASGIApp) -> None:
         """Run the application; if it fails, answer 500 or, after the first byte, disconnect."""
         try:
-            await app(self.scope, self.receive, self.send)
-        except BaseException as error:  # the edge of a task
-            _log.error("Exception in ASGI application\n", exc_info=error)
-        else:
-            if self.is_complete or self._is_gone:
-                return
-            verb = "completing" if self._has_begun else "starting"
-            _log.error(f"ASGI callable returned without {verb} response.")
-        if self._has_begun:
-            self._connection.transport.close()
-        else:
-            for message in _FAILED:
-                await self.send(message)
+            try:
+                await app(self.scope, self.receive, self.send)
+            except BaseException as error:  # the edge of a task
+                _log.error("Exception in ASGI application\n", exc_info=error)
+            else:
+                if self.is_complete or self._is_gone:
+                    return
+                verb = "completing" if self._has_begun else "starting"
+                _log.error(f"ASGI callable returned without {verb} response.")
+            if self._has_begun:
+                self._connection.transport.close()
+            else:
+                for message in _FAILED:
+                    await self.send(message)
+        finally:
+            self._connection.tasks.discard(self.task)
 
     # The request's body
 
@@ -545,7 +535,7 @@ class Exchange:
         if not self.is_complete:
             self._body += data
             if len(self._body) > _MAX_KEPT_BYTES:
-                self._connection.pause_reading()
+                self._connection.transport.pause_reading()
             self._wake()
 
     def end_body(self) -> None:
@@ -574,7 +564,7 @@ class Exchange:
         while not (self._is_gone or self.is_complete or self._body or self._fault):
             if self._is_whole and not self._is_read:
                 break
-            self._connection.resume_reading()
+            self._connection.transport.resume_reading()
             self._arrival = asyncio.get_running_loop().create_future()
             await self._arrival
         if self.is_complete or (self._is_gone and self._fault is None):
@@ -627,23 +617,23 @@ class Exchange:
     def _head(self, start: Message) -> bytes:
         """The head of the answer; sets `_left_bytes`, and `is_last` if the connection must end."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
-        named = dict(headers)
+        framing = {name: value for name, value in headers if name in _FRAMING}
         if self._has_body and not self._is_read:
             is_late = self._fault is not None or status == HTTPStatus.REQUEST_TIMEOUT
             if is_late or not self._is_short or self._expects_continue:
                 self.is_last = True
-        if b"close" in named.get(b"connection", b"").lower():
+        if framing.get(b"connection", b"").lower().find(b"close") >= 0:
             self.is_last = True
         elif self.is_last:
             headers.append((b"connection", b"close"))
-        if b"content-length" in named:
-            self._left_bytes = int(named[b"content-length"])
+        if b"content-length" in framing:
+            self._left_bytes = int(framing[b"content-length"])
         elif self.scope["method"] == "HEAD" or status in _BODILESS:
             self._left_bytes = 0
-        elif b"transfer-encoding" not in named:
+        elif b"transfer-encoding" not in framing:
             headers.append((b"transfer-encoding", b"chunked"))
-        head = b"\r\n".join([_FIRST_LINES[status], *map(b": ".join, headers), b"", b""])
-        controls = len(head) - len(head.translate(None, _CONTROLS))
-        if controls != 2 * (len(headers) + 2):  # those of our line ends
+        lines = [_FIRST_LINES[status], *map(b": ".join, headers), b"", b""]
+        text = b"".join(lines)
+        if _LINE_FEED in text or _RETURN in text or _NULL in text:  # RFC 9110, 5.5
             raise RuntimeError("a header of an answer contains a control character")
-        return head
+        return b"\r\n".join(lines)

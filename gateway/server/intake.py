@@ -88,21 +88,26 @@ class Intake:
         """
         if self.phase in BODY and self.body_left < math.inf:
             return max(min(len(data), int(self.body_left)), 1)
+        room = self._max_section_bytes
         if self.phase == BETWEEN:
             blank = len(data) - len(data.lstrip(b"\r\n")) if data[0] in b"\r\n" else 0
             at = data.find(_END, blank)
         else:
+            room = self.room
             across = (self._tail + data[: len(_END) - 1]).find(_END)
             if across >= 0:
                 return across + len(_END) - len(self._tail)
             at = data.find(_END)
         size = len(data) if at < 0 else at + len(_END)
-        return max(min(size, self.room), 1)
+        return max(min(size, room), 1)
 
     def count(self, data: bytes, *, is_cut: bool = False) -> None:
         """Count bytes before they are parsed. `is_cut`: more bytes of the same read follow."""
-        before = b"" if self.phase == BETWEEN else self._tail
-        self._tail = (before + data)[1 - len(_END) :]
+        if self.phase == BETWEEN:
+            self._tail = data[1 - len(_END) :]
+            self._room = self._max_section_bytes - len(data)
+            return
+        self._tail = (self._tail + data)[1 - len(_END) :]
         self._room = self.room - len(data)
         if self.phase in BODY:
             self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)

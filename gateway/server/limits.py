@@ -49,23 +49,21 @@ class Pipelines:
     def add(self, begin: Callable[[], None]) -> None:
         """Have a connection begin its request in its turn; one waits once."""
         self._waiting[begin] = None
-        self._schedule()
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._begin)
 
     def discard(self, begin: Callable[[], None]) -> None:
         self._waiting.pop(begin, None)
-
-    def _schedule(self) -> None:
-        if self._waiting and not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._begin)
 
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
         for _ in range(min(PER_TURN, len(self._waiting))):
             begin, _ = self._waiting.popitem(last=False)
             loop.call_soon(begin)  # an error of one does not stop the others
-        self._is_scheduled = False
-        self._schedule()
+        self._is_scheduled = bool(self._waiting)
+        if self._is_scheduled:
+            loop.call_soon(self._begin)
 
 
 class Edge:

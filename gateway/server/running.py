@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -29,6 +30,7 @@ from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 
 STARTUP_SECONDS = 30.0
+_LOOK_SECONDS = 0.02
 EXIT_GRACE_SECONDS = 4.5
 """Additional time for the stop after `shutdown_seconds`: running writes, the key store."""
 
@@ -68,9 +70,8 @@ class GatewayServer(uvicorn.Server):
             _loop=loop,
         )
         self._edge.acceptor = Acceptor([each.dup() for each in sockets or ()], make, loop)
-        self._sweeping = asyncio.create_task(
-            self._edge.sweeper.run(self.server_state.connections)  # type: ignore[arg-type]
-        )
+        connections = self.server_state.connections
+        self._sweeping = asyncio.create_task(self._edge.sweeper.run(connections))
         if self.started:
             self._announce()
 
@@ -197,36 +198,26 @@ def in_background(
     server: uvicorn.Server, listening: socket.socket, *others: socket.socket
 ) -> Iterator[str]:
     """Serve in a thread during the block; yields the base URL of the first socket."""
-    failures: list[BaseException] = []
-    ended = threading.Event()
+    serving: Future[None] = Future()
 
     def run() -> None:
         try:
             server.run(sockets=[listening, *others])
+            serving.set_result(None)
         except BaseException as error:  # raised in the thread that waits for the start
-            failures.append(error)
-        finally:
-            ended.set()
+            serving.set_exception(error)
 
     thread = threading.Thread(target=run, name="server", daemon=True)
     thread.start()
-    _wait_until_started(server, ended, failures)
+    for _ in range(round(STARTUP_SECONDS / _LOOK_SECONDS)):
+        if server.started or wait([serving], _LOOK_SECONDS).done:
+            break
     try:
+        if not server.started:
+            failure = serving.exception() if serving.done() else None
+            raise RuntimeError("The server did not start; the log says why.") from failure
         yield base_url(listening)
     finally:
         server.should_exit = True
-        thread.join()
-
-
-def _wait_until_started(
-    server: uvicorn.Server, ended: threading.Event, failures: list[BaseException]
-) -> None:
-    for _ in range(round(STARTUP_SECONDS / 0.02)):
         if server.started:
-            return
-        if ended.wait(0.02):
-            break
-    server.should_exit = True
-    raise RuntimeError("The server did not start; the log says why.") from next(
-        iter(failures), None
-    )
+            thread.join()

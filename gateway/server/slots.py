@@ -19,7 +19,7 @@ import math
 import socket
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Any
 
 from starlette.types import Scope
 
@@ -34,16 +34,6 @@ _MAX_PERIOD_SECONDS = 0.1
 """A round over 4,096 connections takes about a thousandth of this."""
 _MIN_PERIOD_SECONDS = 0.02
 _MAX_STEP_SECONDS = 1.0
-
-
-class Overdue(Protocol):
-    """A connection with deadlines; `NEVER` means none."""
-
-    deadline: float
-    unread_deadline: float
-
-    def expire(self) -> None:
-        """Handle a passed deadline, or set a later one."""
 
 
 class Sweeper:
@@ -68,7 +58,8 @@ class Sweeper:
         """The deadline `seconds` from now, up to two periods late."""
         return self.now + seconds + self._period_seconds
 
-    async def run(self, connections: Collection[Overdue]) -> None:
+    async def run(self, connections: Collection[Any]) -> None:
+        """Sweep connections, a set that may change, until this is cancelled."""
         loop = asyncio.get_running_loop()
         before = loop.time()
         while True:
@@ -80,14 +71,11 @@ class Sweeper:
                 request_failed(None, error)
             before = time
 
-    def sweep(self, connections: Collection[Overdue], passed_seconds: float) -> None:
-        """Expire each connection whose deadline has passed after `passed_seconds` more."""
+    def sweep(self, connections: Collection[Any], passed_seconds: float) -> None:
+        """Expire each connection with a passed deadline, after `passed_seconds` more."""
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
-        late: list[Overdue] = []
-        for each in connections:
-            if each.deadline <= now or each.unread_deadline <= now:
-                late.append(each)
+        late = [each for each in connections if each.deadline <= now or each.unread_deadline <= now]
         for each in late:
             each.expire()
 
@@ -105,15 +93,11 @@ PeerName = tuple[str, int | None] | None
 """Host and port of one end of a connection, as in an ASGI scope."""
 
 
-class Idling(Protocol):
-    @property
-    def is_idle(self) -> bool: ...
+IdleConnections = OrderedDict[Any, None]
+"""Connections by the end of their last answer; some are not idle any more.
 
-    def close_idle(self) -> None: ...
-
-
-IdleConnections = OrderedDict[Idling, None]
-"""The longest idle connection comes first, without a search."""
+The longest idle connection comes first, without a search.
+"""
 
 
 class Slots:
@@ -152,7 +136,7 @@ class Slots:
 class Slot:
     __slots__ = ("_connection", "_counted", "_idle", "_slots", "is_proxy")
 
-    def __init__(self, slots: Slots, connection: Idling) -> None:
+    def __init__(self, slots: Slots, connection: Any) -> None:  # a Connection, which imports this
         self._slots = slots
         self._connection = connection
         self.is_proxy = False
@@ -181,11 +165,9 @@ class Slot:
 
     def set_idle(self) -> None:
         """The connection waits for a request, and may be closed for another."""
-        self._slots.idle[self._connection] = self._idle[self._connection] = None
-
-    def set_busy(self) -> None:
-        self._slots.idle.pop(self._connection, None)
-        self._idle.pop(self._connection, None)
+        for idle in (self._slots.idle, self._idle):
+            idle[self._connection] = None
+            idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
         """Count a proxy's request for its client; False if that client has too many.
@@ -210,7 +192,8 @@ class Slot:
         self._counted = ()
 
     def free(self) -> None:
-        self.set_busy()
+        for idle in (self._slots.idle, self._idle):
+            idle.pop(self._connection, None)
         self.end_request()
 
 

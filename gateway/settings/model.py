@@ -247,6 +247,8 @@ class ApiSettings(Section):
 
     empty_cell: Literal["null", "", "omit"] = "null"
     """Empty cells in answers: "null" returns null, "" an empty string, "omit" leaves them out."""
+    values: Literal["displayed", "typed"] = "displayed"
+    """Cells in answers: "displayed" as texts, "typed" as numbers, booleans, dates and texts."""
     unknown_fields: Literal["reject", "ignore"] = "reject"
     """Unknown fields: "reject" answers 400, "ignore" drops them and names them in a header."""
     max_query_steps: Count = 50_000_000

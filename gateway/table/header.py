@@ -20,6 +20,7 @@ import msgspec
 from gateway.errors import InvalidQuery, UnknownField
 from gateway.table.quoting import quoted
 from gateway.table.texts import composed
+from gateway.table.typed import held_cells
 
 _DIGEST_BYTES = 12
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -43,13 +44,22 @@ class IfMatch:
         return self.tags is None or tag in self.tags
 
 
-def row_tag(header_cells: Sequence[str], displayed_cells: Sequence[object]) -> str:
+def row_tag(
+    header_cells: Sequence[str],
+    displayed_cells: Sequence[object],
+    typed_cells: Sequence[object] | None = None,
+) -> str:
     """A strong entity tag (RFC 9110, 8.8.3), quotes and all, over a whole row and its header.
 
-    Every displayed cell counts, also below a blank header; empty ones at the end do not.
+    Every displayed cell counts, also below a blank header; empty ones at the end do not. With its
+    `typed_cells` the tag covers what the cells hold, too.
     """
     header = _encoded_header(tuple(header_cells))
-    return opaque_tag(b"[%b,%b]" % (header, msgspec.json.encode(_texts(displayed_cells))))
+    cells = msgspec.json.encode(_texts(displayed_cells))
+    if typed_cells is None:
+        return opaque_tag(b"[%b,%b]" % (header, cells))
+    held = msgspec.json.encode(held_cells(displayed_cells, typed_cells))
+    return opaque_tag(b"[%b,%b,%b]" % (header, cells, held))
 
 
 @lru_cache(_KEPT_HEADERS)
@@ -63,6 +73,7 @@ def keyed_row_tag(
     row: int,
     header_cells: Sequence[str],
     displayed_cells: Sequence[object],
+    typed_cells: Sequence[object] | None = None,
 ) -> str:
     """A tag over a whole row for a reader who sees only these columns of it.
 
@@ -72,6 +83,8 @@ def keyed_row_tag(
     if not key:
         raise ValueError("a tag over hidden cells needs a key")
     content = [[*columns.items()], row, _texts(header_cells), _texts(displayed_cells)]
+    if typed_cells is not None:
+        content.append(held_cells(displayed_cells, typed_cells))
     return opaque_tag(msgspec.json.encode(content), key)
 
 
@@ -236,11 +249,16 @@ class View:
         shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
         return f"{shown} and {more} more" if more > 0 else shown
 
-    def tag(self, row: int, displayed: Sequence[object]) -> str:
-        """The entity tag of a row: over the header and all displayed cells, hidden ones too."""
+    def tag(
+        self, row: int, displayed: Sequence[object], typed: Sequence[object] | None = None
+    ) -> str:
+        """The entity tag of a row: over the header and all displayed cells, hidden ones too.
+
+        With the `typed` cells it is that of typed answers.
+        """
         if self.is_whole:
-            return row_tag(self.header_cells, displayed)
-        return keyed_row_tag(self.tag_key, self.columns, row, self.header_cells, displayed)
+            return row_tag(self.header_cells, displayed, typed)
+        return keyed_row_tag(self.tag_key, self.columns, row, self.header_cells, displayed, typed)
 
 
 def _form(name: str) -> str:

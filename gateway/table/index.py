@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gateway.table.cells import (
-    BOOLEAN,
     CLASS,
     CLASSES,
     EMPTY,
@@ -25,11 +24,13 @@ from gateway.table.cells import (
     cell_kinds,
     plain_notation,
     read_cell,
+    read_steps,
     text_key,
 )
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
 from gateway.table.steps import BLOCK, Work, blocks, shared, text_blocks
 from gateway.table.texts import ComposedTexts, FoldedTexts, as_texts, composed_texts
+from gateway.table.typed import TypedColumn, typed_column
 
 Cell = TypeVar("Cell")
 
@@ -39,10 +40,8 @@ _CHARACTERS_OF_STEP = 16
 _KIND_STEPS = 4
 """Steps of finding a cell's kind by its type."""
 
-_READ_STEPS = {TEXT: 60, NUMBER: 400, BOOLEAN: 8}
-"""Steps of reading a cell of this kind."""
 
-_READ_AT_ONCE = 256
+_READ_AT_ONCE = 64
 
 _GROUP_STEPS = 16
 
@@ -178,7 +177,7 @@ class ColumnIndex:
                 total += sys.getsizeof(part)
                 if isinstance(part, tuple) and part and isinstance(part[0], float):
                     total += _NUMBER_BYTES * len(part)
-                elif isinstance(part, FoldedTexts | ComposedTexts):
+                elif isinstance(part, FoldedTexts | ComposedTexts | TypedColumn):
                     total += part.byte_count
         return total
 
@@ -218,7 +217,7 @@ class ColumnIndex:
             found, found_keys, unread = cell_kinds(texts[block.start : block.stop], piece)
             for start in range(0, len(unread), _READ_AT_ONCE):
                 some = unread[start : start + _READ_AT_ONCE]
-                yield sum(_READ_STEPS[found[at]] for at in some)
+                yield read_steps([texts[block.start + at] for at in some])
                 for at in some:
                     place = block.start + at
                     found[at], found_keys[at], is_odd = read_cell(
@@ -233,6 +232,11 @@ class ColumnIndex:
         counts = Counter({kind: kinds.count(kind, 1) for kind in (EMPTY, *FILLED)})
         has_two_types = {int, float} <= types
         return Keys(kinds, values if is_typed else tuple(keys), counts, odd, has_two_types)
+
+    @shared
+    def typed_cells(self) -> Work[TypedColumn]:
+        """The values of the cells in typed answers."""
+        return (yield from typed_column(self.displayed, self.typed))
 
     @shared
     def folded(self) -> Work[FoldedTexts]:

@@ -14,6 +14,7 @@ from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, text_key
 from gateway.table.header import ROW_INDEX, ColumnGrant, Header, View
 from gateway.table.quoting import quoted
 from gateway.table.texts import composed
+from gateway.table.typed import typed_row
 
 Record = Mapping[str, object]
 """`rowIndex`, then each field with the displayed text of its cell, or None if it is empty."""
@@ -174,18 +175,31 @@ def text_at(row: Sequence[object], column: int) -> str:
 
 
 def row_record(
-    row: int, columns: Mapping[int, str], displayed: Sequence[object]
+    row: int,
+    columns: Mapping[int, str],
+    displayed: Sequence[object],
+    typed: Sequence[object] | None = None,
 ) -> dict[str, object]:
-    """`rowIndex` and the named columns of a displayed row; an empty cell is None."""
-    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for at, name in columns.items()}
+    """`rowIndex` and the named columns of a displayed row; an empty cell is None.
+
+    With the `typed` cells of the row it has typed values.
+    """
+    cells = displayed if typed is None else typed_row(displayed, typed, columns)
+    width = len(cells)
+    record: dict[str, object] = {ROW_INDEX: row}
+    for at, name in columns.items():
+        cell = cells[at] if at < width else None
+        record[name] = None if cell == "" else cell
+    return record
 
 
 def row_object(
     header: Header, row: int, cells: Sequence[object], selected: Mapping[int, str], empty: object
 ) -> object:
-    """A displayed row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
+    """A row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `selected` are names by column; `empty` stands for empty cells, UNSET leaves them out.
+    `cells` are displayed texts or typed values, `selected` names by column; `empty` stands for
+    empty cells, UNSET leaves them out.
     """
     width = len(cells)
     names = header.names
@@ -193,12 +207,16 @@ def row_object(
     if make is None:
         record: dict[str, object] = {ROW_INDEX: row}
         for at, name in selected.items():
-            cell = (cells[at] if at < width else None) or empty
+            cell = cells[at] if at < width else None
+            if not cell and cell != 0:  # a number or False is not empty
+                cell = empty
             if cell is not UNSET:
                 record[name] = cell
         return record
     values = [
-        ((cells[at] if at < width else None) or empty) if at in selected else UNSET
+        (cell if (cell := cells[at] if at < width else None) or cell == 0 else empty)
+        if at in selected
+        else UNSET
         for at in header.columns.values()
     ]
     return make(row, *values)

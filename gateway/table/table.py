@@ -17,7 +17,7 @@ from gateway.table.header import ROW_INDEX, Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.steps import BLOCK, Work
+from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
@@ -176,6 +176,11 @@ class Table:
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.displayed]
 
+    def typed_cells(self, row: int) -> list[object]:
+        """The typed cells of a row; None past the end of a column."""
+        place = row - 1
+        return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
+
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""
         first, end = rows.start - 1, rows.stop - 1
@@ -186,9 +191,16 @@ class Table:
         return count
 
     def row_objects(
-        self, rows: Sequence[int], selected: Mapping[int, str], empty: object
+        self,
+        rows: Sequence[int],
+        selected: Mapping[int, str],
+        empty: object,
+        typed: Mapping[int, Column] | None = None,
     ) -> Iterator[object]:
-        """Rows as `record.row_object` makes them, made column by column."""
+        """Rows as `record.row_object` makes them, made column by column.
+
+        With `typed_columns` they have typed values.
+        """
         if not rows:
             return iter(())
         height = max(rows)
@@ -202,13 +214,14 @@ class Table:
             if column not in selected:
                 columns.append(repeat(UNSET))
                 continue
-            cells = column_at(self.displayed, column)
+            cells = column_at(self.displayed, column) if typed is None else typed[column]
             if len(cells) >= height:
-                texts = pick(cells)
+                found = pick(cells)
             else:
-                texts = [cells[row - 1] if row <= len(cells) else "" for row in rows]
-            has_empty = "" in texts or None in texts
-            columns.append([text or empty for text in texts] if has_empty else texts)
+                found = [cells[row - 1] if row <= len(cells) else "" for row in rows]
+            if "" in found or None in found:  # a number or False is not empty
+                found = [cell if cell or cell == 0 else empty for cell in found]
+            columns.append(found)
         if make is not None:
             return map(make, rows, *columns)
         fields, lines = (ROW_INDEX, *selected.values()), zip(rows, *columns, strict=True)
@@ -218,6 +231,37 @@ class Table:
                 for line in lines
             )
         return (dict(zip(fields, line, strict=True)) for line in lines)
+
+    def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
+        """The values of columns in typed answers. Raises Unbuilt with the work for all of them."""
+        try:
+            return {
+                each: ready(ColumnIndex.typed_cells, self.index(each)).cells for each in columns
+            }
+        except Unbuilt:
+            raise Unbuilt(self.made_typed_columns(columns)) from None
+
+    def made_typed_columns(self, columns: Iterable[int]) -> Work[Mapping[int, Column]]:
+        """The same; those that are not made yet are made, and cached as indexes are."""
+        found: dict[int, Column] = {}
+        for column in columns:
+            found[column] = (yield from self.index(column).typed_cells()).cells
+        return found
+
+    def displays(
+        self, rows: Sequence[int], typed: Mapping[int, Column]
+    ) -> Iterator[Sequence[object]]:
+        """The displayed cells of rows in the columns whose typed values are not these texts."""
+        columns: list[Sequence[object]] = []
+        for column, values in typed.items():
+            cells = column_at(self.displayed, column)
+            if values is cells:
+                continue
+            if isinstance(rows, range) and len(cells) >= rows.stop - 1:
+                columns.append(cells[rows.start - 1 : rows.stop - 1])
+            else:
+                columns.append([cells[row - 1] if row <= len(cells) else "" for row in rows])
+        return zip(*columns, strict=True) if columns else iter([()] * len(rows))
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:

@@ -123,7 +123,8 @@ class Tallies:
 
 
 _LONGEST_TEXT = 200
-_DELETE = b"\x7f"
+_PERCENT, _EQUALS, _DELETE = b"%=\x7f"
+"""Numbers: with text on its left, `in` raises and drops a TypeError first (1,800 instructions)."""
 _encoder = msgspec.json.Encoder()
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("gateway")
@@ -410,7 +411,7 @@ def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
         text = _encoder.encode_lines(events)
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
         text = b""
-    is_marked = b"%" in text or b"=" in text or b"sgw" in text or _DELETE in text
+    is_marked = _PERCENT in text or _EQUALS in text or _DELETE in text or text.find(b"sgw") >= 0
     if text and text.isascii() and not is_marked:
         return text  # the usual case: paths and names contain none of the marks
     if len(events) > 1:  # the other lines are as they would be alone

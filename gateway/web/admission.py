@@ -42,7 +42,7 @@ from gateway.web.head import Head, asks_for_fresh, decode_title
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
 from gateway.web.method_override import METHOD, OTHER_OVERRIDE, OVERRIDE, other_method
-from gateway.web.parameters import Sifted, decoded, sift
+from gateway.web.parameters import Sifted, asks_for_types, decoded, sift
 from gateway.web.prefer import PREFER, check_preferences
 from gateway.web.request import Request
 from gateway.web.signature import KEY_PARAMETER, SPREADSHEET_PARAMETER, Signature
@@ -59,6 +59,8 @@ class Admitted(msgspec.Struct, frozen=True):
     """The parameters of the operation, still encoded."""
     unknown: tuple[str, ...]
     """Names of unknown parameters, none of which may be a field."""
+    is_typed: bool = False
+    """True if cells are answered with their types, as the request or the operator wants it."""
 
 
 class Recognised(NamedTuple):
@@ -100,7 +102,7 @@ class Admission:
                 await self.recognise(request, parameters, operation)
                 raise InvalidRequest(override)
         known, number = None, b""
-        if operation.right is Operation.READ:
+        if not operation.is_write:
             number, known = self._auth_cache.find(head, parameters.credentials, request.title)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
@@ -115,9 +117,14 @@ class Admission:
         event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
-        if PREFER in lines and operation.right is Operation.WRITE:
+        if PREFER in lines and operation.is_write:
             check_preferences(head, operation)
-        return Admitted(caller, target, lease, parameters.asked, parameters.unknown)
+        asked, is_typed = parameters.asked, None
+        if b"values" in asked:
+            is_typed = asks_for_types(asked)
+        if is_typed is None:
+            is_typed = request.state["api"].values == "typed"
+        return Admitted(caller, target, lease, asked, parameters.unknown, is_typed)
 
     async def has_right(self, request: Request, right: Callable[[Caller], bool]) -> bool:
         """True if the request has a key with this right.
@@ -140,9 +147,7 @@ class Admission:
     ) -> Recognised:
         """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
         head, scope = request.head, request.scope
-        credentials = find_credentials(
-            head, parameters.credentials, is_write=operation.right is Operation.WRITE
-        )
+        credentials = find_credentials(head, parameters.credentials, is_write=operation.is_write)
         caller = await self._gatekeeper.identify(
             credentials.key, lambda: client_address(scope, self._proxies)
         )

@@ -85,10 +85,12 @@ def header_lines(headers: Mapping[str, str]) -> HeaderLines:
 
 @dataclass(frozen=True, eq=False)
 class JsonEncoder:
-    """Rows and pages as JSON; one object per representation of empty cells."""
+    """Rows and pages as JSON; one object per representation of cells."""
 
     empty: object
     """The value of an empty cell; UNSET to leave it out."""
+    is_typed: bool = False
+    """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [*map(_encode, rows)]
@@ -106,6 +108,9 @@ ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
     "null": JsonEncoder(None),
     "": JsonEncoder(""),
     "omit": JsonEncoder(msgspec.UNSET),
+}
+TYPED_ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
+    word: JsonEncoder(encoder.empty, is_typed=True) for word, encoder in ENCODERS.items()
 }
 
 
@@ -147,10 +152,8 @@ def encoded_answer(request: Request, encoded: Encoded, lines: HeaderLines) -> An
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:
     """`Age` and `Cache-Status` as raw lines; `no_cache` is a member of the request."""
-    age_seconds, ttl_seconds, is_hit, reason, is_alone = freshness
-    return _lines(
-        math.floor(age_seconds), math.floor(ttl_seconds), is_hit, reason, is_alone, no_cache
-    )
+    age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
+    return _lines(age, ttl, freshness.is_hit, freshness.reason, freshness.is_alone, no_cache)
 
 
 @lru_cache(512)

@@ -37,7 +37,7 @@ from gateway.web.parsing import (
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
 from gateway.web.request import Request
 from gateway.worksheets.refusal import row_not_found
-from gateway.worksheets.writes import Fields
+from gateway.worksheets.writes import Fields, FormFields
 
 _JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
@@ -179,7 +179,7 @@ def _object_fields(decoded: object) -> Fields:
     fields, problems = checked_fields(decoded)
     if problems:
         raise unstorable(problems)
-    return fields
+    return FormFields(fields) if isinstance(decoded, Form) else fields
 
 
 def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
@@ -235,7 +235,8 @@ def _required(fields: Fields) -> Fields:
 def _stored(fields: Fields) -> Fields:
     if NEVER_STORED.isdisjoint(fields):
         return fields
-    return {name: value for name, value in fields.items() if name not in NEVER_STORED}
+    stored = {name: value for name, value in fields.items() if name not in NEVER_STORED}
+    return FormFields(stored) if isinstance(fields, FormFields) else stored
 
 
 async def _read(request: Request) -> tuple[bytes, str]:

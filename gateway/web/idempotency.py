@@ -69,10 +69,12 @@ async def read_idempotent_request(
     *,
     row: int | None,
     asked: object = None,
+    is_typed: bool = False,
 ) -> IdempotentRequest | None:
     """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
 
-    `asked` are the parameters that decide what is written, as JSON.
+    `asked` are the parameters that decide what is written, as JSON. A request with `is_typed` is
+    another one than the same without it.
     """
     given = request.head.values(_HEADER)
     key = parse_key(given) if given else None
@@ -84,6 +86,8 @@ async def read_idempotent_request(
         found = await request.state["parsing"].beside(key_id, partial(fingerprint, body))
     if asked is not None:
         found = _digest([asked, found])
+    if is_typed:
+        found = _digest(["typed", found])
     texts = long_texts([body] if isinstance(body, Mapping) else body)
     return IdempotentRequest(
         key=key, method=request.event.method, row=row, fingerprint=found, texts=texts

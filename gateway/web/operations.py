@@ -38,7 +38,14 @@ from gateway.web.rows import (
     upserted,
     written_rows,
 )
-from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, READ_PARAMETERS, RESOLUTION, WHERE
+from gateway.web.signature import (
+    MAX_AFFECTED,
+    ON_CONFLICT,
+    READ_PARAMETERS,
+    RESOLUTION,
+    VALUES,
+    WHERE,
+)
 
 _TO_WRITE_BY_FILTER = "To write to all rows that match, leave the rowIndex out of the path."
 _ALL_THAT_MATCH = (
@@ -64,7 +71,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("GET",),
         is_of_row=True,
         right=Operation.READ,
-        parameters=("keys", "no-cache"),
+        parameters=("keys", VALUES, "no-cache"),
         hint="For a list of rows, leave the rowIndex out of the path.",
         parse=parse_read,
         run=run_read,
@@ -76,7 +83,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("POST",),
         parameter=ON_CONFLICT,
         right=Operation.WRITE,
-        parameters=(ON_CONFLICT,),
+        parameters=(ON_CONFLICT, VALUES),
         preferences=(RESOLUTION,),
         hint="Its rows are those of the body.",
         price=FRESH_PRICE,
@@ -90,6 +97,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="a create",
         methods=("POST",),
         right=Operation.WRITE,
+        parameters=(VALUES,),
         hint="To update rows, send on_conflict, or PATCH with where or with the row in the path.",
         parse=parse_create,
         run=run_write,
@@ -115,6 +123,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("POST", "PUT", "PATCH"),
         is_of_row=True,
         right=Operation.WRITE,
+        parameters=(VALUES,),
         hint=_TO_WRITE_BY_FILTER,
         parse=parse_update,
         run=run_write,
@@ -126,7 +135,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("PATCH",),
         parameter=WHERE,
         right=Operation.WRITE,
-        parameters=(WHERE, MAX_AFFECTED),
+        parameters=(WHERE, MAX_AFFECTED, VALUES),
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
         price=FRESH_PRICE,
@@ -141,6 +150,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("PATCH",),
         is_of_list=True,
         right=Operation.WRITE,
+        parameters=(VALUES,),
         hint="Its rows are those of the body.",
         check=refuse_condition,
         parse=parse_update_rows,
@@ -153,7 +163,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("DELETE",),
         needs=may_delete,
         right=Operation.WRITE,
-        parameters=(WHERE, MAX_AFFECTED),
+        parameters=(WHERE, MAX_AFFECTED, VALUES),
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
         price=FRESH_PRICE,
@@ -169,6 +179,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         is_of_row=True,
         needs=may_delete,
         right=Operation.WRITE,
+        parameters=(VALUES,),
         hint=(
             "A delete names a row in its path, or the rows with where, not both. For a row that "
             "must not have changed, send If-Match with its ETag."

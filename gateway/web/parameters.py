@@ -36,7 +36,7 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.signature import ANY, CREDENTIALS, PARAMETERS, Signature
+from gateway.web.signature import ANY, CREDENTIALS, PARAMETERS, VALUES, Signature
 from gateway.web.unknown_parameters import judge
 
 _METHOD = re.compile(
@@ -51,6 +51,7 @@ _UNFOLDED: Final = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
 _BRACKETS: Final = ANY.brackets
 _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
 
+_PERCENT, _PLUS = b"%+"  # numbers: `in` takes ten times as long with text on its left
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
@@ -76,6 +77,7 @@ _LONGEST_ESCAPE = 3
 _COUNT_DIGITS = 15
 _MOST_DIGITS = 400
 _FLAGS = {"true": True, "false": False}
+_VALUES = {"typed": True, "displayed": False}
 
 
 class Sifted(msgspec.Struct, frozen=True):
@@ -107,8 +109,10 @@ def sift(query_string: bytes, operation: Signature = ANY) -> Sifted:
     names, brackets = operation.names, operation.brackets
     for part in query_string.split(b"&"):
         name, _, value = part.partition(b"=")
-        if b"%" in name or b"+" in name:  # clients may encode more of it than necessary
+        if _PERCENT in name or _PLUS in name:  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
+            if name in names:
+                part = name + b"=" + value
         if name in names or name.startswith(brackets):
             asked.append(part)
         elif name in _CREDENTIALS:
@@ -226,6 +230,26 @@ def _parse_row(text: bytes, again: Leniency) -> RowAsked:
     return RowAsked(keys, parse_no_cache(asking.parameters), tuple(asking.readings))
 
 
+def asks_for_types(text: bytes) -> bool | None:
+    """True for `values=typed`, False for `values=displayed`; None if absent or empty.
+
+    Raises InvalidQuery for anything else.
+    """
+    parse = _kept_values if len(text) <= LONGEST_KEPT_TEXT else _parse_values
+    return parse(text)
+
+
+def _parse_values(text: bytes) -> bool | None:
+    asked = single_text(asking_of(decoded(text)), VALUES)
+    if asked is None:
+        return None
+    is_typed = _VALUES.get(_folded(asked))
+    if is_typed is None:
+        raise InvalidQuery(f"{VALUES} must be typed or displayed.")
+    return is_typed
+
+
+_kept_values = lru_cache(KEPT_TEXTS)(_parse_values)
 _kept_list = lru_cache(KEPT_TEXTS)(_parse_list)
 _kept_row = lru_cache(KEPT_TEXTS)(_parse_row)
 
@@ -298,7 +322,7 @@ def parse_no_cache(parameters: Parameters) -> bool:
 
 
 def _decoded_text(encoded: bytes) -> str:
-    if b"%" not in encoded and b"+" not in encoded:
+    if _PERCENT not in encoded and _PLUS not in encoded:
         return encoded.decode("utf-8", "replace")
     return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
 

@@ -23,7 +23,6 @@ from msgspec.structs import replace as replaced
 
 from gateway.access.caller import (
     Caller,
-    Operation,
     check_conditional,
     check_filter,
     check_query,
@@ -38,6 +37,7 @@ from gateway.web.admission import Admitted
 from gateway.web.answers import (
     CACHING,
     ENCODERS,
+    TYPED_ENCODERS,
     Answer,
     header_lines,
     json_answer,
@@ -164,7 +164,7 @@ async def run_as_meant(
     failed: dict[str, UnknownField] = {}
     missing: WorksheetNotFound | None = None
     if not title.isascii() or "%" in title or "+" in title:
-        remembered = aliases.find(plain, is_write=operation.right is Operation.WRITE)
+        remembered = aliases.find(plain, is_write=operation.is_write)
         target = plain if remembered is None else _renamed(plain, remembered)
     while True:
         try:
@@ -218,7 +218,7 @@ def run_list(
     return state["rows"].list_rows(
         target,
         asked.parameters.query,
-        ENCODERS[state["api"].empty_cell],
+        (TYPED_ENCODERS if admitted.is_typed else ENCODERS)[state["api"].empty_cell],
         no_cache=asked.no_cache,
         unknown=admitted.unknown,
     )
@@ -242,7 +242,7 @@ def run_read(
         target,
         asked.row,
         asked.parameters.keys,
-        ENCODERS[state["api"].empty_cell],
+        (TYPED_ENCODERS if admitted.is_typed else ENCODERS)[state["api"].empty_cell],
         no_cache=asked.no_cache,
         unknown=admitted.unknown,
     )
@@ -260,7 +260,9 @@ async def parse_create(request: Request, admitted: Admitted) -> Asked:
         )
     body = await read_body(request, admitted.caller.key_id, parse_rows)
     sent = body.rows if body.is_array else body.rows[0]
-    idempotent = await read_idempotent_request(request, sent, admitted.caller.key_id, row=None)
+    idempotent = await read_idempotent_request(
+        request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed
+    )
     make = partial(Write.create, rows=body.rows, is_array=body.is_array)
     return Asked(make=make, idempotent=idempotent, is_array=body.is_array)
 
@@ -270,7 +272,9 @@ async def parse_update(request: Request, admitted: Admitted) -> Asked:
     condition = read_condition(request.head)
     check_conditional(admitted.caller, condition)
     fields = await read_body(request, admitted.caller.key_id, parse_fields)
-    idempotent = await read_idempotent_request(request, fields, admitted.caller.key_id, row=row)
+    idempotent = await read_idempotent_request(
+        request, fields, admitted.caller.key_id, row=row, is_typed=admitted.is_typed
+    )
     make = partial(Write.update, row=row, fields=fields, condition=condition)
     return Asked(make=make, idempotent=idempotent)
 
@@ -281,7 +285,9 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
     check_conditional(admitted.caller, condition, verb="delete")
     if row < FIRST_DATA_ROW:
         raise row_not_found(row)
-    idempotent = await read_idempotent_request(request, {}, admitted.caller.key_id, row=row)
+    idempotent = await read_idempotent_request(
+        request, {}, admitted.caller.key_id, row=row, is_typed=admitted.is_typed
+    )
     make = partial(Write.delete, row=row, condition=condition)
     return Asked(make=make, idempotent=idempotent)
 
@@ -289,7 +295,9 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
 async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
     rows = await read_body(request, admitted.caller.key_id, parse_updates)
     sent = [{ROW_INDEX: row, **fields} for row, fields in rows]
-    idempotent = await read_idempotent_request(request, sent, admitted.caller.key_id, row=None)
+    idempotent = await read_idempotent_request(
+        request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed
+    )
     return Asked(make=partial(Write.update_rows, rows=rows), idempotent=idempotent)
 
 
@@ -300,7 +308,12 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
     body = await read_upsert(request, key_id, admitted.asked)
     sent = body.rows if body.is_array else body.rows[0]
     idempotent = await read_idempotent_request(
-        request, sent, key_id, row=None, asked=[*body.keys, merges]
+        request,
+        sent,
+        key_id,
+        row=None,
+        asked=[*body.keys, merges],
+        is_typed=admitted.is_typed,
     )
     make = partial(
         Write.upsert, keys=body.keys, rows=body.rows, merges=merges, is_array=body.is_array
@@ -318,7 +331,12 @@ async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool)
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
     idempotent = await read_idempotent_request(
-        request, fields or {}, caller.key_id, row=None, asked=filter_spelling(text)
+        request,
+        fields or {},
+        caller.key_id,
+        row=None,
+        asked=filter_spelling(text),
+        is_typed=admitted.is_typed,
     )
     make: Callable[..., Write] = partial(Write.delete_where, max_rows=max_rows)
     if fields is not None:
@@ -332,7 +350,9 @@ def run_write(
 ) -> Awaitable[Settled]:
     where = {} if asked.parameters is None else {"where": asked.parameters.where}
     identity = asked.idempotent and asked.idempotent.identity(target)
-    write = asked.make(identity=identity, unknown=admitted.unknown, **where)
+    write = asked.make(
+        identity=identity, unknown=admitted.unknown, is_typed=admitted.is_typed, **where
+    )
     return request.state["rows"].write(target, write)
 
 

@@ -20,7 +20,8 @@ WHERE = "where"
 ON_CONFLICT = "on_conflict"
 MAX_AFFECTED = "max-affected"
 RESOLUTION = "resolution"
-READ_PARAMETERS = (WHERE, "order", "skip", "limit", "keys", "count", "no-cache")
+VALUES = "values"
+READ_PARAMETERS = (WHERE, "order", "skip", "limit", "keys", "count", VALUES, "no-cache")
 PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED)
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
 """Parameters that may have brackets behind their names."""
@@ -45,6 +46,10 @@ class Signature:
     """True if words of other services are no mistake, because no rows are answered."""
 
     @cached_property
+    def is_write(self) -> bool:
+        return self.right is Operation.WRITE
+
+    @cached_property
     def names(self) -> frozenset[bytes]:
         return frozenset(name.encode() for name in self.parameters)
 
@@ -55,7 +60,8 @@ class Signature:
 
     def refusal(self, parameter: str) -> str:
         """The message for a parameter of another operation."""
-        taken = " and ".join(filter(None, [", ".join(self.parameters[:-1]), *self.parameters[-1:]]))
+        own = [each for each in self.parameters if each != VALUES]  # all operations on rows take it
+        taken = " and ".join(filter(None, [", ".join(own[:-1]), *own[-1:]]))
         return (
             f"{parameter} is not a parameter of {self.noun}, which takes {taken or 'none'}. "
             f"{self.hint}"

@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from gateway.access.caller import Operation
 from gateway.table.header import letters
 from gateway.table.quoting import quoted
 from gateway.web.signature import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, Signature
@@ -37,7 +36,8 @@ _ROW = "a row is named in the path, as in /v2/sheets/Cities/7, or in where."
 _SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
 _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."
 _ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
-_DISPLAYED = "rows are JSON objects with the cells as displayed. Leave it out."
+_VALUES = "values=typed answers numbers, booleans and ISO dates, values=displayed displayed texts."
+_OBJECTS = "rows are JSON objects. Leave it out."
 
 WORDS: Final[Mapping[str, str]] = {
     word: advice
@@ -64,9 +64,11 @@ WORDS: Final[Mapping[str, str]] = {
             "distinct group groupby aggregate apply compute having expand embed include "
             "recordmetadata"
         ),
-        _DISPLAYED: (
-            "format raw mode castnumbers cast singleobject cellformat timezone userlocale typecast "
-            "returnfieldsbyfieldid valuerenderoption datetimerenderoption majordimension tqx"
+        _VALUES: (
+            "raw castnumbers cast cellformat typecast valuerenderoption datetimerenderoption"
+        ),
+        _OBJECTS: (
+            "format mode singleobject timezone userlocale returnfieldsbyfieldid majordimension tqx"
         ),
     }.items()
     for word in words.split()
@@ -133,7 +135,7 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
         written, has_value = compared["name"], True
     base, is_filled = _parts(written, has_value=has_value)
     if base in PARAMETERS and base not in operation.parameters:
-        chooses_rows = base in SELECTING and operation.right is Operation.WRITE
+        chooses_rows = base in SELECTING and operation.is_write
         return Judgement(operation.refusal(base)) if is_filled or chooses_rows else _IGNORED
     if mistake := misspelling(written, _NAMES, _BRACKETLESS):
         return Judgement(f"Unknown parameter {mistake}")

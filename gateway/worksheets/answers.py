@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from operator import add
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -51,7 +52,7 @@ class Encoded(msgspec.Struct, frozen=True):
     tag: str
 
 
-class Freshness(NamedTuple):
+class Freshness(msgspec.Struct, frozen=True):
     """Age and remaining lifetime of the rows behind an answer."""
 
     age_seconds: float
@@ -80,6 +81,10 @@ class Encoder(Protocol):
     def empty(self) -> object:
         """The value of an empty cell; UNSET to leave it out."""
 
+    @property
+    def is_typed(self) -> bool:
+        """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
+
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         """Encoded rows (`gateway.table.record.row_object`), as in a page or alone."""
 
@@ -101,9 +106,14 @@ class Bodies(NamedTuple):
         return Bodies(self.rows[start:end], digests)
 
 
-def with_digests(rows: list[bytes]) -> Bodies:
-    return Bodies(rows, b"".join([sha256(row).digest()[:DIGEST_BYTES] for row in rows]))
+def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
+    """Encoded rows, and digests of what they cover: the rows themselves, if nothing is given."""
+    covered = rows if covered is None else covered
+    return Bodies(rows, b"".join([sha256(each).digest()[:DIGEST_BYTES] for each in covered]))
 
+
+TypedColumns = Mapping[int, Sequence[object]]
+"""The values of columns in typed answers, from row 1 down."""
 
 _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 """An encoding of rows: its encoder, the selected fields, and the names that a key sees."""
@@ -126,11 +136,17 @@ class EncodedRows:
         self.byte_count = 0
 
     def get(
-        self, encoder: Encoder, keys: Selection | None, grant: ColumnGrant, rows: Sequence[int]
+        self,
+        encoder: Encoder,
+        keys: Selection | None,
+        grant: ColumnGrant,
+        rows: Sequence[int],
+        typed: TypedColumns | None = None,
     ) -> Bodies:
         """The selected fields of rows, which exist, in this order. Raises UnknownField.
 
-        They are cached for all callers who see the same columns and request the same fields.
+        They are cached for all callers who see the same columns and request the same fields. For
+        typed rows that are not, the `typed` columns are needed: raises Unbuilt with their work.
         """
         way = (encoder, keys, grant.readable)
         kept, size = self._kept.get(way, {}), self._block_rows
@@ -147,7 +163,7 @@ class EncodedRows:
                     while number * size < end and isinstance(kept.get(number, 0), int):
                         number += 1
                     start = first
-                    block = self._made(way, grant, first, min(end, number * size))
+                    block = self._made(way, grant, first, min(end, number * size), typed)
                 found += block.rows[first - start : end - start]
                 digests.append(
                     block.digests[(first - start) * DIGEST_BYTES : (end - start) * DIGEST_BYTES]
@@ -165,7 +181,8 @@ class EncodedRows:
                 if isinstance(block, int):
                     count = counts.get(number, block)
                     if isinstance(count, int) and count >= MOST_SINGLY and made < MADE_AT_ONCE:
-                        self._made(way, grant, at + number * size, at + number * size + 1)
+                        place = at + number * size
+                        self._made(way, grant, place, place + 1, typed)
                         made += 1
                         counts.pop(number, None)
                         kept = self._kept.get(way, {})
@@ -181,16 +198,18 @@ class EncodedRows:
                 digests.append(block.digests[at * DIGEST_BYTES : (at + 1) * DIGEST_BYTES])
             if singly:
                 selected = self._table.header.seen_with(grant).select(keys)
-                bodies = self._encoded(encoder, selected, [*singly.values()])
-                for position, body in zip(singly, bodies, strict=True):
+                bodies, covered = self._encoded(encoder, selected, [*singly.values()], typed)
+                for position, body, each in zip(singly, bodies, covered, strict=True):
                     found[position] = body
-                    digests[position] = sha256(body).digest()[:DIGEST_BYTES]
+                    digests[position] = sha256(each).digest()[:DIGEST_BYTES]
                 self._keep(way, counts)
         if not rows and keys is not None:
             self._table.header.seen_with(grant).select(keys)  # raises UnknownField, as for rows
         return Bodies(found, b"".join(digests))
 
-    def _made(self, way: _Way, grant: ColumnGrant, first: int, end: int) -> Bodies:
+    def _made(
+        self, way: _Way, grant: ColumnGrant, first: int, end: int, typed: TypedColumns | None
+    ) -> Bodies:
         """Consecutive data rows (from 0), encoded in one call, and their blocks, cached.
 
         The first and the last block are completed unless they are long.
@@ -215,7 +234,7 @@ class EncodedRows:
             else:
                 start, stop = min(start, low), max(stop, high)
         rows = range(start + FIRST_DATA_ROW, stop + FIRST_DATA_ROW)
-        made = with_digests(self._encoded(encoder, selected, rows))
+        made = with_digests(*self._encoded(encoder, selected, rows, typed))
         for number in numbers:
             if number not in blocks:
                 low = number * size - start
@@ -226,9 +245,20 @@ class EncodedRows:
         return made.part(first - start, end - start)
 
     def _encoded(
-        self, encoder: Encoder, selected: Mapping[int, str], rows: Sequence[int]
-    ) -> list[bytes]:
-        return encoder.rows(self._table.row_objects(rows, selected, encoder.empty))
+        self,
+        encoder: Encoder,
+        selected: Mapping[int, str],
+        rows: Sequence[int],
+        typed: TypedColumns | None,
+    ) -> tuple[list[bytes], list[bytes]]:
+        """Encoded rows, and what their digests cover: of typed rows the displays, too."""
+        if encoder.is_typed and typed is None:
+            typed = self._table.typed_columns(selected)
+        bodies = encoder.rows(self._table.row_objects(rows, selected, encoder.empty, typed))
+        if typed is None:
+            return bodies, bodies
+        displays = encoder.rows(self._table.displays(rows, typed))
+        return bodies, [*map(add, bodies, displays)]
 
     def _keep(self, way: _Way, blocks: Mapping[int, Bodies | int]) -> None:
         """Cache blocks and counts, unless they exceed the limit by themselves."""

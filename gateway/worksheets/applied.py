@@ -22,6 +22,7 @@ from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
+from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, RowPatch
 from gateway.worksheets.access import own_area, own_sheet
@@ -29,7 +30,7 @@ from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, ans
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.looks import header_of
-from gateway.worksheets.moved_rows import met_others, shown_row
+from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
 from gateway.worksheets.planning import UPDATE_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
@@ -189,7 +190,11 @@ class AppliedReader:
             )
             if placed is None:
                 raise number_unknown()
-            shown = dict(zip(new, enumerate(placed.texts, placed.first_row), strict=True))
+            lines = zip(placed.texts, placed.values, strict=True)
+            shown = {
+                at: (row, *line)
+                for at, (row, line) in zip(new, enumerate(lines, placed.first_row), strict=True)
+            }
             results |= await self.scheduler.build(
                 self._replayed(write, entry, header, shown, is_new=True)
             )
@@ -204,8 +209,8 @@ class AppliedReader:
                 texts, values = _first_row(block)
                 if not holds(values, entry.rows[at]):
                     raise number_unknown()
-                shown[at] = numbers[at], texts
-            worksheet.saw(header, dict(shown.values()))
+                shown[at] = numbers[at], texts, values
+            worksheet.saw(header, {row: texts for row, texts, _ in shown.values()})
             check_names(header)
             results |= await self.scheduler.build(
                 self._replayed(write, entry, header, shown, is_new=False)
@@ -217,18 +222,18 @@ class AppliedReader:
         write: Write,
         entry: Entry,
         header: Header,
-        shown: Mapping[int, tuple[int, Sequence[str]]],
+        shown: Mapping[int, tuple[int, Sequence[str], Sequence[Value]]],
         *,
         is_new: bool,
     ) -> Work[Mapping[int, Written]]:
-        """Results of rows of a write, by their place in it; `shown` are their numbers and texts.
+        """Results of rows of a write, by their place in it; `shown` are their numbers and cells.
 
         Raises HeaderChanged if the header has the fields no more, or had them elsewhere when the
         rows were written.
         """
         view, results = write.view(header), dict[int, Written]()
-        first_row, _ = next(iter(shown.values()))
-        for at, (row, texts) in shown.items():
+        first_row, *_ = next(iter(shown.values()))
+        for at, (row, texts, values) in shown.items():
             fields = (write.rows or ())[at]
             yield UPDATE_STEPS * len(fields)
             named_row = first_row if is_new else row
@@ -242,9 +247,11 @@ class AppliedReader:
             was = {col: value for col, value in enumerate(entry.rows[at]) if value is not None}
             if is_new:
                 cells = {column: value for column, value in cells.items() if value != ""}
-            if was != cells if is_new else not was.items() <= cells.items():
+            is_same = was.keys() == cells.keys() if is_new else was.keys() <= cells.keys()
+            if not (is_same and all(is_sent(write, cells[col], was[col]) for col in was)):
                 raise _header_gone(named_row)
-            result = written_row(row, placement, view, texts, has_tag=write.has_tag)
+            typed = values if write.is_typed else None
+            result = written_row(row, placement, view, texts, typed, has_tag=write.has_tag)
             is_told = isinstance(write.selector, ByKey)
             results[at] = told_if_new(result, is_new=is_new) if is_told else result
         return results
@@ -307,6 +314,13 @@ class AppliedReader:
                 moved += await self.scheduler.build(_placed(next(blocks), [rows], at_the_end))
         _saw(worksheet, view, moved)
         return header_of(view), moved
+
+
+def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
+    """True if a write stores a sent value as this one; a typed one may make a number of a text."""
+    if write.is_typed:
+        return may_be_stored_as(sent, cell, is_form=write.is_form)
+    return sent == cell
 
 
 def _check_tab(view: SheetView, sheet_id: int | None) -> None:
@@ -399,8 +413,11 @@ def _results(
         if not isinstance(write.selector, ByFilter):
             has_tag = write.has_tag and spans[0].is_row
             displayed = shown_row(change.displayed, spans)
+            typed = planned.typed.get(change.row)
+            if typed is not None:
+                typed = shown_values(typed, spans)
             changed[change] = written_row(
-                change.row, change.placement, change.view, displayed, has_tag=has_tag
+                change.row, change.placement, change.view, displayed, typed, has_tag=has_tag
             )
     created: list[Written] = []
     part = planned.created
@@ -409,11 +426,14 @@ def _results(
             raise number_unknown()
         if not is_same_header:
             _check_header(part, before, after, at.first_row)
-        for row, (placement, texts) in enumerate(
-            zip(part.placements, at.texts, strict=True), at.first_row
+        for row, (placement, texts, values) in enumerate(
+            zip(part.placements, at.texts, at.values, strict=True), at.first_row
         ):
             yield UPDATE_STEPS * len(placement.cells)
-            created.append(written_row(row, placement, part.view, texts, has_tag=write.has_tag))
+            typed = values if write.is_typed else None
+            created.append(
+                written_row(row, placement, part.view, texts, typed, has_tag=write.has_tag)
+            )
     return planned.results(changed, tuple(created))
 
 

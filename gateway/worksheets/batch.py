@@ -8,9 +8,9 @@ Rules
   What it does not show is not claimed: no tag, and no patch of cached rows.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import chain, groupby, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -294,13 +294,20 @@ def requests_of(
     for each in writes:
         for change in each.changes:
             yield REQUEST_STEPS * len(change.runs)
-            for at, values in change.runs:
-                requests.append(WrittenCells(row=change.row, column=at, values=values))
+            for at, values in _pieces(change) if change.formats else change.runs:
+                formats = (
+                    [change.formats[column] for column in range(at, at + len(values))]
+                    if at in change.formats
+                    else ()
+                )
+                requests.append(
+                    WrittenCells(row=change.row, column=at, values=values, formats=formats)
+                )
                 owners.append(each)
     removed: list[tuple[int, Planned]] = []
     for each in writes:
         if each.created:
-            requests.append(AppendedRows(rows=each.created.rows))
+            requests.append(AppendedRows(rows=each.created.rows, formats=each.created.formats))
             owners.append(each)
         for row in each.removed:
             removed.append((row, each))
@@ -319,6 +326,15 @@ def requests_of(
             requests.append(RemovedRows(first_row=row, last_row=row))
             owners.append(each)
     return requests, owners
+
+
+def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
+    """The runs of a change, cut where cells with new number formats begin or end."""
+    for at, run in change.runs:
+        cells = enumerate(run, at)
+        for _, piece in groupby(cells, key=lambda cell: cell[0] in change.formats):
+            columns, values = zip(*piece, strict=True)
+            yield columns[0], [*values]
 
 
 def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:

@@ -43,6 +43,7 @@ from gateway.errors import (
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
+    Detail,
     EmptiedRow,
     Fence,
     RemovedRows,
@@ -50,6 +51,7 @@ from gateway.google.sheets import (
     WrittenCells,
     refused_request,
 )
+from gateway.table.column_kinds import SheetForms
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     AROUND,
@@ -70,7 +72,7 @@ from gateway.worksheets.idempotency import (
     no_fence,
     number_unknown,
 )
-from gateway.worksheets.looks import look_again, look_at_rows
+from gateway.worksheets.looks import look_again, look_at_forms, look_at_rows
 from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import (
     FRESH_LOOK_SECONDS,
@@ -92,6 +94,7 @@ from gateway.worksheets.refusal import (
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
+from gateway.worksheets.typed_writes import open_spans, with_stored_values
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 from gateway.worksheets.writes import Append, ByNumber, Outcome, Write
@@ -216,6 +219,8 @@ class FencedWriter:
                 spreadsheet = worksheet.id.spreadsheet
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     plan = await self._plan(worksheet, now)
+                    if any(each.write.is_typed for each in plan.writes):
+                        plan = await self._with_stored_values(worksheet, plan)
                     if await self._open_writes.settle_renamed(
                         worksheet, plan.sheet_id, [*now.values()]
                     ):
@@ -298,12 +303,16 @@ class FencedWriter:
         """
         cache, first = worksheet.header, next(iter(writes.values()))
         removes = first.rows is None
+        typed = [each for each in writes.values() if each.is_typed]
+        has_open_values = any(each.has_open_values for each in typed)
         if isinstance(first.selector, Append):
             extent, sheet_id = cache.fresh(), cache.fresh_sheet()
             is_cached = extent is not None and sheet_id is not None
             if extent is None or sheet_id is None:
                 await self._fences.find_earlier(worksheet.id.spreadsheet)
-                extent, sheet_id = await worksheet.look_for_append(SMALL_ROWS, SMALL_CELLS)
+                extent, sheet_id = await worksheet.look_for_append(
+                    SMALL_ROWS, SMALL_CELLS, has_forms=has_open_values
+                )
             planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
@@ -325,7 +334,10 @@ class FencedWriter:
         if isinstance(first.selector, ByNumber):
             rows = sorted({row for write in writes.values() for row in write.numbers})
             around = AROUND if removes else 0
-            look = await look_at_rows(self._sheets, worksheet, rows, around=around)
+            detail = Detail.VALUES if typed else Detail.TEXTS
+            if has_open_values:
+                detail = Detail.FORMS
+            look = await look_at_rows(self._sheets, worksheet, rows, around=around, detail=detail)
             for row in look.missing:
                 worksheet.missed(row)
             planned, outcomes = await self._planner.plan(worksheet, writes, look)
@@ -342,10 +354,11 @@ class FencedWriter:
                 grid_rows=look.grid_rows,
                 around={**look.rows, **look.around} if removes else {},
                 looked_at=look.sent_at,
+                cells=look.cells,
             )
         is_cached = cache.fresh_sheet() is not None  # and so are the frozen rows
         part = TYPED if any(map(needs_types, writes.values())) else DISPLAYED
-        sheet_id, snapshot = await worksheet.read_in_turn(part)
+        sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_open_values)
         table = snapshot.table
         planned, outcomes = await self._planner.plan(worksheet, writes, table)
         return Plan(
@@ -360,6 +373,37 @@ class FencedWriter:
             looked_at=snapshot.began_seconds(part),
             is_cached=is_cached,
         )
+
+    async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:
+        """The plan with the numbers, booleans and formats that are stored in place of open values.
+
+        Free if the look showed the rows that change, and the forms of the columns are fresh; else
+        1 read. Raises LookOutdated if that read shows another worksheet.
+        """
+        spans, has_new = await self._scheduler.build(open_spans(plan.writes))
+        own, cache = plan.cells, worksheet.header
+        spans = {row: span for row, span in spans.items() if row not in own}
+        forms = cache.fresh_forms(since=plan.looked_at)
+        if spans or (forms is None and (has_new or own)):
+            seen = await look_at_forms(
+                self._sheets,
+                worksheet,
+                spans,
+                header=plan.header,
+                sheet_id=plan.sheet_id,
+                last_row=plan.after_row,
+            )
+            own = {**own, **seen}
+            forms = cache.fresh_forms(since=plan.looked_at)
+        writes: list[Planned] = []
+        outcomes: dict[int, Outcome] = {**plan.outcomes}
+        for each in plan.writes:
+            try:
+                work = with_stored_values(each, forms or SheetForms(), own)
+                writes.append(await self._scheduler.build(work))
+            except GatewayError as error:
+                outcomes[each.index] = error
+        return replace(plan, outcomes=outcomes, writes=writes)
 
     async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
         """Note and send what was planned, and read its answer."""
@@ -515,11 +559,13 @@ class FencedWriter:
             if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
             rows = sorted({row for each in writes for row in each.rows})
-            look = await look_again(self._sheets, worksheet, rows, around=around)
+            has_values = any(each.typed and each.has_condition for each in writes)
+            detail = Detail.VALUES if has_values else Detail.TEXTS
+            look = await look_again(self._sheets, worksheet, rows, around=around, detail=detail)
             is_same = (
                 look is not None
                 and (look.header.cells, look.sheet_id) == (plan.header.cells, plan.sheet_id)
-                and await self._scheduler.build(are_unchanged(writes, look.rows))
+                and await self._scheduler.build(are_unchanged(writes, look))
             )
             if look is None or not is_same:
                 raise LookOutdated

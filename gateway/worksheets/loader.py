@@ -19,6 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.sheets import (
     Beneficiaries,
+    Block,
+    Detail,
     Render,
     Rendering,
     SentAt,
@@ -31,16 +33,28 @@ from gateway.google.sheets import (
     recording_sent_at,
 )
 from gateway.table import a1
+from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.table.record import text_at
-from gateway.table.table import Column, make_table
+from gateway.table.table import FIRST_DATA_ROW, Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.refusal import explain
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
-from gateway.worksheets.snapshot import HeaderCache, Origin, RowSpan, SheetExtent, Snapshot, Window
+from gateway.worksheets.snapshot import (
+    HeaderCache,
+    Origin,
+    RowSpan,
+    SheetExtent,
+    Snapshot,
+    Window,
+    is_same,
+)
+
+FORM_ROWS = 50
+"""The first rows, among which the last record is sought if the end is not known."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -155,18 +169,27 @@ class Loader:
             is_expired=False,
         )
 
-    async def look_at_header(self) -> tuple[SheetExtent, SheetView]:
-        """The header with the last row of an earlier look or row 1, and the view. 1 read."""
+    async def look_at_header(self, *, has_forms: bool = False) -> tuple[SheetExtent, SheetView]:
+        """The header with the last row of an earlier look or row 1, and the view. 1 read.
+
+        `has_forms`: keep the forms of the columns, too; 2 reads more if the last row is gone.
+        """
         known = self._header_cache.last()
         started, moment = self._clock(), self._moment()
+        last_row = 1 if known is None else known.last_row
+        ranges, detail = [a1.header_range(self._id.title)], Detail.VALUES
+        if has_forms:
+            ranges, detail = form_ranges(self._id.title, last_row), Detail.FORMS
         try:
-            view = await self._sheets.read_sheet(
-                self._id.spreadsheet, [a1.header_range(self._id.title)]
-            )
+            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
         except UpstreamRefusal as refusal:
-            raise await explain(self._sheets, self._id, refusal) from refusal
+            error = await explain(self._sheets, self._id, refusal, row=last_row if has_forms else 1)
+            if not isinstance(error, RowNotFound):
+                raise error from refusal
+            self._header_cache.forget()
+            return await self.look_at_header(has_forms=True)
         own_sheet(self._id, view)
-        (top,) = view.blocks
+        top = view.blocks[0]
         header = parse_header(top.texts[0] if top.texts else ())
         self._take_header(header, moment)
         extent = SheetExtent(
@@ -178,10 +201,57 @@ class Loader:
         )
         self._header_cache.keep(extent)
         self._header_cache.seen_sheet(view, started)
+        if has_forms:
+            self._header_cache.seen_forms(forms_in(view, last_row), started)
         return extent, view
 
     async def window(self, span: RowSpan) -> Window:
-        """Some rows, and whether there are more. 1 read, 2 at the end or past it."""
+        """Some rows, and whether there are more. 1 read, 2 at the end or past it.
+
+        With types 1 read more, of both renderings at one moment. If the rows changed in between,
+        all is read again, once.
+        """
+        window = await self._displayed_window(span)
+        if not span.has_types:
+            return window
+        for is_last in (False, True):
+            if not window.rows:
+                break
+            try:
+                typed = await self._typed_window(window)
+            except RowNotFound:  # the grid ends above them now
+                if is_last:
+                    raise
+            else:
+                is_whole = typed.header.cells == window.header.cells
+                if is_last or (is_whole and all(map(is_same, typed.rows, window.rows))):
+                    return typed
+            window = await self._displayed_window(span)
+        return window
+
+    async def _typed_window(self, window: Window) -> Window:
+        """The rows of a window in both renderings, as they are now. 1 read."""
+        moment, title, first_row = self._moment(), self._id.title, window.span.first_row
+        last_row = first_row + len(window.rows) - 1
+        ranges = [a1.header_range(title), a1.rows_between(title, first_row, last_row)]
+        try:
+            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
+        except UpstreamRefusal as refusal:
+            raise await explain(self._sheets, self._id, refusal, row=last_row) from refusal
+        top, found = own_sheet(self._id, view).blocks
+        header = parse_header(top.texts[0] if top.texts else ())
+        self._header_cache.compare(header, as_of=moment)
+        check_names(header)
+        blank: list[list[str]] = [[] for _ in range(len(window.rows) - len(found.texts))]
+        return replace(
+            window,
+            header=header,
+            rows=[*found.texts, *blank],
+            values=[*found.values, *blank],
+        )
+
+    async def _displayed_window(self, span: RowSpan) -> Window:
+        """The displayed rows of a span. 1 read, 2 at the end or past it."""
         moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
@@ -293,6 +363,44 @@ async def read_tab(
     except NotFound as error:
         raise OtherTab from error
     return rendering
+
+
+def form_ranges(title: str, last_row: int) -> list[str]:
+    """The header and the rows that show the forms of columns: at most two ranges.
+
+    `last_row` is a row at the end or above it. If it is not known, 1, the last of the first rows
+    that is filled takes its place.
+    """
+    if last_row <= 1:
+        return [a1.first_rows(title, FORM_ROWS)]
+    if last_row <= FIRST_DATA_ROW + 1:
+        return [a1.first_rows(title, last_row + 1)]
+    return [a1.first_rows(title, FIRST_DATA_ROW), a1.rows_between(title, last_row, last_row + 1)]
+
+
+def forms_in(view: SheetView, last_row: int) -> SheetForms:
+    """The forms of columns in a view of `form_ranges`, which come first in it."""
+    rows, end = dict(enumerate(cells_of(view.blocks[0]), 1)), view.rows
+    if last_row <= 1:
+        end = min(end, FORM_ROWS)
+        filled = [row for row, cells in rows.items() if any(not cell.is_blank for cell in cells)]
+        last_row = max(filled, default=1)
+    elif last_row > FIRST_DATA_ROW + 1:
+        rows |= enumerate(cells_of(view.blocks[1]), last_row)
+    nothing: Sequence[SeenCell] = ()
+    return SheetForms(
+        rows=[rows.get(row, nothing) for row in (max(FIRST_DATA_ROW, last_row), FIRST_DATA_ROW)],
+        below=rows.get(last_row + 1, nothing) if last_row < end else None,
+        types=view.column_types,
+    )
+
+
+def cells_of(block: Block) -> list[list[SeenCell]]:
+    """The cells of a block as they were looked at, by row."""
+    return [
+        [SeenCell(form, value) for form, value in zip(forms, values, strict=True)]
+        for forms, values in zip(block.forms, block.values, strict=True)
+    ]
 
 
 def check_names(header: Header) -> None:

@@ -7,6 +7,7 @@ What a look shows may be answered, so no cached rows may be older.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import TypeVar
 
 from gateway.errors import (
     LookOutdated,
@@ -15,14 +16,32 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteTooLarge,
 )
-from gateway.google.sheets import Render, SheetArea, Sheets, SheetView, recording_sent_at
+from gateway.google.sheets import (
+    Detail,
+    Render,
+    SheetArea,
+    Sheets,
+    SheetView,
+    Value,
+    recording_sent_at,
+)
 from gateway.table import a1
+from gateway.table.column_kinds import SeenCell
 from gateway.table.header import Header, parse_header
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found
-from gateway.worksheets.loader import OtherTab, check_names, read_tab
+from gateway.worksheets.loader import (
+    OtherTab,
+    cells_of,
+    check_names,
+    form_ranges,
+    forms_in,
+    read_tab,
+)
 from gateway.worksheets.refusal import explain, tabs_changing
 from gateway.worksheets.worksheet import Worksheet
+
+T = TypeVar("T")
 
 MAX_LOOKS = 3
 """Looks at rows of which some turn out to be past the grid."""
@@ -36,7 +55,8 @@ class RowLook:
     """The header and the displayed cells of the rows that exist, of one moment.
 
     `missing` are the requested rows that do not exist, `around` the rows next to the requested
-    ones, if they were wanted. `sent_at` is in monotonic seconds.
+    ones, if they were wanted. `values` are the typed values of the rows and `cells` their forms, if
+    they were wanted. `sent_at` is in monotonic seconds.
     """
 
     sheet_id: int
@@ -47,19 +67,27 @@ class RowLook:
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     frozen_rows: int = 0
     grid_rows: int = 0
+    values: Mapping[int, Sequence[Value]] = field(default_factory=dict)
+    cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
 
 
 async def look_at_rows(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int = 0
+    sheets: Sheets,
+    worksheet: Worksheet,
+    rows: Sequence[int],
+    *,
+    around: int = 0,
+    detail: Detail = Detail.TEXTS,
 ) -> RowLook:
     """Look at the header and some rows. 1 read; 1 more if one of them is blank.
 
     A row past the grid costs 1 read more, 3 if it is not alone. `around`: how many rows above and
-    below each of them are read too. If the title goes to another tab in between, all is looked at
-    again.
+    below each of them are read too. `detail`: with forms those of the columns are looked at, too,
+    unless they are kept; 2 reads more if the last row is gone. If the title goes to another tab in
+    between, all is looked at again.
     """
     for _ in range(MAX_LOOKS):
-        look = await _look(sheets, worksheet, rows, around=around)
+        look = await _look(sheets, worksheet, rows, around=around, detail=detail)
         last = _last_filled(look)
         doubtful = [row for row in look.rows if row > last]
         if doubtful:  # a blank row exists only if a row that is not blank comes after it
@@ -74,17 +102,27 @@ async def look_at_rows(
 
 
 async def _look(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
     """The header and the rows in the grid, blank ones too."""
-    moment = worksheet.moment()
+    moment, cache = worksheet.moment(), worksheet.header
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
+    last_row: int | None = None
+    if detail is Detail.FORMS and cache.fresh_forms() is None:
+        last = cache.last()
+        last_row = 1 if last is None else last.last_row
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
         spans = row_spans(found, around=around)
         try:
-            view, sent_at = await _read_rows(sheets, worksheet, found, spans, asked=len(rows))
+            view, sent_at = await _read_rows(
+                sheets, worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
+            )
         except RowNotFound:
+            if last_row is not None and last_row > max(found):
+                cache.forget()  # it may be the row that is not there
+                last_row = 1
+                continue
             grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
             if found:
                 continue
@@ -101,10 +139,13 @@ async def _look(
     else:
         raise LookOutdated
     header = header_of(view)
-    worksheet.header.compare(header, as_of=moment)
-    worksheet.header.seen_sheet(view, sent_at)
+    cache.compare(header, as_of=moment)
+    cache.seen_sheet(view, sent_at)
+    if last_row is not None:
+        cache.seen_forms(forms_in(view, last_row), sent_at)
     check_names(header)
-    shown = _rows_in(view, spans)
+    blocks = view.blocks[-len(spans) :]
+    shown = _in_spans([block.texts for block in blocks], spans, view.rows)
     displayed = {row: shown[row] for row in found if row in shown}
     if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_large(is_row=False)
@@ -118,27 +159,78 @@ async def _look(
         around={row: texts for row, texts in shown.items() if row not in displayed},
         frozen_rows=view.frozen_rows,
         grid_rows=view.rows,
+        values=_in_spans([block.values for block in blocks], spans, view.rows)
+        if detail is not Detail.TEXTS
+        else {},
+        cells=_in_spans([*map(cells_of, blocks)], spans, view.rows)
+        if detail is Detail.FORMS
+        else {},
     )
 
 
 async def look_again(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int
+    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook | None:
     """A small look at rows that were looked at, and the rows around; None if one is past the grid.
 
-    1 read. `around` as in `look_at_rows`.
+    1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
     moment, spans = worksheet.moment(), row_spans(rows, around=around)
     try:
-        view, sent_at = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows))
+        view, sent_at = await _read_rows(
+            sheets, worksheet, rows, spans, asked=len(rows), detail=detail
+        )
     except RowNotFound:
         return None
-    header, shown = header_of(view), _rows_in(view, spans)
+    header, blocks = header_of(view), view.blocks[1:]
+    shown = _in_spans([block.texts for block in blocks], spans, view.rows)
     worksheet.header.compare(header, as_of=moment)
     worksheet.saw(header, shown)
     return RowLook(
-        sheet_id=view.sheet_id, header=header, rows=shown, missing=frozenset(), sent_at=sent_at
+        sheet_id=view.sheet_id,
+        header=header,
+        rows=shown,
+        missing=frozenset(),
+        sent_at=sent_at,
+        values=_in_spans([block.values for block in blocks], spans, view.rows)
+        if detail is not Detail.TEXTS
+        else {},
     )
+
+
+async def look_at_forms(
+    sheets: Sheets,
+    worksheet: Worksheet,
+    spans: Mapping[int, tuple[int, int]],
+    *,
+    header: Header,
+    sheet_id: int,
+    last_row: int,
+) -> Mapping[int, Sequence[SeenCell]]:
+    """Look at the forms of columns, which the header cache keeps, and at cells of some rows.
+
+    1 read. `spans` are the first and last column by row. Raises LookOutdated if a row is gone, or
+    if the tab or the header is another one.
+    """
+    id_, began = worksheet.id, worksheet.now()
+    ranges = form_ranges(id_.title, last_row)
+    ranges += [a1.cells_of_row(id_.title, row, *span) for row, span in spans.items()]
+    try:
+        view = await sheets.read_sheet(id_.spreadsheet, ranges, detail=Detail.FORMS)
+    except SheetTooLarge as too_large:
+        raise _too_large(is_row=False) from too_large
+    except UpstreamRefusal as refusal:
+        raise LookOutdated from refusal
+    if (own_sheet(id_, view).sheet_id, header_of(view).cells) != (sheet_id, header.cells):
+        raise LookOutdated
+    worksheet.header.seen_forms(forms_in(view, last_row), began)
+    own: dict[int, Sequence[SeenCell]] = {}
+    for (row, (first, _)), block in zip(
+        spans.items(), view.blocks[len(ranges) - len(spans) :], strict=True
+    ):
+        (cells,) = cells_of(block) or [[]]
+        own[row] = [*[SeenCell()] * first, *cells]
+    return own
 
 
 async def _read_rows(
@@ -148,23 +240,27 @@ async def _read_rows(
     spans: Sequence[tuple[int, int]],
     *,
     asked: int,
+    detail: Detail = Detail.TEXTS,
+    last_row: int | None = None,
 ) -> tuple[SheetView, float]:
     """The header and spans of rows, and when they were read, in monotonic seconds.
 
-    Raises RowNotFound if a row is past the grid, and WriteTooLarge; `asked` are the rows that the
-    writes name.
+    With a `last_row` the header comes with the forms of the columns. Raises RowNotFound if a row is
+    past the grid, and WriteTooLarge; `asked` are the rows that the writes name.
     """
     id_, began = worksheet.id, worksheet.now()
     ranges = [a1.header_range(id_.title)]
+    if last_row is not None:
+        ranges = form_ranges(id_.title, last_row)
     ranges += [a1.rows_between(id_.title, *span) for span in spans]
     try:
         with recording_sent_at() as sent:
-            view = await sheets.read_sheet(id_.spreadsheet, ranges, has_values=False)
+            view = await sheets.read_sheet(id_.spreadsheet, ranges, detail=detail)
         return own_sheet(id_, view), sent.at_seconds or began
     except SheetTooLarge as too_large:
         raise _too_large(is_row=asked <= 1) from too_large
     except UpstreamRefusal as refusal:
-        raise await explain(sheets, id_, refusal, row=max(rows, default=1)) from refusal
+        raise await explain(sheets, id_, refusal, row=max([*rows, last_row or 1])) from refusal
 
 
 def _too_large(*, is_row: bool) -> WriteTooLarge:
@@ -199,12 +295,14 @@ def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:
     return spans
 
 
-def _rows_in(view: SheetView, spans: Sequence[tuple[int, int]]) -> Mapping[int, Sequence[str]]:
+def _in_spans(
+    blocks: Sequence[Sequence[Sequence[T]]], spans: Sequence[tuple[int, int]], grid_rows: int
+) -> Mapping[int, Sequence[T]]:
     """The rows of the spans that are in the grid, blank ones too, by their number."""
     return {
-        row: block.texts[row - first] if row - first < len(block.texts) else ()
-        for block, (first, last) in zip(view.blocks[1:], spans, strict=True)
-        for row in range(first, min(last, view.rows) + 1)
+        row: lines[row - first] if row - first < len(lines) else ()
+        for lines, (first, last) in zip(blocks, spans, strict=True)
+        for row in range(first, min(last, grid_rows) + 1)
     }
 
 

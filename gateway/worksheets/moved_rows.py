@@ -25,6 +25,7 @@ from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
+from gateway.table.typed import held_cells
 from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
 
@@ -74,7 +75,8 @@ def met_others(
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
-            found = _compared_change(change, spans, write.compared)
+            typed = write.typed.get(change.row) if write.has_condition else None
+            found = _compared_change(change, spans, write.compared, typed)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):
                 met = shown_row(change.displayed, spans) if has_header else None
@@ -176,8 +178,16 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
     return _compared(before, cells, computed)
 
 
-def _compared_change(change: RowChange, spans: Sequence[Span], keys: Collection[int]) -> _Compared:
-    """The cells of a changed row that were seen and not written, compared with their texts."""
+def _compared_change(
+    change: RowChange,
+    spans: Sequence[Span],
+    keys: Collection[int],
+    typed: Sequence[object] | None,
+) -> _Compared:
+    """The cells of a changed row that were seen and not written, compared with their texts.
+
+    With a condition on its `typed` cells these are compared, too.
+    """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
         cells = (
@@ -188,6 +198,12 @@ def _compared_change(change: RowChange, spans: Sequence[Span], keys: Collection[
         found = _compared(change.displayed, cells, span.computed, keys)
         same += found.same
         changed += found.changed
+    if typed is not None:
+        before = dict(enumerate(held_cells(change.displayed, typed)))
+        after = held_cells(shown_row(change.displayed, spans), shown_values(typed, spans))
+        now = dict(enumerate(after))
+        changed += [at for at in same if before.get(at) != now.get(at)]
+        same = [at for at in same if at not in changed]
     return _Compared(same, changed)
 
 
@@ -206,6 +222,15 @@ def _compared(
         if text or not computed or at in keys:
             (same if text == was else changed).append(at)
     return _Compared(same, changed)
+
+
+def shown_values(before: Sequence[object], spans: Sequence[Span]) -> Sequence[object]:
+    """The typed cells of a row after the write, as `shown_row` has its texts."""
+    row = [*before]
+    for span in spans:
+        row += [None] * (span.first - len(row))
+        row[span.first : span.first + len(span.values)] = span.values
+    return row
 
 
 def shown_row(before: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:

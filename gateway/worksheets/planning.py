@@ -26,7 +26,8 @@ from gateway.errors import (
 from gateway.query.evaluate import evaluate
 from gateway.query.operators import ColumnField
 from gateway.query.query import Operand, Query, comparisons, make_operand
-from gateway.table.header import ROW_INDEX, Header, IfMatch, View
+from gateway.table.column_kinds import NumberFormat, SeenCell
+from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (
     Placement,
     Stored,
@@ -39,8 +40,10 @@ from gateway.table.record import (
     row_record,
     text_at,
 )
+from gateway.table.sent_values import is_held
 from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
-from gateway.table.table import RowPatch, Table
+from gateway.table.table import RowPatch, Table, cell_at
+from gateway.table.typed import held_cells
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
 from gateway.worksheets.refusal import row_not_found
@@ -78,6 +81,9 @@ STEPS_PER_ROW = 4
 KEY_STEPS = 20
 """Steps for one value of a key of the body."""
 
+TYPED_STEPS = 160
+"""Steps for a value that may be a moment."""
+
 CELLS_OF_STEP = 4
 """Cells that are taken out of their columns in one step."""
 
@@ -99,6 +105,8 @@ class NewRows:
     view: View
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
+    formats: Sequence[Mapping[int, NumberFormat]] = ()
+    """Number formats of the cells of each row by column, if a row has new ones."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -117,6 +125,8 @@ class RowChange:
     placement: Placement
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
+    formats: Mapping[int, NumberFormat] = field(default_factory=dict)
+    """New number formats of written cells by column."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -161,6 +171,8 @@ class Planned:
     """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
+    """The typed cells of the rows of a typed write, as we saw them."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -237,14 +249,16 @@ class Plan:
     """The batch is sent within this time after the look, or looks once more."""
     is_cached: bool = False
     """True if sheet id, frozen rows or header were seen earlier."""
+    cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
+    """The rows of the look with the forms of their cells, if it has forms."""
 
 
 def needs_types(write: Write) -> bool:
-    """True if the typed rendering decides which rows are meant."""
+    """True if the typed rendering decides which rows are meant, or what is written to them."""
     by = write.selector
-    if isinstance(by, ByFilter):
-        return any(each.field != ROW_INDEX for each in comparisons(by.where))
-    return isinstance(by, ByKey)
+    if isinstance(by, ByFilter) and any(each.field != ROW_INDEX for each in comparisons(by.where)):
+        return True
+    return isinstance(by, ByKey) or (write.is_typed and write.rows is not None)
 
 
 @dataclass(kw_only=True)
@@ -365,18 +379,33 @@ class Planner:
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         view = write.view(look.header)
         for row in write.numbers:
-            _check_row(row, write.condition, view, look)
+            _check_row(row, write, view, look)
+        typed = {row: look.values[row] for row in write.numbers} if write.is_typed else {}
         if write.rows is None:
             removed = {row: look.rows[row] for row in write.numbers}
-            return (yield from self._removal(index, write, (), removed, look.header))
+            planned = yield from self._removal(index, write, (), removed, look.header)
+            return replace(planned, typed=typed) if typed else planned
         slots: list[Written | RowChange] = []
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
-            yield UPDATE_STEPS * len(fields)
-            path = write.path(number)
+            yield (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(fields)
+            path, displayed = write.path(number), look.rows[row]
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(row_change(row, placement, view, look.rows[row], has_tag=write.has_tag))
+            held: frozenset[int] = frozenset()
+            if write.is_typed:
+                held = _held(write, placement, displayed, dict(enumerate(typed[row])))
+            slots.append(
+                row_change(
+                    row,
+                    placement,
+                    view,
+                    displayed,
+                    typed.get(row),
+                    kept=held,
+                    has_tag=write.has_tag,
+                )
+            )
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
-        return Planned(index=index, write=write, slots=slots, changes=changes)
+        return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
     def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:
         view = write.view(table.header)
@@ -407,10 +436,20 @@ class Planner:
                 f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
+
+        nothing: frozenset[int] = frozenset()
         changes = yield from mapped(
-            lambda each: row_change(each[0], placement, view, each[1]),
+            lambda each: row_change(
+                each[0],
+                placement,
+                view,
+                each[1],
+                kept=_held(write, placement, each[1], _values(table, each[0], placement))
+                if write.is_typed
+                else nothing,
+            ),
             zip(page.rows, texts, strict=True),
-            lambda _: UPDATE_STEPS * len(placement.cells),
+            lambda _: (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(placement.cells),
             MOST_STEPS,
         )
         return Planned(
@@ -443,18 +482,26 @@ class Planner:
         places = {number: at for at, number in enumerate(new)}
         yield len(found) * len(table.displayed) // CELLS_OF_STEP
         displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
+        typed: dict[int, Sequence[object]] = {}
+        if upsert.is_typed:
+            yield len(found) * len(table.displayed) // CELLS_OF_STEP
+            typed = {row: table.typed_cells(row) for row in found.values()}
+
+        steps_per_field = UPDATE_STEPS + TYPED_STEPS * upsert.is_typed
 
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
                 return places[number]
-            return _merged(
-                by, view, found[number], placements[number], displayed[number], key_columns
-            )
+            row, placement, texts = found[number], placements[number], displayed[number]
+            kept = key_columns
+            if upsert.is_typed:
+                kept |= _held(upsert, placement, texts, _values(table, row, placement))
+            return _merged(by, view, row, placement, texts, typed.get(row), kept)
 
         slots = yield from mapped(
             slot,
             range(len(placements)),
-            lambda number: UPDATE_STEPS * len(placements[number].cells),
+            lambda number: steps_per_field * len(placements[number].cells),
             MOST_STEPS,
         )
         new_keys = yield from mapped(
@@ -478,6 +525,7 @@ class Planner:
             created=created,
             new_keys=new_keys,
             compared=_compared(upsert, view),
+            typed=typed,
         )
 
     def _new_rows(self, write: Write, view: View) -> Work[NewRows]:
@@ -533,42 +581,68 @@ def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTo
     )
 
 
+def _held(
+    write: Write,
+    placement: Placement,
+    displayed: Sequence[str],
+    values: Mapping[int, object],
+) -> frozenset[int]:
+    """The columns of a row whose cells hold what a typed write sends."""
+    return frozenset(
+        at
+        for at, sent in placement.cells.items()
+        if is_held(sent, text_at(displayed, at), values.get(at), is_form=write.is_form)
+    )
+
+
+def _values(table: Table, row: int, placement: Placement) -> Mapping[int, object]:
+    """The typed values of the cells of a row that a write names."""
+    return {at: cell_at(table.typed or (), row, at) for at in placement.cells}
+
+
 def row_change(
     row: int,
     placement: Placement,
     view: View,
     displayed: Sequence[str],
+    typed: Sequence[object] | None = None,
     *,
     kept: frozenset[int] = frozenset(),
     has_tag: bool = False,
 ) -> Written | RowChange:
-    """The change of a row, but for the columns `kept`; its result, if it has all values."""
+    """The change of a row, but for the columns `kept`; its result, if it has all values.
+
+    `typed` are the typed cells of the row, for a typed write.
+    """
     cells = {at: value for at, value in placement.cells.items() if at not in kept}
     runs = changed_runs(cells, displayed)
     if not runs:
-        return written_row(row, placement, view, displayed, has_tag=has_tag)
+        return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
 
 
-def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -> None:
+def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
     """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
     if row not in look.rows:
         raise row_not_found(row)
+    condition = write.condition
     if condition is None:
         return
     displayed = look.rows[row]
-    tag = view.tag(row, displayed)
+    typed = look.values[row] if write.is_typed else None
+    tag = view.tag(row, displayed, typed)
     if not condition.holds(tag):
-        existing = row_record(row, view.select(None), displayed)
+        existing = row_record(row, view.select(None), displayed, typed)
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
 
 
-def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]]) -> Work[bool]:
+def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
     """True if the rows of writes are as they were planned by, as far as the writes depend on it.
 
-    A condition counts for the whole row, a filter or key for the columns that it compares;
-    otherwise the columns that are written count.
+    A condition counts for the whole row, of a typed write with its values, a filter or key for the
+    columns that it compares; otherwise the columns that are written count.
     """
+    shown = look.rows
     for each in writes:
         planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
         planned += [
@@ -583,6 +657,11 @@ def are_unchanged(writes: Sequence[Planned], shown: Mapping[int, Sequence[str]])
             yield len(compared)
             if any(text_at(now, at) != text_at(texts, at) for at in compared):
                 return False
+            if each.has_condition and row in each.typed:
+                yield len(now)
+                values = look.values.get(row, ())
+                if held_cells(now, values) != held_cells(texts, each.typed[row]):
+                    return False
     return True
 
 
@@ -624,14 +703,15 @@ def _merged(
     row: int,
     placement: Placement,
     displayed: Sequence[str],
+    typed: Sequence[object] | None,
     keys: frozenset[int],
 ) -> Written | RowChange:
     """The change of an existing row, or the row if it stays as it is."""
     change: Written | RowChange
     if by.merges:
-        change = row_change(row, placement, view, displayed, kept=keys)
+        change = row_change(row, placement, view, displayed, typed, kept=keys)
     else:
-        change = written_row(row, placement, view, displayed, has_tag=False)
+        change = written_row(row, placement, view, displayed, typed, has_tag=False)
     return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
 

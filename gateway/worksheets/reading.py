@@ -17,7 +17,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace as replaced
 
 from gateway.errors import (
     CircuitOpen,
@@ -86,7 +89,7 @@ _PAST = math.nextafter(0.0, -math.inf)
 """The `ttl` of stale rows is negative, however young they are."""
 
 
-class Read(NamedTuple):
+class Read(msgspec.Struct, frozen=True):
     """Rows and their freshness."""
 
     rows: Rows
@@ -145,10 +148,10 @@ class Reader:
         if isinstance(part, RowSpan):
             if not worksheet.is_large:
                 try:
-                    return await self.rows(worksheet, DISPLAYED, query, columns, no_cache=no_cache)
+                    return await self.rows(worksheet, part.whole, query, columns, no_cache=no_cache)
                 except SheetTooLarge:
                     worksheet.is_large = True
-            whole = None if no_cache else self.fresh(worksheet, DISPLAYED)
+            whole = None if no_cache else self.fresh(worksheet, part.whole)
             if whole is not None:
                 return whole
         now, demand = self._clock(), worksheet.demand
@@ -261,7 +264,7 @@ class Reader:
         if freshness.age_seconds > self._max_stale_seconds:
             return None
         left = min(freshness.ttl_seconds, _PAST)
-        return Read(rows, freshness._replace(ttl_seconds=left, reason=reason))
+        return Read(rows, replaced(freshness, ttl_seconds=left, reason=reason))
 
     def _freshness(
         self, worksheet: Worksheet, rows: Rows, part: Part, *, is_hit: bool

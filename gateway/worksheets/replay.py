@@ -13,6 +13,7 @@ import msgspec
 
 from gateway.errors import GatewayError, HeaderChanged, Outcome, Problem, RowsMoved, UpstreamError
 from gateway.table.record import Stored
+from gateway.table.typed import ERROR
 from gateway.worksheets.idempotency import Answer
 from gateway.worksheets.writes import Results
 
@@ -20,6 +21,8 @@ LONG = 1000
 """A text of so many characters is long."""
 
 _DIGEST = "sha256"
+_ERROR = {"error": None}
+"""The typed value of an error cell, which is null but not an empty cell."""
 
 
 def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
@@ -33,7 +36,9 @@ def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
 
 
 def shortened(value: object, texts: frozenset[str]) -> object:
-    """A value as it is kept: an object with a digest for one of the texts."""
+    """A value as it is kept: an object with a digest for one of the texts, and for an error."""
+    if value is ERROR:
+        return _ERROR
     if isinstance(value, str) and len(value) >= LONG and value in texts:
         return {_DIGEST: _digest(value)}
     return value
@@ -47,6 +52,8 @@ class Restorer:
 
     def __call__(self, value: Any) -> Any:
         """A value as it was; None if it is a digest of something else."""
+        if value == _ERROR:
+            return ERROR
         return self._texts.get(value.get(_DIGEST, "")) if isinstance(value, dict) else value
 
 
@@ -76,7 +83,10 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
     """The answer as JSON, digests for the long texts among these; of an error what its class does
     not know."""
     if not isinstance(answer, GatewayError):
-        results = _with_values(answer, lambda value: shortened(value, texts)) if texts else answer
+        has_errors = any(ERROR in written.record.values() for written in answer)
+        results = answer
+        if texts or has_errors:
+            results = _with_values(answer, lambda value: shortened(value, texts))
         return msgspec.json.encode(_Kept(results=results)).decode()
     moved = answer if isinstance(answer, RowsMoved) else None
     failure = _Failure(

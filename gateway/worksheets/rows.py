@@ -3,6 +3,7 @@
     operation          nothing cached      header seen within `cache.header_ttl_seconds`
     list               1 read              1 read
     list, where        2 reads             2 reads, side by side
+    list, read typed   2 reads             2 reads, side by side
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
@@ -12,7 +13,7 @@
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
 between its renderings or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
+read in windows: 1 read, 1 more where nothing follows a window, or a blank row, 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from cachetools import TTLCache
+from msgspec.structs import replace as replaced
 
 from gateway.errors import GatewayError
 from gateway.google.sheets import CallContext, Sheets, in_call_context
@@ -33,11 +35,12 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value, row_object
-from gateway.table.steps import OutOfSteps
+from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
+from gateway.table.typed import typed_row
 from gateway.worksheets.access import Target, WorksheetId
-from gateway.worksheets.answers import Encoded, Encoder, Served, with_digests
+from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
@@ -135,26 +138,24 @@ class RowService:
         """
         columns = target.access.columns
         worksheet = self._pool.get(target.worksheet, self._resources)
-        part = TYPED if query.needs_types else DISPLAYED
+        part = TYPED if query.needs_types or encoder.is_typed else DISPLAYED
         is_quick = not no_cache and worksheet.shared is None
         read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
+            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit, encoder.is_typed)
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
-        rows, freshness = read
+        rows, freshness = read.rows, read.freshness
         if unknown:
             rows.header.seen_with(columns).check_parameters(unknown)
         if isinstance(rows, Window):
             view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
             selected = view.select(query.keys) if is_in_grid else {}
-            lines = enumerate(rows.rows[: query.limit], rows.span.first_row)
-            objects = (row_object(rows.header, *each, selected, encoder.empty) for each in lines)
-            bodies = with_digests(encoder.rows(objects))
+            bodies = rows.encoded(encoder, selected, query.limit)
             return Served(encoder.page(bodies, has_next=rows.has_next, total=None), freshness)
         key = (encoder, query, columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            if part is TYPED:
+            if query.needs_types:
                 found = find_page(rows.table, query, rows.header.seen_with(columns))
                 if isinstance(found, Page):
                     page = found
@@ -164,13 +165,20 @@ class RowService:
                         page = await worksheet.search(rows.table, found, target.access.key_id)
                     except OutOfSteps as error:
                         raise too_costly(query, rows.table, error) from None
-                    seconds, (age, left, *_) = self._clock() - began, freshness
-                    freshness = freshness._replace(
-                        age_seconds=age + seconds, ttl_seconds=left - seconds
+                    seconds = self._clock() - began
+                    freshness = replaced(
+                        freshness,
+                        age_seconds=freshness.age_seconds + seconds,
+                        ttl_seconds=freshness.ttl_seconds - seconds,
                     )
             else:
                 page = plain_page(rows.table, query)
-            bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows)
+            encode = rows.encodings.rows.get
+            try:
+                bodies = encode(encoder, query.keys, columns, page.rows)
+            except Unbuilt as unbuilt:
+                typed = await worksheet.build(unbuilt.work)
+                bodies = encode(encoder, query.keys, columns, page.rows, typed)
             made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
@@ -193,11 +201,12 @@ class RowService:
             raise row_not_found(row)
         worksheet = self._pool.get(target.worksheet, self._resources)
         is_quick = not no_cache and worksheet.shared is None
-        read = self._reader.fresh(worksheet, DISPLAYED) if is_quick else None
+        part = TYPED if encoder.is_typed else DISPLAYED
+        read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            span = RowSpan(row, 1)
+            span = RowSpan(row, 1, encoder.is_typed)
             read = await self._read(worksheet, target, ONE_ROW, span, no_cache=no_cache)
-        rows, freshness = read
+        rows, freshness = read.rows, read.freshness
         if unknown:
             rows.header.seen_with(target.access.columns).check_parameters(unknown)
         if row > rows.last_row:
@@ -209,10 +218,18 @@ class RowService:
         if encoded is None:
             grant = target.access.to(target.worksheet).columns
             view = rows.header.seen_with(grant)
-            cells = rows.rows[0] if isinstance(rows, Window) else rows.table.cells(row)
-            found = row_object(rows.header, row, cells, view.select(keys), encoder.empty)
+            typed: Sequence[object] | None = None
+            if isinstance(rows, Window):
+                cells: Sequence[object] = rows.rows[0]
+                typed = rows.values[0] if encoder.is_typed else None
+            else:
+                cells = rows.table.cells(row)
+                typed = rows.table.typed_cells(row) if encoder.is_typed else None
+            selected = view.select(keys)
+            shown = cells if typed is None else typed_row(cells, typed, selected)
+            found = row_object(rows.header, row, shown, selected, encoder.empty)
             (body,) = encoder.rows([found])
-            encoded = Encoded(body, view.tag(row, cells))
+            encoded = Encoded(body, view.tag(row, cells, typed))
             if isinstance(rows, Snapshot):
                 rows.encodings.answers.keep(key, encoded)
         return Served(encoded, freshness)
@@ -290,10 +307,10 @@ class RowService:
         """The rows for a query, or those of a span: kept and fresh, or read from Google."""
         shared = worksheet.shared
         is_known = shared is None or await shared.peers.rows.is_current(shared)
-        whole = TYPED if query.needs_types else DISPLAYED
+        whole = TYPED if query.needs_types else span.whole
         read = self._reader.fresh(worksheet, whole) if shared is not None and not no_cache else None
         if read is None:
-            part = whole if whole is TYPED or query.wants_total else span
+            part = whole if query.needs_types or query.wants_total else span
             with in_call_context(CallContext(target.access.key_id)):
                 read = await self._reader.rows(
                     worksheet, part, query, target.access.columns, no_cache=no_cache
@@ -302,7 +319,7 @@ class RowService:
             is_known = is_known and await shared.may_be_shown()
             # Processes do not share windows: another one may have answered newer rows.
             if not is_known or isinstance(read.rows, Window):
-                return read._replace(freshness=read.freshness._replace(is_alone=True))
+                return replaced(read, freshness=replaced(read.freshness, is_alone=True))
         return read
 
     async def _is_alone(

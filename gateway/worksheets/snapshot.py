@@ -7,20 +7,23 @@ Rules
 """
 
 import hashlib
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress, count, islice
-from operator import ne
+from operator import add, ne
 from typing import NamedTuple
 
 from gateway.google.sheets import SheetView
+from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header
-from gateway.table.record import text_at
+from gateway.table.record import row_object, text_at
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch, Table
-from gateway.worksheets.answers import Encodings
+from gateway.table.typed import held_cells, typed_row
+from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
 class Whole(NamedTuple):
@@ -30,10 +33,16 @@ class Whole(NamedTuple):
 
 
 class RowSpan(NamedTuple):
-    """A range of rows, as displayed."""
+    """A range of rows, as displayed, or with their types as well."""
 
     first_row: int
     row_count: int
+    has_types: bool = False
+
+    @property
+    def whole(self) -> Whole:
+        """All rows, read in the same way."""
+        return TYPED if self.has_types else DISPLAYED
 
 
 Part = Whole | RowSpan
@@ -92,12 +101,15 @@ class HeaderCache:
         """The moment of the extent, or of a change after which none is known."""
         self._seen: _SeenHeader | None = None
         self._sheet: tuple[int, float] | None = None
+        self._forms: tuple[SheetForms, float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
 
     def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
         """Keep the sheet id, seen at a time or now; returns the time."""
         seconds = self._clock() if seconds is None else seconds
+        if self._sheet is None or self._sheet[0] != view.sheet_id:
+            self._forms = None
         self._sheet = (view.sheet_id, seconds)
         self.frozen_rows = view.frozen_rows
         return seconds
@@ -112,6 +124,18 @@ class HeaderCache:
     def last_sheet(self) -> int | None:
         """The sheet id, however old."""
         return self._sheet and self._sheet[0]
+
+    def seen_forms(self, forms: SheetForms, seconds: float) -> None:
+        """Keep the forms of the tab whose sheet id was seen last."""
+        self._forms = (forms, seconds)
+
+    def fresh_forms(self, since: float = math.inf) -> SheetForms | None:
+        """The forms, if they are as fresh as a header, or were seen since a time."""
+        if self._forms is None:
+            return None
+        forms, seconds = self._forms
+        is_fresh = seconds >= since or self._clock() - seconds < self._ttl_seconds
+        return forms if is_fresh else None
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh."""
@@ -134,6 +158,7 @@ class HeaderCache:
     def forget(self) -> None:
         """Discard everything read so far, including reads that are running."""
         self._extent, self._as_of, self._sheet = None, self._moment(), None
+        self._forms = None
 
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
@@ -168,6 +193,7 @@ class HeaderCache:
         self._seen = _SeenHeader(header.cells, as_of)
         if self._extent is not None and self._extent.header.cells != header.cells:
             self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
+            self._forms = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,11 +433,15 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The displayed rows of a span, without blank ones at the worksheet's end."""
+    """The displayed rows of a span, without blank ones at the worksheet's end.
+
+    A span with types has the typed `values` of the same rows.
+    """
 
     span: RowSpan
     header: Header
     rows: Sequence[Sequence[str]]
+    values: Sequence[Sequence[object]] = ()
     has_next: bool
     read_seconds: float
     """Start of its read."""
@@ -419,7 +449,8 @@ class Window:
 
     @cached_property
     def byte_count(self) -> int:
-        return CELL_BYTES + sum(CELL_BYTES * len(row) + sum(map(len, row)) for row in self.rows)
+        cell_bytes = 2 * CELL_BYTES if self.span.has_types else CELL_BYTES
+        return CELL_BYTES + sum(cell_bytes * len(row) + sum(map(len, row)) for row in self.rows)
 
     @property
     def last_row(self) -> int:
@@ -432,17 +463,45 @@ class Window:
     def contains(self, span: RowSpan) -> bool:
         """True if it has all rows of a span; below a window that ends the worksheet are none."""
         is_above_end = span.first_row + span.row_count <= self._end
-        return span.first_row >= self.span.first_row and (is_above_end or not self.has_next)
+        return (
+            span.first_row >= self.span.first_row
+            and span.has_types <= self.span.has_types
+            and (is_above_end or not self.has_next)
+        )
 
     def cut(self, span: RowSpan) -> "Window":
         """The window of a span that it contains."""
         first = span.first_row - self.span.first_row
         end = first + span.row_count
         has_next = self.has_next or end < len(self.rows)
-        return replace(self, span=span, rows=self.rows[first:end], has_next=has_next)
+        return replace(
+            self,
+            span=span,
+            rows=self.rows[first:end],
+            values=self.values[first:end] if span.has_types else (),
+            has_next=has_next,
+        )
+
+    def encoded(self, encoder: Encoder, selected: Mapping[int, str], limit: int) -> Bodies:
+        """The first rows, as those of a snapshot are encoded."""
+
+        def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
+            lines = enumerate(rows, self.span.first_row)
+            return encoder.rows(
+                row_object(self.header, *each, selected, encoder.empty) for each in lines
+            )
+
+        displayed = made(self.rows[:limit])
+        if not encoder.is_typed:
+            return with_digests(displayed)
+        typed = made(
+            typed_row(*row, selected)
+            for row in zip(self.rows[:limit], self.values[:limit], strict=True)
+        )
+        return with_digests(typed, [*map(add, typed, displayed)])
 
     def agrees(self, other: "Window | Table") -> bool:
-        """True if common rows, headers and ends are equal.
+        """True if common rows, headers and ends are equal, and typed values if both have them.
 
         A window past the grid has no header.
         """
@@ -452,12 +511,17 @@ class Window:
         if isinstance(other, Table):
             return self.has_next == (other.last_row >= self._end) and all(
                 is_same(self._row(row), texts)
+                and self._holds_same(row, texts, other.typed_cells(row) if other.typed else None)
                 for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
             )
         if self.is_ended_before(other) or other.is_ended_before(self):
             return False
         common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
-        return all(is_same(self._row(row), other._row(row)) for row in common)
+        return all(
+            is_same(self._row(row), other._row(row))
+            and self._holds_same(row, other._row(row), other._values(row))
+            for row in common
+        )
 
     def is_ended_before(self, other: "Window") -> bool:
         """True if the worksheet ends in this window, and the other has rows below it."""
@@ -514,6 +578,7 @@ class Window:
         if effect.empties_cells:
             return None  # the worksheet may end elsewhere now
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
+        values = [*self.values]
         last_row, new_rows = first_row + len(rows) - 1, effect.new_rows
         if new_rows and new_rows[0] < first_row:
             return None  # new rows are below all others
@@ -537,7 +602,12 @@ class Window:
                 if shown not in (seen, written) or any(before[len(texts) :]):
                     return None
             rows[at] = after
-        return replace(self, rows=rows)
+            if values:
+                if patch.values.keys() < patch.texts.keys() and shown != after:
+                    return None
+                cells = [*values[at], *[None] * (len(after) - len(values[at]))]
+                values[at] = [patch.values.get(column, cell) for column, cell in enumerate(cells)]
+        return replace(self, rows=rows, values=values)
 
     def _continued(self, effect: Effect) -> "Window | None":
         """The window after rows were removed, if they are below it and another one is left there.
@@ -556,11 +626,12 @@ class Window:
         if any(not is_same(self._row(row), effect.before[row]) for row in inside):
             return None
         gone = frozenset(inside)
-        kept = [texts for row, texts in enumerate(self.rows, first_row) if row not in gone]
-        rows = kept[len(removed) - len(inside) :]  # others moved up and out
-        while rows and not any(rows[-1]):
-            rows.pop()
-        return replace(self, rows=rows)
+        kept = [at for at in range(len(self.rows)) if first_row + at not in gone]
+        kept = kept[len(removed) - len(inside) :]  # others moved up and out
+        while kept and not any(self.rows[kept[-1]]):
+            kept.pop()
+        rows, values = [self.rows[at] for at in kept], self.values
+        return replace(self, rows=rows, values=values and [values[at] for at in kept])
 
     @property
     def _end(self) -> int:
@@ -575,6 +646,18 @@ class Window:
     def _row(self, row: int) -> Sequence[str]:
         at = row - self.span.first_row
         return self.rows[at] if at < len(self.rows) else ()
+
+    def _values(self, row: int) -> Sequence[object] | None:
+        at = row - self.span.first_row
+        return self.values[at] if self.span.has_types and at < len(self.values) else None
+
+    def _holds_same(self, row: int, texts: Sequence[str], values: Sequence[object] | None) -> bool:
+        own = self._values(row)
+        return (
+            own is None
+            or values is None
+            or held_cells(self._row(row), own) == held_cells(texts, values)
+        )
 
 
 Rows = Snapshot | Window

@@ -53,6 +53,7 @@ from gateway.worksheets.snapshot import (
     TYPED,
     Effect,
     HeaderCache,
+    Origin,
     Part,
     Rows,
     RowSpan,
@@ -235,12 +236,12 @@ class Worksheet:
         if not isinstance(part, RowSpan):
             block = self.blocks.get(part)
             return None if block is None else block.rows
-        latest = self._snapshot(DISPLAYED)
+        latest = self._snapshot(part.whole)
         windows = [each for each in self._windows() if each.contains(part)]
         newest = max(windows, key=lambda window: window.read_seconds, default=None)
         if newest is None:
             return latest
-        is_older = latest is None or latest.began_seconds(DISPLAYED) < newest.read_seconds
+        is_older = latest is None or latest.began_seconds(part.whole) < newest.read_seconds
         return newest.cut(part) if is_older else latest
 
     def snapshots(self) -> list[Snapshot]:
@@ -264,15 +265,18 @@ class Worksheet:
                 return under_way
         return SingleFlight(self._flights, part, self._fly(part, base), now)
 
-    async def look_for_append(self, small_rows: int, small_cells: int) -> tuple[SheetExtent, int]:
+    async def look_for_append(
+        self, small_rows: int, small_cells: int, *, has_forms: bool = False
+    ) -> tuple[SheetExtent, int]:
         """The header, a row at the end or above it, and the sheet id. 1 read.
 
         1 read more if the end is unknown and the grid has more than `small_rows`, or more than
         `small_cells` in the columns of the header; both once more if the title goes to another tab
-        in between. To be awaited in the write queue.
+        in between. `has_forms`: the forms of the columns are kept, too. To be awaited in the write
+        queue.
         """
         for _ in range(TAB_TRIES):
-            extent, view = await self._loader.look_at_header()
+            extent, view = await self._loader.look_at_header(has_forms=has_forms)
             is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
             if extent.last_row > 1 or is_small:
                 return extent, view.sheet_id
@@ -283,17 +287,18 @@ class Worksheet:
             self.header.forget()
         raise tabs_changing()
 
-    async def read_in_turn(self, part: Whole) -> tuple[int, Snapshot]:
+    async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
         """The sheet id, and all rows of this tab as they are now.
 
         1 read, 2 with types, 1 more if the sheet id is not known; more if the worksheet changes
-        meanwhile, or the title went to another tab. To be awaited in the write queue.
+        meanwhile, or the title went to another tab. `has_forms`: a look for the sheet id shows the
+        forms of the columns, too. To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
             try:
                 sheet_id = self.header.fresh_sheet()
                 if sheet_id is None:
-                    _, view = await self._loader.look_at_header()
+                    _, view = await self._loader.look_at_header(has_forms=has_forms)
                     sheet_id = view.sheet_id
                 return sheet_id, _whole(await self._read_alone(part, sheet_id))
             except OtherTab:
@@ -414,6 +419,15 @@ class Worksheet:
         del latest.table.indexes[next(iter(latest.table.indexes))]
         return True
 
+    async def build(self, work: Work[T]) -> T:
+        """The result of counted work that is kept with rows, and serves all keys."""
+        scheduler, metered = self._resources.scheduler, Metered(work)
+        if not scheduler.try_at_once(metered, None):
+            await scheduler.finish(metered, None)
+        if metered.steps:
+            self._resources.weigh(self)
+        return metered.result
+
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
     ) -> T:
@@ -493,8 +507,10 @@ class Worksheet:
                 latest = self._snapshot(DISPLAYED)
                 displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
                 return await self._land(began, displayed)
+            known = self._snapshot(TYPED)
             both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
-            return await self._land(began, both)
+            types = None if known is None else known.typed
+            return await self._land(began, both, types)
 
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
@@ -543,8 +559,10 @@ class Worksheet:
         displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
         return displayed
 
-    async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
-        """Cache all rows; None if they must be read again."""
+    async def _land(
+        self, began: int, snapshot: Snapshot, types: Origin | None = None
+    ) -> Snapshot | None:
+        """Cache all rows; None if they must be read again. `types` were known at the start."""
         landed: Snapshot | None = snapshot
         effects = self._effects_since(began)
         while effects:  # others run while it is patched, and may write
@@ -554,16 +572,20 @@ class Worksheet:
                 break
         if effects is None or began < self._lost or landed is None:
             return None
-        return self.keep(landed, began)
+        return self.keep(landed, began, types)
 
-    def keep(self, snapshot: Snapshot, began: int) -> Snapshot | None:
-        """Cache all rows, unless they differ from others that landed after the read began."""
+    def keep(self, snapshot: Snapshot, began: int, types: Origin | None = None) -> Snapshot | None:
+        """Cache all rows, unless they differ from others that landed after the read began.
+
+        Rows that landed meanwhile may still have the `types` of before: these may differ.
+        """
         latest = self.blocks.get(DISPLAYED)
         if latest is not None and latest.landed > began:
             rows = _whole(latest.rows)
             if not rows.displays_as(snapshot):
                 return None
-            if rows.typed and snapshot.typed and rows.table.typed != snapshot.table.typed:
+            is_newer = rows.typed is not None and rows.typed is not types
+            if is_newer and snapshot.typed and rows.table.typed != snapshot.table.typed:
                 return None
             if rows.displayed.began_seconds > snapshot.displayed.began_seconds:
                 snapshot = replace(snapshot, displayed=rows.displayed)

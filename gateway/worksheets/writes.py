@@ -9,6 +9,8 @@ from typing import Literal, TypedDict, Unpack
 from gateway.query.query import Condition
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer
+from gateway.table.sent_values import is_open
+from gateway.table.typed import typed_row
 from gateway.worksheets.access import FULL_ACCESS, Access, WorksheetId
 
 MIN_BYTES = 500
@@ -16,6 +18,10 @@ MIN_BYTES = 500
 
 Fields = Mapping[str, Stored]
 """Fields as the client named them, with their values."""
+
+
+class FormFields(dict[str, Stored]):
+    """Fields of a form: texts without types, which a typed write reads by their columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +93,7 @@ class Sent(TypedDict, total=False):
     identity: WriteIdentity | None
     access: Access
     unknown: tuple[str, ...]
+    is_typed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +111,8 @@ class Write:
     access: Access = FULL_ACCESS
     unknown: tuple[str, ...] = ()
     """Names of unknown parameters, none of which may be a field."""
+    is_typed: bool = False
+    """True if values are sent and answered typed; otherwise as cells display them."""
 
     @classmethod
     def create(
@@ -186,6 +195,22 @@ class Write:
         return 1 if self.rows is None else len(self.rows)
 
     @cached_property
+    def is_form(self) -> bool:
+        """True if its values are the texts of a form."""
+        return any(isinstance(fields, FormFields) for fields in (self.rows or ())[:1])
+
+    @cached_property
+    def has_open_values(self) -> bool:
+        """True if the kind of a column decides what one of its values is stored as."""
+        return self.is_typed and any(
+            any(map(self.is_open, fields.values())) for fields in self.rows or ()
+        )
+
+    def is_open(self, value: Stored) -> bool:
+        """True if the kind of its column decides what a value of a typed write is stored as."""
+        return is_open(value, is_form=self.is_form)
+
+    @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
         copies = self.selector.max_rows if isinstance(self.selector, ByFilter) else 1
@@ -227,17 +252,28 @@ Outcome = Results | Exception
 
 
 def written_row(
-    row: int, placement: Placement, view: View, displayed: Sequence[str], *, has_tag: bool
+    row: int,
+    placement: Placement,
+    view: View,
+    displayed: Sequence[str],
+    typed: Sequence[object] | None = None,
+    *,
+    has_tag: bool,
 ) -> Written:
     """The written fields in sheet order; `displayed` are the texts of all cells of the row.
 
-    Only the answer of a write to a single row `has_tag`.
+    A typed write is answered by the `typed` cells of the row, too. Only the answer of a write to a
+    single row `has_tag`.
     """
-    width, names = len(displayed), view.names
+    names = view.names
+    columns = sorted(names.keys() & placement.cells.keys())
+    cells = displayed if typed is None else typed_row(displayed, typed, columns)
+    width = len(cells)
     record: dict[str, object] = {ROW_INDEX: row}
-    for column in sorted(names.keys() & placement.cells.keys()):
-        record[names[column]] = (displayed[column] or None) if column < width else None
-    tag = view.tag(row, displayed) if has_tag else ""
+    for column in columns:
+        cell = cells[column] if column < width else None
+        record[names[column]] = None if cell == "" else cell
+    tag = view.tag(row, displayed, typed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 

@@ -58,7 +58,7 @@ def test_a_condition_finds_these_rows(demo: Demo, names: str, where: str, rows: 
 
 def test_every_parameter_has_an_example() -> None:
     """Each parameter of a list has a line."""
-    document = ["limit", "skip", "keys", "order", "where", "count", "no-cache"]
+    document = ["limit", "skip", "keys", "order", "where", "count", "values", "no-cache"]
 
     assert [name for name, _, _ in PARAMETERS] == document
 
@@ -73,9 +73,10 @@ def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: st
 LISTED: Mapping[str, Sequence[RequestKind]] = {
     "list": ["list"],
     "read of a row": ["read"],
-    "create, update of a row or of a list, delete of a row, refresh": [
-        *("create", "update", "update_rows", "delete", "refresh")
+    "create, update of a row or of a list, delete of a row": [
+        *("create", "update", "update_rows", "delete")
     ],
+    "refresh": ["refresh"],
     "upsert": ["upsert"],
     "update or delete by filter": ["update_where", "delete_where"],
 }

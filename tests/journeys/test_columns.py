@@ -75,6 +75,10 @@ SETTINGS = {
     "kept windows": {"cache.window_above_cells": 1, "cache.rows_ttl_seconds": 60},
     "unknown fields ignored": {"api.unknown_fields": "ignore"},
     "empty cells left out": {"api.empty_cell": "omit"},
+    "typed": {"api.values": "typed"},
+    "typed, kept": {"api.values": "typed", "cache.rows_ttl_seconds": 60},
+    "typed windows": {"api.values": "typed", "cache.window_above_cells": 1},
+    "typed, empty cells left out": {"api.values": "typed", "api.empty_cell": "omit"},
 }
 
 

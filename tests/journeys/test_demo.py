@@ -64,13 +64,20 @@ def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
     """The curl lines that the demo prints work in a shell, and show what they say they show."""
     with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
         lines = [each for each in demo.said if each.startswith("curl ")]
-        listed, found, read, created, updated, *errors = paste(lines)
+        listed, found, read, typed, created, updated, *errors = paste(lines)
         status = demo.end()
 
     assert [len(listed["results"]), listed["hasNextPage"]] == [3, True]
     assert PUBLIC_KEY in lines[0]
     assert [city["name"] for city in found["results"]][:2] == ["New York", "Los Angeles"]
     assert (read["rowIndex"], read["name"]) == (2, "New York")
+    assert typed["results"][0] == {
+        "rowIndex": 2,
+        "product": "Notebook",
+        "price": 4.5,
+        "added": "2026-01-05",
+        "available": True,
+    }
     assert created == {
         "rowIndex": 12,
         "name": "Austin",
@@ -112,7 +119,7 @@ def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
         answers = [paste(lines), paste(lines)]
 
     assert [[each.get("code") for each in again] for again in answers] == [
-        [None] * 5 + [4050, 4034]
+        [None] * 6 + [4050, 4034]
     ] * 2
     assert all(each["results"] for again in answers for each in again if "results" in each)
     assert PUBLIC_KEY not in "".join(demo.said)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.server.connection import Connection
 from gateway.server.limits import MAX_REFUSED
-from gateway.server.slots import IdleConnections, Idling, Slot, Slots, make_room, network_of
+from gateway.server.slots import IdleConnections, Slot, Slots, make_room, network_of
 from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings
 from tests.server.stage import LAST, REQUEST, UPLOAD, Stage, answers_in, settled
@@ -272,7 +272,7 @@ class Waiting:
         self.is_closed = True
 
 
-def in_order(*connections: Idling) -> IdleConnections:
+def in_order(*connections: Waiting) -> IdleConnections:
     """Connections that began to wait in this order."""
     return OrderedDict.fromkeys(connections, None)
 

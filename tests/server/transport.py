@@ -70,6 +70,9 @@ class Held(asyncio.Transport):
     def write_eof(self) -> None:
         self.has_ended = True
 
+    def is_reading(self) -> bool:
+        return self.is_read
+
     def is_closing(self) -> bool:
         return self.is_closed
 

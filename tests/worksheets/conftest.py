@@ -69,6 +69,7 @@ class PlainEncoder:
         self.pages: list[RowPage] = []
 
     empty: None = None
+    is_typed: bool = False
 
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [json.dumps(msgspec.to_builtins(row)).encode() for row in rows]

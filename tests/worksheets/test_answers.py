@@ -33,6 +33,7 @@ class CountingEncoder:
     """An encoder that counts the rows, and their bytes, of each call."""
 
     empty: None = None
+    is_typed: bool = False
     counts: list[int] = field(default_factory=list)
     byte_counts: list[int] = field(default_factory=list)
 

@@ -1,6 +1,7 @@
 """A window after writes, and beside other readings of the same rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,61 @@ def test_after_a_write(
     changed = window(has_next=has_next).changed(write)
 
     assert (changed and changed.rows) == expected
+
+
+@pytest.mark.parametrize(("has_next", "write", "expected"), CHANGES.values(), ids=CHANGES)
+def test_typed_values_follow_the_texts(
+    has_next: bool, write: Effect, expected: Sequence[Sequence[str]] | None
+) -> None:
+    """A window with types has the value of each cell after a write, or is no use any more."""
+
+    def typed(rows: Iterable[Sequence[str]]) -> list[list[object]]:
+        return [[int(text) if text.isdigit() else text or None for text in row] for row in rows]
+
+    values = {
+        column: int(text) if text.isdigit() else text
+        for patch in write.rows
+        for column, text in patch.texts.items()
+    }
+    patches = [replace(patch, values=values) for patch in write.rows]
+    before = replace(
+        window(has_next=has_next), span=RowSpan(2, 3, has_types=True), values=typed(ROWS)
+    )
+
+    changed = before.changed(replace(write, rows=patches))
+
+    assert (changed and changed.values) == (expected if expected is None else typed(expected))
+
+
+def test_a_write_whose_values_are_not_known_drops_typed_rows() -> None:
+    """Texts alone do not show which value a cell has now."""
+    typed = replace(
+        window(has_next=True), span=RowSpan(2, 3, has_types=True), values=[["a", 1], ["b", 2], []]
+    )
+
+    assert window(has_next=True).changed(effect(3, {1: "5"}, ["b", "2"])) is not None
+    assert typed.changed(effect(3, {1: "5"}, ["b", "2"])) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "agrees"),
+    [
+        ([["a", 1], ["b", 2], ["c"]], [["a", 1.0], ["b", 2], ["c", None]], True),
+        ([["a", 1], ["b", 2], ["c"]], [["a", 1], ["b", 2.4], ["c"]], False),
+        ([["a", 1], ["b", 2], ["c"]], [["a", 1], ["b", "2"], ["c"]], False),
+    ],
+    ids=["the same", "another value", "another kind"],
+)
+def test_typed_windows_agree_in_values(
+    own: Sequence[Sequence[object]], other: Sequence[Sequence[object]], agrees: bool
+) -> None:
+    """Equal displays are no agreement if both have types; a displayed window has none."""
+    span = RowSpan(2, 3, has_types=True)
+    one, two = (replace(window(has_next=True), span=span, values=values) for values in (own, other))
+
+    assert one.agrees(two) is agrees
+    assert one.agrees(window(has_next=True))
+    assert window(has_next=True).agrees(one)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any, Self, TypeVar, overload
 
 import httpx2
 
-from sheets_gateway_client import calls
-from sheets_gateway_client.calls import Call, ListOptions, Names, Where
+from sheets_gateway_client import calls, frames
+from sheets_gateway_client.calls import Call, ListOptions, Names, Values, Where
 from sheets_gateway_client.connection import (
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT_SECONDS,
@@ -35,8 +35,10 @@ PAGE_SIZE = 100
 class AsyncSheets:
     """A spreadsheet behind a gateway. Tasks may share it; close it, or use it with `async with`.
 
-    `timeout_seconds` is the longest silence of the gateway in one try. `sleep` and `timing` are
-    for tests.
+    With `values="typed"` cells are numbers, booleans and ISO dates instead of displayed texts, and
+    an ISO date that is written to a date column is a date; without it the gateway's settings
+    decide. `timeout_seconds` is the longest silence of the gateway in one try. `sleep` and `timing`
+    are for tests.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class AsyncSheets:
         api_key: str,
         spreadsheet_id: str | None = None,
         *,
+        values: Values | None = None,
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         retry: RetryOptions = DEFAULT_RETRY,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -53,13 +56,14 @@ class AsyncSheets:
     ) -> None:
         options = client_options(base_url, api_key, spreadsheet_id, timeout_seconds)
         self._http = httpx2.AsyncClient(**options, transport=transport)
+        self._values = values
         self._retry = retry
         self._sleep = sleep
         self._timing = timing
 
-    def sheet(self, name: str) -> "AsyncSheet":
-        """The worksheet of this name; no request is sent."""
-        return AsyncSheet(self._run, name)
+    def sheet(self, name: str, *, values: Values | None = None) -> "AsyncSheet":
+        """The worksheet of this name, by default with the client's `values`; sends no request."""
+        return AsyncSheet(self._run, name, values or self._values)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -96,9 +100,12 @@ class AsyncSheet:
     key with the same arguments writes once in 24 hours. Each call makes its own by default.
     """
 
-    def __init__(self, run: Callable[[Call[Any]], Awaitable[Any]], name: str) -> None:
+    def __init__(
+        self, run: Callable[[Call[Any]], Awaitable[Any]], name: str, values: Values | None = None
+    ) -> None:
         self._run = run
         self.name = name
+        self._values = values
 
     async def list(
         self,
@@ -143,6 +150,24 @@ class AsyncSheet:
                 yield row
             seen += len(page)  # a plan may allow smaller pages
             has_more = page.has_next_page and len(page) > 0
+
+    async def to_dataframe(
+        self,
+        *,
+        where: Where | None = None,
+        order: Names | None = None,
+        keys: Names | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> "frames.DataFrame":
+        """All rows as a pandas DataFrame, typed, with `rowIndex` as its index.
+
+        Numbers are `Int64` or `Float64`, booleans `boolean`, columns of ISO dates `datetime64`, and
+        texts `string`; empty cells and errors are NA. Raises ImportError without pandas.
+        """
+        frames.require_pandas()
+        typed = AsyncSheet(self._run, self.name, "typed")
+        rows = typed.rows(where=where, order=order, keys=keys, page_size=page_size)
+        return frames.data_frame([row async for row in rows], keys)
 
     async def get(
         self, row_index: int, *, keys: Names | None = None, no_cache: bool = False
@@ -253,8 +278,8 @@ class AsyncSheet:
 
     async def refresh(self) -> None:
         """Let the next read ask Google anew; needs a key made with `--refresh`."""
-        await self._do(calls.refresh(self.name))
+        await self._run(calls.refresh(self.name))
 
     async def _do(self, call: Call[Parsed]) -> Parsed:
-        value: Parsed = await self._run(call)
+        value: Parsed = await self._run(calls.with_values(call, self._values))
         return value

@@ -9,10 +9,10 @@ import math
 import uuid
 from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 from sheets_gateway_client.answers import (
@@ -29,13 +29,15 @@ from sheets_gateway_client.rows import Affected, Fields, Page, Row
 
 Where = Mapping[str, object]
 Names = str | Sequence[str]
+Values = Literal["typed", "displayed"]
+"""The form of cells in answers, and the meaning of dates that are sent."""
 Parsed = TypeVar("Parsed")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
 _EXAMPLE = "{'name': 'Austin'}"
 _HINTS: Sequence[tuple[type[object], str]] = (
-    (date, "Pass a text, such as value.isoformat(): filters compare it with dates and texts."),
+    (date, "Pass a text, such as value.isoformat(): filters, and typed writes, take it as a date."),
     (time, "Pass a text, such as value.isoformat()."),
     (Decimal, "Pass float(value) for a number, or str(value) for a text with all its digits."),
     (UserString, "Pass str(value)."),
@@ -77,6 +79,11 @@ class ListOptions:
     skip: int | None = None
     count: bool = False
     no_cache: bool = False
+
+
+def with_values(call: Call[Parsed], values: Values | None) -> Call[Parsed]:
+    """The call for typed or displayed cells; None leaves that to the gateway's settings."""
+    return call if values is None else replace(call, query={**call.query, "values": values})
 
 
 def list_rows(sheet: str, options: ListOptions) -> Call[Page]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Value = str | int | float | bool | None
 """A value to write. Strings stay text; `None` empties the cell."""
@@ -11,17 +12,20 @@ Fields = Mapping[str, Value]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row; `row["name"]` is what the cell displays, None if it is empty."""
+    """A row; `row["name"]` is the text that the cell displays, None if it is empty.
+
+    Typed, it is a number, a boolean or a text; a date is an ISO text, and an error is None.
+    """
 
     row_index: int
     """The row's number in the worksheet: the first record is row 2."""
-    fields: Mapping[str, str | None]
+    fields: Mapping[str, Any]
     etag: str | None = None
     """State of the whole row, for `if_match`. Lists and writes of several rows have none."""
     created: bool | None = None
     """Of an upsert: whether the row is new."""
 
-    def __getitem__(self, name: str) -> str | None:
+    def __getitem__(self, name: str) -> Any:
         if name not in self.fields:
             named = ", ".join(map(repr, self.fields)) or "none"
             raise KeyError(f"Row {self.row_index} has no field {name!r}; its fields are {named}.")

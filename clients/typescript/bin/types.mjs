@@ -1,14 +1,18 @@
 #!/usr/bin/env node
 // Prints TypeScript types of a key's worksheets, from the gateway's description of them.
 
-const USAGE = `Usage: sheets-gateway-types URL KEY [SPREADSHEET_ID] > worksheets.d.ts
-       SHEETS_GATEWAY_KEY=KEY sheets-gateway-types URL [SPREADSHEET_ID] > worksheets.d.ts
+const USAGE = `Usage: sheets-gateway-types [--typed] URL KEY [SPREADSHEET_ID] > worksheets.d.ts
+       SHEETS_GATEWAY_KEY=KEY sheets-gateway-types [--typed] URL [SPREADSHEET_ID] > worksheets.d.ts
 
 Prints an interface "Worksheets" with the fields of all worksheets that the key may read.
+--typed is for clients with values: "typed". The types of a field are those in the first rows, as
+many as the key's plan allows in one page; a field that is empty in all of them has every type.
 KEY as an argument, beside URL and SPREADSHEET_ID, comes before SHEETS_GATEWAY_KEY.`;
 
 const ROWS_PATH = /^\/v2\/sheets\/([^/]+)$/;
 const CELL_TYPES = new Set(["string", "number", "boolean", "null"]);
+const FILLED_TYPES = ["string", "number", "boolean"];
+const SAMPLE = "values=typed&limit=1000";
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** The text with escapes for characters that an editor does not show, or a terminal obeys. */
@@ -31,30 +35,48 @@ function resolved(document, node) {
   return pointer.length > 0 ? found : node;
 }
 
-/** The TypeScript of a field: `cell` is the schema that all cells have. */
-function fieldLine(name, cell) {
-  const isOmitted = cell.type === "string" && cell.minLength === 1;
+/** The types of a field: `cell` is the schema that all cells have, `rows` are typed samples. */
+function typesOf(name, cell, rows) {
   const types = [cell.type].flat().map((type) => (CELL_TYPES.has(type) ? type : "unknown"));
-  return `    ${quoted(name)}${isOmitted ? "?" : ""}: ${types.join(" | ")};`;
+  if (rows === undefined) return types;
+  const cells = rows.flatMap((row) => (Object.hasOwn(row, name) ? [row[name]] : []));
+  const filled = cells.filter((value) => value !== null && value !== "");
+  const found = new Set(filled.map((value) => typeof value));
+  const kinds = FILLED_TYPES.filter((type) => found.size === 0 || found.has(type));
+  const isText = cell.type === "string" && !cell.minLength && !kinds.includes("string");
+  return [...kinds, ...(isText ? ['""'] : []), "null"]; // an error is null
 }
 
-/** The fields of a worksheet, or undefined if the key may not read it. */
-function worksheetLines(document, title, operations) {
+/** The TypeScript of a field. */
+function fieldLine(name, cell, rows) {
+  const isOmitted = cell.type === "string" && cell.minLength === 1;
+  return `    ${quoted(name)}${isOmitted ? "?" : ""}: ${typesOf(name, cell, rows).join(" | ")};`;
+}
+
+/** The schema of a worksheet's rows, or undefined if the key may not read it. */
+function rowOf(document, operations) {
   const answer = resolved(document, operations.get?.responses?.["200"]);
   const page = resolved(document, answer?.content?.["application/json"]?.schema);
   const row = resolved(document, page?.properties?.results?.items);
-  if (row?.properties === undefined) return [];
-  const fields = Object.entries(row.properties).filter(([name]) => name !== "rowIndex");
-  const lines = fields.map(([name, cell]) => fieldLine(name, resolved(document, cell)));
-  return [`  ${quoted(title)}: {`, ...lines, "  };"];
+  return row?.properties;
 }
 
-function declarations(document) {
-  const lines = Object.entries(document.paths).flatMap(([path, operations]) => {
+/** Path, title and properties of the rows of each worksheet that the key may read. */
+function worksheetsOf(document) {
+  return Object.entries(document.paths).flatMap(([path, operations]) => {
     const title = ROWS_PATH.exec(path)?.[1];
-    return title === undefined || title.startsWith("{")
-      ? []
-      : worksheetLines(document, decodeURIComponent(title), operations);
+    if (title === undefined || title.startsWith("{")) return [];
+    const row = rowOf(document, operations);
+    return row === undefined ? [] : [{ path, title: decodeURIComponent(title), row }];
+  });
+}
+
+/** The interface; `samples` are typed rows by the path of their worksheet. */
+function declarations(document, worksheets, samples) {
+  const lines = worksheets.flatMap(({ path, title, row }) => {
+    const fields = Object.entries(row).filter(([name]) => name !== "rowIndex");
+    const line = ([name, cell]) => fieldLine(name, resolved(document, cell), samples.get(path));
+    return [`  ${quoted(title)}: {`, ...fields.map(line), "  };"];
   });
   if (lines.length === 0) throw new Error("The key may read no worksheet of this spreadsheet.");
   return ["export interface Worksheets {", ...lines, "}"].join("\n");
@@ -68,17 +90,8 @@ function parsed(text, source) {
   }
 }
 
-async function main([url, ...others]) {
-  const ofEnvironment = process.env.SHEETS_GATEWAY_KEY;
-  if (ofEnvironment && others.length < 2) others.unshift(ofEnvironment);
-  const [key, spreadsheetId] = others;
-  if (url === undefined || key === undefined) throw new Error(USAGE);
-  const headers = { Authorization: `Bearer ${key}` };
-  if (spreadsheetId !== undefined) headers["X-Spreadsheet-Id"] = spreadsheetId;
-  const source = `${url.trim().replace(/\/+$/, "")}/openapi.json`;
-  if (!/^https?:\/\/[^/]/i.test(source)) {
-    throw new Error(`The URL "${url}" does not begin with http:// or https:// and a host.`);
-  }
+/** The JSON of an answer. */
+async function read(source, headers) {
   // A followed redirect would carry the key to another host.
   const answer = await fetch(source, { headers, redirect: "manual" }).catch((error) => {
     const { message, code } = error.cause ?? error;
@@ -90,7 +103,38 @@ async function main([url, ...others]) {
   }
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${source}: ${answer.status}: ${text}`);
-  console.log(declarations(parsed(text, source)));
+  return parsed(text, source);
+}
+
+function rowsOf(page, source) {
+  const rows = page?.results;
+  const isRow = (row) => typeof row === "object" && row !== null;
+  if (Array.isArray(rows) && rows.every(isRow)) return rows;
+  throw new Error(`${source} is not the gateway's: it has no rows.`);
+}
+
+async function main(given) {
+  const isTyped = given.includes("--typed");
+  const [url, ...others] = given.filter((each) => each !== "--typed");
+  const ofEnvironment = process.env.SHEETS_GATEWAY_KEY;
+  if (ofEnvironment && others.length < 2) others.unshift(ofEnvironment);
+  const [key, spreadsheetId] = others;
+  if (url === undefined || key === undefined) throw new Error(USAGE);
+  const headers = { Authorization: `Bearer ${key}` };
+  if (spreadsheetId !== undefined) headers["X-Spreadsheet-Id"] = spreadsheetId;
+  const base = url.trim().replace(/\/+$/, "");
+  if (!/^https?:\/\/[^/]/i.test(base)) {
+    throw new Error(`The URL "${url}" does not begin with http:// or https:// and a host.`);
+  }
+  // Only the description of displayed cells says what an empty one is.
+  const query = isTyped ? "?values=displayed" : "";
+  const document = await read(`${base}/openapi.json${query}`, headers);
+  const worksheets = worksheetsOf(document);
+  const samples = new Map();
+  for (const { path } of isTyped ? worksheets : []) {
+    samples.set(path, rowsOf(await read(`${base}${path}?${SAMPLE}`, headers), `${base}${path}`));
+  }
+  console.log(declarations(document, worksheets, samples));
 }
 
 try {

@@ -13,6 +13,7 @@ import {
   parseUpsertedRow,
   type Parse,
 } from "./answers.js";
+import type { Values } from "./rows.js";
 
 /** A request; `target` goes after `/v2/sheets/` and is encoded. */
 export interface Call<Result> {
@@ -22,6 +23,13 @@ export interface Call<Result> {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly idempotencyKey?: string;
+}
+
+/** The call for typed or displayed cells; undefined leaves that to the gateway's settings. */
+export function withValues<Result>(call: Call<Result>, values: Values | undefined): Call<Result> {
+  if (values === undefined) return call;
+  const mark = call.target.includes("?") ? "&" : "?";
+  return { ...call, target: `${call.target}${mark}${new URLSearchParams({ values })}` };
 }
 
 type Names = string | readonly string[];

@@ -10,8 +10,8 @@ import {
   type RetryOptions,
   type Tries,
 } from "./retry.js";
-import type { AnyFields } from "./rows.js";
-import { Sheet } from "./sheet.js";
+import type { FieldsOf, Values } from "./rows.js";
+import { Sheet, type Send } from "./sheet.js";
 
 /** Clocks, chance and sleep, which tests replace. `sleep` rejects early on a signal. */
 export interface Timing {
@@ -19,7 +19,15 @@ export interface Timing {
   sleep(seconds: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
-export interface SheetsOptions {
+export interface SheetOptions<Given extends Values = Values> {
+  /**
+   * With "typed", cells are numbers, booleans and ISO dates instead of displayed texts, and an ISO
+   * date that is written to a date column is a date. Without it the gateway's settings decide.
+   */
+  readonly values?: Given;
+}
+
+export interface SheetsOptions<Given extends Values = Values> extends SheetOptions<Given> {
   readonly baseUrl: string | URL;
   readonly apiKey: string;
   /** A key for a single spreadsheet needs none. */
@@ -61,15 +69,16 @@ const REAL_TIMING: Timing = {
     }),
 };
 
-export class Sheets {
+export class Sheets<Default extends Values = "displayed"> {
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #timeoutMs: number;
   readonly #retry: RetryOptions;
   readonly #timing: Timing;
+  readonly #values: Values | undefined;
 
   /** Throws TypeError for an unusable base URL, and for a key that no header takes. */
-  constructor(options: SheetsOptions) {
+  constructor(options: SheetsOptions<Default>) {
     const key = keyOf(options?.apiKey);
     const id = options.spreadsheetId;
     this.#base = `${baseOf(options.baseUrl)}/v2/sheets/`;
@@ -81,11 +90,21 @@ export class Sheets {
     this.#timeoutMs = timerMs(options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS);
     this.#retry = { ...DEFAULT_RETRY, ...options.retry };
     this.#timing = options.timing ?? REAL_TIMING;
+    this.#values = options.values;
   }
 
-  /** The worksheet of this name, whose fields are `Fields`; no request is sent. */
-  sheet<Fields extends object = AnyFields>(name: string): Sheet<Fields> {
-    return new Sheet<Fields>((call, signal) => this.#run(call, signal), name);
+  /**
+   * The worksheet of this name, whose fields are `Fields`, by default with the `values` of the
+   * client; no request is sent.
+   */
+  sheet<Given extends Values = Default>(
+    name: string,
+    options?: SheetOptions<Given>,
+  ): Sheet<FieldsOf<Given>>;
+  sheet<Fields extends object>(name: string, options?: SheetOptions): Sheet<Fields>;
+  sheet(name: string, options: SheetOptions = {}): Sheet<object> {
+    const send: Send = (call, signal) => this.#run(call, signal);
+    return new Sheet<object>(send, name, options.values ?? this.#values);
   }
 
   async #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {

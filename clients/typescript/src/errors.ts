@@ -7,7 +7,7 @@
 // `outcome` is that of the whole call, over all of its tries: undefined for a read. If one try may
 // have been applied, a later refusal does not prove the contrary, so the outcome stays `unknown`.
 
-import type { AnyFields, Row } from "./rows.js";
+import type { TypedFields, Row } from "./rows.js";
 
 export type Outcome = "not_applied" | "applied" | "unknown";
 
@@ -30,9 +30,9 @@ export interface ErrorBody {
   readonly retryable: boolean;
   readonly requestId: string;
   readonly errors: readonly Problem[];
-  readonly existing: Row<AnyFields> | undefined;
-  readonly expected: Row<AnyFields> | undefined;
-  readonly met: Row<AnyFields> | undefined;
+  readonly existing: Row<TypedFields> | undefined;
+  readonly expected: Row<TypedFields> | undefined;
+  readonly met: Row<TypedFields> | undefined;
   readonly rowIndex: number | undefined;
   readonly retryAfterSeconds: number | undefined;
 }
@@ -71,11 +71,11 @@ export class SheetsError extends SheetsFailure {
   readonly requestId: string;
   readonly errors: readonly Problem[];
   /** The current row, if it differs from `ifMatch` (code 4120). */
-  readonly existing: Row<AnyFields> | undefined;
+  readonly existing: Row<TypedFields> | undefined;
   /** The record that a conditional write was meant for, if it met another one (code 4095). */
-  readonly expected: Row<AnyFields> | undefined;
+  readonly expected: Row<TypedFields> | undefined;
   /** The record that it changed or removed (code 4095); undefined if that is not known. */
-  readonly met: Row<AnyFields> | undefined;
+  readonly met: Row<TypedFields> | undefined;
   /**
    * The written row, if its header changed under the write (code 4091) or it held another record
    * (code 4095).

@@ -1,6 +1,6 @@
 // Rows of Google Sheets through a sheets-gateway.
 
-export { Sheets, type SheetsOptions, type Timing } from "./client.js";
+export { Sheets, type SheetOptions, type SheetsOptions, type Timing } from "./client.js";
 export {
   ConnectionFailed,
   SheetsError,

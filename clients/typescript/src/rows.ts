@@ -6,8 +6,16 @@ export type Value = string | number | boolean | null;
 /** The displayed text of a cell; `null` if it is empty. */
 export type Cell = string | null;
 
+/** Cells as they are displayed, or as numbers, booleans, ISO dates and texts. */
+export type Values = "displayed" | "typed";
+
 /** Fields of a worksheet whose names are not known to the compiler. */
 export type AnyFields = Record<string, Cell>;
+
+/** The same with typed cells; a date is an ISO text, an empty cell or an error `null`. */
+export type TypedFields = Record<string, Value>;
+
+export type FieldsOf<Given extends Values> = Given extends "typed" ? TypedFields : AnyFields;
 
 /** The fields to write; all others stay. */
 export type Changes<Fields> = { readonly [Name in keyof Fields]?: Value };

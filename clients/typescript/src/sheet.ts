@@ -11,6 +11,7 @@ import type {
   Page,
   Row,
   UpsertedRow,
+  Values,
   Where,
 } from "./rows.js";
 
@@ -69,18 +70,20 @@ export interface UpsertOptions<Name> extends WriteOptions {
   readonly ignoreExisting?: boolean;
 }
 
-type Run = <Result>(call: Call<Result>, signal: AbortSignal | undefined) => Promise<Result>;
+export type Send = <Result>(call: Call<Result>, signal: AbortSignal | undefined) => Promise<Result>;
 
 const PAGE_SIZE = 100;
 
 /** All methods reject with SheetsError, or with ConnectionFailed without an answer. */
 export class Sheet<Fields extends object = AnyFields> {
   readonly name: string;
-  readonly #run: Run;
+  readonly #send: Send;
+  readonly #values: Values | undefined;
 
-  constructor(run: Run, name: string) {
-    this.#run = run;
+  constructor(send: Send, name: string, values?: Values) {
+    this.#send = send;
     this.name = name;
+    this.#values = values;
   }
 
   /** One page. */
@@ -130,7 +133,7 @@ export class Sheet<Fields extends object = AnyFields> {
       : this.#run<unknown>(calls.createRow(this.name, rows, options), options.signal);
   }
 
-  /** Write these fields; the answer has them as they are displayed now. */
+  /** Write these fields; the answer has them as they are now. */
   async update(
     rowIndex: number,
     changes: Changes<Fields>,
@@ -185,6 +188,10 @@ export class Sheet<Fields extends object = AnyFields> {
 
   /** Let the next read ask Google anew; needs a key made with `--refresh`. */
   async refresh(options: CallOptions = {}): Promise<void> {
-    return this.#run(calls.refresh(this.name), options.signal);
+    return this.#send(calls.refresh(this.name), options.signal);
+  }
+
+  #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {
+    return this.#send(calls.withValues(call, this.#values), signal);
   }
 }

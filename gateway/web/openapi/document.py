@@ -23,7 +23,7 @@ from gateway.web.openapi.operations import (
 from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
 from gateway.web.openapi.reach import Reach, any_place, places_of, reach_of, reach_of_all
 from gateway.web.openapi.schemas import Node, shared_schemas, worksheet_schemas
-from gateway.web.parameters import sift
+from gateway.web.parameters import asks_for_types, sift
 from gateway.web.request import Request
 from gateway.web.signature import DESCRIPTION
 from gateway.worksheets.answers import Encoded
@@ -56,11 +56,13 @@ async def describe(request: Request) -> Answer:
     if find_credentials(request.head, parameters.credentials, is_write=False).key is None:
         if parameters.refusal:
             raise InvalidQuery(parameters.refusal)
-        return encoded_answer(request, general_document(reach_of_all(state["api"])), ())
+        is_typed = asks_for_types(parameters.asked)
+        reach = reach_of_all(state["api"], is_typed=is_typed)
+        return encoded_answer(request, general_document(reach), ())
     caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
     spreadsheet = granted_spreadsheet(caller.grants, named)
     request.event.spreadsheet = spreadsheet
-    reach = reach_of(caller, named, state["api"])
+    reach = reach_of(caller, named, state["api"], is_typed=asks_for_types(parameters.asked))
     served = await state["catalogue"].describe(
         spreadsheet, reach, partial(document_of, reach), key_id=caller.key_id
     )

@@ -20,6 +20,7 @@ from gateway.web.signature import (
     ON_CONFLICT,
     RESOLUTION,
     SPREADSHEET_PARAMETER,
+    VALUES,
     WHERE,
 )
 
@@ -116,6 +117,7 @@ _QUERY = {
     ON_CONFLICT: "",
     "keys": "",
     "count": "Count",
+    VALUES: "Values",
     "no-cache": "NoCache",
     MAX_AFFECTED: "MaxAffected",
 }
@@ -133,6 +135,7 @@ def shared_parameters(reach: Reach) -> Nodes:
         "Limit": _limit(reach),
         "Skip": _SKIP,
         "Count": _COUNT,
+        "Values": _values(reach),
         "NoCache": _NO_CACHE,
         "IfNoneMatch": _IF_NONE_MATCH,
     }
@@ -230,6 +233,18 @@ def _limit(reach: Reach) -> Node:
         most = f"{reach.plan.max_limit}, the most that your plan allows"
     told = f"How many rows to list at most; more is cut to {most}."
     return _parameter("query", "limit", told, schema)
+
+
+def _values(reach: Reach) -> Node:
+    word, other = ("typed", "displayed") if reach.is_typed else ("displayed", "typed")
+    told = (
+        "`typed`: cells are answered as numbers, booleans, dates and texts. `displayed`: as texts. "
+        f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`."
+    )
+    schema: Node = {"type": "string", "enum": [word]}
+    if reach.must_name_values:
+        return {**_parameter("query", VALUES, told, schema), "required": True}
+    return _parameter("query", VALUES, told, {**schema, "default": word})
 
 
 def _max_affected(reach: Reach) -> Node:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.access.caller import Caller, may_delete, may_refresh
 from gateway.settings.model import ApiSettings
@@ -24,6 +24,10 @@ class Reach:
     """Everything that a document depends on except the worksheets; the key of its cache."""
 
     empty_cell: EmptyCell
+    is_typed: bool = False
+    """True if it describes requests whose `values` are typed."""
+    must_name_values: bool = False
+    """True if the gateway answers other values by default, so that requests must name these."""
     ignores_unknown: bool
     """True if unknown fields are dropped instead of refused."""
     is_for_key: bool = False
@@ -75,18 +79,25 @@ class Reach:
         }[kind]
 
 
-def reach_of_all(api: ApiSettings) -> Reach:
-    """Scope without a key."""
-    return Reach(empty_cell=api.empty_cell, ignores_unknown=api.unknown_fields == "ignore")
+def reach_of_all(api: ApiSettings, *, is_typed: bool | None = None) -> Reach:
+    """Scope without a key, of requests with these values, or with the gateway's default."""
+    is_default = api.values == "typed"
+    return Reach(
+        empty_cell=api.empty_cell,
+        is_typed=is_default if is_typed is None else is_typed,
+        must_name_values=is_typed not in (None, is_default),
+        ignores_unknown=api.unknown_fields == "ignore",
+    )
 
 
-def reach_of(caller: Caller, named: str | None, api: ApiSettings) -> Reach:
+def reach_of(
+    caller: Caller, named: str | None, api: ApiSettings, *, is_typed: bool | None = None
+) -> Reach:
     """Scope of a key whose request named this spreadsheet or none."""
     grants = caller.grants
     may_write = caller.plan.writes and not grants.read_only
-    return Reach(
-        empty_cell=api.empty_cell,
-        ignores_unknown=api.unknown_fields == "ignore",
+    return replace(
+        reach_of_all(api, is_typed=is_typed),
         is_for_key=True,
         plan=caller.plan,
         may_write=may_write,

@@ -47,6 +47,18 @@ CELLS: Mapping[EmptyCell, Node] = {
         "description": "What the cell displays, always a string. An empty cell is left out.",
     },
 }
+_TYPED_CELL: Node = {
+    "type": ["string", "number", "boolean", "null"],
+    "description": (
+        "What the cell holds: a number, a boolean, a text, or a date or time of ISO 8601 in a "
+        "string; null if it shows an error"
+    ),
+}
+TYPED_CELLS: Mapping[EmptyCell, Node] = {
+    "null": {**_TYPED_CELL, "description": f"{_TYPED_CELL['description']} or is empty."},
+    "": {**_TYPED_CELL, "description": f'{_TYPED_CELL["description"]}, "" if it is empty.'},
+    "omit": {**_TYPED_CELL, "description": f"{_TYPED_CELL['description']}. If empty, left out."},
+}
 
 _ROW_NUMBER: Node = {
     "type": "integer",
@@ -106,7 +118,8 @@ _OPERAND: Node = {
 
 def shared_schemas(reach: Reach) -> dict[str, Node]:
     """Schemas shared by all worksheets: of their cells, and of conditions in filters."""
-    schemas = {CELL: CELLS[reach.empty_cell], RECORD: _RECORD}
+    cells = TYPED_CELLS if reach.is_typed else CELLS
+    schemas = {CELL: cells[reach.empty_cell], RECORD: _RECORD}
     if reach.may_write:
         schemas[VALUE] = _VALUE
     if reach.has("update_where"):

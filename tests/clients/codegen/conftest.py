@@ -16,9 +16,12 @@ def api(gateway_of_package: Api) -> Api:
     return gateway_of_package
 
 
-def described(api: Api, key: str | None, folder: Path) -> Path:
+TYPED = "?values=typed"
+
+
+def described(api: Api, key: str | None, folder: Path, query: str = "") -> Path:
     """The file of the document that a key gets, or that in general."""
-    answer = api.get("/openapi.json", key=key, spreadsheet=key and "demo")
+    answer = api.get(f"/openapi.json{query}", key=key, spreadsheet=key and "demo")
     return written(answer.json(), folder)
 
 

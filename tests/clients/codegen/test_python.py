@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from gateway.settings.plans import PlanSettings
-from tests.clients.codegen.conftest import described, written
+from tests.clients.codegen.conftest import TYPED, described, written
 from tests.clients.typescript.package import TOP, run, unavailable
 from tests.journeys.conftest import Api
 from tests.web.openapi.worksheets import document, reach, worksheet
@@ -76,6 +76,27 @@ show(read_cities.sync(99, client=client))
 show(list_cities.sync(client=client, where='{"town": 1}'))
 stranger = AuthenticatedClient(base_url=sys.argv[1], token="sgw_wrong")
 show(list_cities.sync(client=stranger))
+"""
+
+USE_TYPED = """
+import json, sys
+from made import AuthenticatedClient
+from made.api.orders import create_orders, list_orders, update_orders
+from made.models import CreateOrdersValues, ListOrdersValues, OrdersFields, UpdateOrdersValues
+
+client = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2])
+page = list_orders.sync(client=client, values=ListOrdersValues.TYPED)
+ink = page.results[1]
+changed = update_orders.sync(
+    ink.row_index, client=client, values=UpdateOrdersValues.TYPED,
+    body=OrdersFields(price=ink.price + 1.5, due="2024-03-01", note=None),
+)
+made = create_orders.sync(
+    client=client, values=CreateOrdersValues.TYPED,
+    body=OrdersFields(item="Nib", price=0.5, due="2024-04-01"),
+)
+for row in (ink, changed, made):
+    print(json.dumps([type(row).__name__, row.to_dict()]))
 """
 
 
@@ -136,7 +157,7 @@ class Made:
     complaints: str
 
 
-@pytest.fixture(scope="module", params=["paid"])
+@pytest.fixture(scope="module", params=[("paid", "")])
 def made(
     request: pytest.FixtureRequest,
     generator: Generator,
@@ -144,12 +165,18 @@ def made(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Made:
     folder = tmp_path_factory.mktemp("made")
-    file = described(gateway_of_package, request.param, folder)
+    key, query = request.param
+    file = described(gateway_of_package, key, folder, query)
     done = generator.make(file)
     return Made(document=json.loads(file.read_text()), folder=folder, complaints=done.stderr)
 
 
-@pytest.mark.parametrize("made", [None, "paid"], ids=["general", "key"], indirect=True)
+@pytest.mark.parametrize(
+    "made",
+    [(None, ""), ("paid", ""), ("paid", TYPED)],
+    ids=["general", "key", "typed"],
+    indirect=True,
+)
 def test_every_operation_is_generated(made: Made) -> None:
     """Without a warning: parameters, bodies, answers and errors all have their types."""
     assert made.complaints == ""
@@ -241,6 +268,22 @@ def test_the_generated_client_reads_and_writes(generator: Generator, made: Made,
     ]
     assert errors[1][1]["errors"][0]["pointer"] == "#/name"
     assert errors[2][1]["existing"]["name"] == "New York"
+
+
+@pytest.mark.parametrize("made", [("paid", TYPED)], ids=["typed"], indirect=True)
+def test_a_typed_client_reads_and_writes(generator: Generator, made: Made, api: Api) -> None:
+    """Rows have numbers and dates, which are stored as such."""
+    (made.folder / "use.py").write_text(USE_TYPED)
+    done = run([str(generator.python), "use.py", api.url, api.keys["paid"]], cwd=made.folder)
+    assert done.returncode == 0, done.stderr
+    ink = {"rowIndex": 3, "item": "Ink", "price": 3, "due": "2024-02-03", "total": 6, "note": "old"}
+
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        ["OrdersRow", ink],
+        ["OrdersRow", {"rowIndex": 3, "price": 4.5, "due": "2024-03-01", "note": None}],
+        ["OrdersRow", {"rowIndex": 4, "item": "Nib", "price": 0.5, "due": "2024-04-01"}],
+    ]
+    assert [api.emulator.cell("Orders", row, 3)["value"] for row in (3, 4)] == [45352, 45383]
 
 
 def test_the_generator_is_locked() -> None:

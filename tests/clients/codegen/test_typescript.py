@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.plans import PlanSettings
-from tests.clients.codegen.conftest import described, written
+from tests.clients.codegen.conftest import TYPED, described, written
 from tests.clients.codegen.test_python import ALIKE
 from tests.clients.typescript.package import NPM, node, run, unavailable
 from tests.journeys.conftest import Api
@@ -51,6 +51,17 @@ if (refusal.code === 104) console.log(refusal.outcome, refusal.errors?.[0]?.poin
 const change: Schemas["CitiesChange"] = { rowIndex: 2, population: null };
 const number: number = change.rowIndex;
 console.log(number);
+"""
+USE_TYPED = """
+declare const process: { readonly argv: readonly string[] };
+const [, , base, key] = process.argv;
+const query: List["parameters"]["query"] = { limit: 1, values: "typed" };
+const texts = Object.entries(query).map(([name, value]) => [name, String(value)]);
+const url = `${base}/v2/sheets/Cities?${new URLSearchParams(texts)}`;
+const answer = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
+const page = (await answer.json()) as Page;
+const population: string | number | boolean | null | undefined = page.results[0]?.population;
+console.log(typeof population, population);
 """
 WRONG = {
     "a field that is none": "export const a = (row: Row) => row.town;",
@@ -92,10 +103,14 @@ def compiled(tools: Path, program: Path) -> str:
     return run([node(), compiler, *STRICT, program.name], cwd=program.parent).stdout
 
 
-@pytest.mark.parametrize("key", [None, "paid"], ids=["general", "key"])
-def test_the_types_compile_strictly(tools: Path, api: Api, tmp_path: Path, key: str | None) -> None:
+@pytest.mark.parametrize(
+    ("key", "query"), [(None, ""), ("paid", ""), ("paid", TYPED)], ids=["general", "key", "typed"]
+)
+def test_the_types_compile_strictly(
+    tools: Path, api: Api, tmp_path: Path, key: str | None, query: str
+) -> None:
     """With an operation for each of the document."""
-    file = described(api, key, tmp_path)
+    file = described(api, key, tmp_path, query)
     types = make_types(tools, file)
     names = set(re.findall(r'"operationId": "(\w+)"', file.read_text()))
 
@@ -123,6 +138,21 @@ def test_a_program_uses_the_types(tools: Path, api: Api, tmp_path: Path) -> None
 
     assert complaints == ""
     assert (ran.stdout, ran.stderr) == ("Houston,San Antonio true\nnot_applied #/0/name\n2\n", "")
+
+
+def test_a_program_uses_typed_cells(tools: Path, api: Api, tmp_path: Path) -> None:
+    """They are texts, numbers or booleans, and the request must ask for them."""
+    make_types(tools, described(api, "paid", tmp_path, TYPED))
+    program = tmp_path / "use.ts"
+    program.write_text(START + USE_TYPED)
+    ran_into = compiled(tools, program)
+    ran = run([node(), "use.js", api.url, api.keys["paid"]], cwd=tmp_path)
+    program.write_text(START + 'export const a: List["parameters"]["query"] = { limit: 2 };\n')
+    complaints = compiled(tools, program)
+
+    assert ran_into == ""
+    assert (ran.stdout, ran.stderr) == ("number 8804190\n", "")
+    assert "Property 'values' is missing" in complaints
 
 
 def test_wrong_uses_do_not_compile(tools: Path, api: Api, tmp_path: Path) -> None:

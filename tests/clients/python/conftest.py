@@ -50,8 +50,8 @@ class Blocking:
     client: Any
     portal: BlockingPortal
 
-    def sheet(self, name: str) -> "Blocking":
-        return Blocking(self.client.sheet(name), self.portal)
+    def sheet(self, name: str, **options: Any) -> "Blocking":
+        return Blocking(self.client.sheet(name, **options), self.portal)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self.client, name)

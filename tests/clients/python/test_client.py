@@ -2,6 +2,7 @@
 
 from inspect import signature
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -199,6 +200,91 @@ def test_a_refresh_is_accepted(cities: Any, middlebox: Middlebox) -> None:
     assert middlebox.sent("Idempotency-Key") == [None]
 
 
+EVERY_CALL = (
+    lambda sheet: sheet.list(),
+    lambda sheet: sheet.get(2),
+    lambda sheet: sheet.create({"name": "a"}),
+    lambda sheet: sheet.create([{"name": "b"}]),
+    lambda sheet: sheet.update(12, {"state": "x"}),
+    lambda sheet: sheet.update_many([{"rowIndex": 12, "state": "y"}]),
+    lambda sheet: sheet.upsert({"name": "b"}, on="name"),
+    lambda sheet: sheet.update_where({"name": "a"}, {"state": "z"}),
+    lambda sheet: sheet.delete(12),
+    lambda sheet: sheet.delete_where({"name": "b"}),
+    lambda sheet: list(sheet.rows()),
+    lambda sheet: sheet.to_dataframe(),
+)
+
+
+@pytest.mark.parametrize(
+    ("of_client", "of_sheet", "sent"),
+    [
+        (None, None, None),
+        ("typed", None, "typed"),
+        ("displayed", None, "displayed"),
+        ("displayed", "typed", "typed"),
+        ("typed", "displayed", "displayed"),
+    ],
+)
+def test_reads_and_writes_ask_for_values(
+    connect: Connect,
+    middlebox: Middlebox,
+    of_client: str | None,
+    of_sheet: str | None,
+    sent: str | None,
+) -> None:
+    """Each asks for those of the worksheet, else of the client; a frame is always typed."""
+    sheet = connect(values=of_client).sheet("Cities", values=of_sheet)
+    for call in EVERY_CALL:
+        call(sheet)
+    asked = [parse_qs(urlsplit(each.target).query).get("values") for each in middlebox.arrived]
+
+    assert asked == [sent and [sent]] * 11 + [["typed"]]
+
+
+def test_typed_rows_are_read_and_written(connect: Connect, api: Api) -> None:
+    """Numbers, booleans and dates come as such, and a date is stored as a date."""
+    client = connect(values="typed")
+    orders = client.sheet("Orders")
+    first = orders.get(2)
+    changed = orders.update(2, {"price": first["price"] * 2, "due": "2024-01-03"})
+    created = orders.create({"item": "Nib", "price": 0.5, "due": "2024-04-01"})
+    tasks = client.sheet("Tasks").list()
+
+    assert first.fields == {
+        "item": "Pen",
+        "price": 1250.5,
+        "due": "2024-01-02",
+        "total": 2501,
+        "note": None,
+    }
+    assert changed.fields == {"price": 2501, "due": "2024-01-03"}
+    assert created.fields == {"item": "Nib", "price": 0.5, "due": "2024-04-01"}
+    assert [row["done"] for row in tasks] == [True, False, None]
+    assert [api.emulator.cell("Orders", row, 3)["value"] for row in (2, 4)] == [45294, 45383]
+    assert client.sheet("Orders", values="displayed").get(4)["price"] == "$0.50"
+
+
+def test_a_typed_row_is_updated_on_its_tag(connect: Connect) -> None:
+    """A change that the display hides counts, and the conflict shows the typed row."""
+    orders = connect(values="typed").sheet("Orders")
+    old = orders.get(2)
+    orders.update(2, {"price": 1250.501})
+    with pytest.raises(SheetsError) as raised:
+        orders.update(2, {"price": 1}, if_match=old.etag)
+
+    assert (raised.value.code, raised.value.outcome) == (4120, "not_applied")
+    assert raised.value.existing is not None
+    assert raised.value.existing["price"] == 1250.501
+
+
+def test_a_refresh_asks_for_no_values(connect: Connect, middlebox: Middlebox) -> None:
+    """Its answer has no rows."""
+    connect(values="typed").sheet("Cities").refresh()
+
+    assert middlebox.arrived[0].target == "/v2/sheets/Cities/refresh"
+
+
 def test_names_are_encoded_once(connect: Connect) -> None:
     """Blanks, percent signs and commas are part of names of worksheets and fields."""
     client = connect()
@@ -253,7 +339,7 @@ def test_both_clients_take_the_same_arguments() -> None:
         for pair, name in names
     ]
 
-    assert len(found) == 2 + 11
+    assert len(found) == 2 + 12
     assert [plain for plain, other in found if plain != other] == []
 
 

@@ -193,6 +193,15 @@ def test_the_advice_for_dates_is_right(cities: Any) -> None:
     assert [row.row_index for row in found] == [created.row_index]
 
 
+def test_the_advice_for_dates_is_right_in_columns_of_dates(connect: Connect, api: Api) -> None:
+    """A typed write stores the same text as a date."""
+    orders = connect(values="typed").sheet("Orders")
+    changed = orders.update(2, {"due": date(2026, 1, 2).isoformat()})
+
+    assert changed["due"] == "2026-01-02"
+    assert api.emulator.cell("Orders", 2, 3)["value"] == 46024
+
+
 @pytest.mark.parametrize(
     ("act", "sentence"),
     [

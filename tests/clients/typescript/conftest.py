@@ -1,6 +1,6 @@
 """The compiled client in Node, through a faulty machine, on the gateway of the Python client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -35,6 +35,7 @@ def connect(package: Package, api: Api, middlebox: Middlebox) -> Connect:
         package: Package = package,
         waits_really: bool = False,
         faults_url: str | None = None,
+        of_sheet: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> NodeSheet:
         given = {
@@ -49,6 +50,7 @@ def connect(package: Package, api: Api, middlebox: Middlebox) -> Connect:
             name=name,
             waits_really=waits_really,
             faults_url=faults_url,
+            of_sheet=of_sheet or {},
         )
 
     return connect

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,8 @@ class NodeSheet:
     waits_really: bool = False
     faults_url: str | None = None
     """Where the emulator's faults are ended at the first wait."""
+    of_sheet: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the worksheet."""
 
     def do(self, *calls: Sequence[Any]) -> Ran:
         """Calls, each a method's name and its arguments."""
@@ -76,6 +78,7 @@ class NodeSheet:
             "module": self.package.module,
             "options": self.options,
             "sheet": self.name,
+            "ofSheet": self.of_sheet,
             "calls": calls,
             "isReal": self.waits_really,
             "faultsUrl": self.faults_url,

@@ -1,7 +1,7 @@
 // Runs calls of the client in Node. Standard input has the module, the options of the client and
 // the calls as JSON; standard output gets the result or the error of each, and the waits. Faults of
 // the emulator end at the first wait if their URL is given.
-const { module, options, sheet, calls, isReal, faultsUrl } = await given();
+const { module, options, sheet, ofSheet, calls, isReal, faultsUrl } = await given();
 const { Sheets } = await import(module);
 
 let now = 0;
@@ -24,7 +24,7 @@ async function given() {
 
 async function outcomeOf(method, args) {
   try {
-    const called = new Sheets({ timing, ...options }).sheet(sheet)[method](...args);
+    const called = new Sheets({ timing, ...options }).sheet(sheet, ofSheet)[method](...args);
     const value = await (method === "rows" ? all(called) : called);
     return { value: value ?? null };
   } catch (error) {

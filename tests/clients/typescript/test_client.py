@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -134,6 +135,44 @@ def test_a_refresh_is_accepted(cities: NodeSheet, middlebox: Middlebox) -> None:
 
     assert middlebox.arrived[0].target == "/v2/sheets/Cities/refresh"
     assert middlebox.sent("Idempotency-Key") == [None]
+
+
+@pytest.mark.parametrize(
+    ("of_client", "of_sheet", "sent"),
+    [
+        (None, None, None),
+        ("typed", None, "typed"),
+        ("displayed", "typed", "typed"),
+        ("typed", "displayed", "displayed"),
+    ],
+)
+def test_reads_and_writes_ask_for_values(
+    connect: Connect,
+    middlebox: Middlebox,
+    of_client: str | None,
+    of_sheet: str | None,
+    sent: str | None,
+) -> None:
+    """Each asks for those of the worksheet, else of the client; a refresh has no rows."""
+    options = {"values": of_client} if of_client else {}
+    connect(**options, of_sheet={"values": of_sheet} if of_sheet else {}).do(
+        ["list"],
+        ["list", {"limit": 1}],
+        ["rows"],
+        ["get", 2],
+        ["create", {"name": "a"}],
+        ["create", [{"name": "b"}]],
+        ["update", 12, {"state": "x"}],
+        ["updateMany", [{"rowIndex": 12, "state": "y"}]],
+        ["upsert", {"name": "b"}, {"on": "name"}],
+        ["updateWhere", {"name": "a"}, {"state": "z"}],
+        ["delete", 12],
+        ["deleteWhere", {"name": "b"}],
+        ["refresh"],
+    )
+    asked = [parse_qs(urlsplit(each.target).query).get("values") for each in middlebox.arrived]
+
+    assert asked == [sent and [sent]] * 12 + [None]
 
 
 @pytest.mark.parametrize(

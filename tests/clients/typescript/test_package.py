@@ -35,6 +35,53 @@ const any: string | null | undefined = (await plain.get(2)).fields["anything"];
 await sheets.sheet<Worksheets["My Sheet"]>("My Sheet").upsert({ name: "x" }, { on: "name" });
 export { text, name, rows, any };
 """
+TYPED = """
+import { Sheets, type Row } from "sheets-gateway-client";
+interface Worksheets {
+  Products: {
+    name: string | null;
+    price: number | null;
+    added: string | null;
+    sold: boolean | null;
+  };
+}
+type Product = Worksheets["Products"];
+const options = { baseUrl: "http://127.0.0.1", apiKey: "x" };
+const typed = new Sheets({ ...options, values: "typed" });
+const plain = new Sheets(options);
+const products = typed.sheet<Product>("Products");
+
+const { rows } = await products.list({ where: { sold: false, price: { $lt: 5 } }, order: "added" });
+const sum: number = rows.reduce((sum, { fields }) => sum + (fields.price ?? 0), 0);
+const days: string[] = rows.map(({ fields }) => fields.added?.slice(0, 10) ?? "");
+const created: Row<Partial<Product>> = await products.create({
+  name: "Lamp", price: 39, added: "2026-03-16", sold: false,
+});
+const ifMatch = created.etag ?? "*";
+const updated = await products.update(created.rowIndex, { sold: true, price: null }, { ifMatch });
+const sold: boolean = updated.fields.sold ?? false;
+
+const any: string | number | boolean | null | undefined =
+  (await typed.sheet("Products").get(2)).fields["price"];
+const text: string | null | undefined =
+  (await typed.sheet("Products", { values: "displayed" }).get(2)).fields["price"];
+const one: typeof any = (await plain.sheet("Products", { values: "typed" }).get(2)).fields["price"];
+const other = plain.sheet<Product>("Products", { values: "typed" });
+const price: number | null = (await other.get(2)).fields.price;
+export { sum, days, sold, any, text, one, price };
+"""
+WRONG_TYPED = {
+    "an amount as a text": "const a: string = rows[0]!.fields.price!;",
+    "a checkbox as a text": "created.fields.sold?.toUpperCase();",
+    "a typed cell that may be a text": (
+        'const c: number | null = (await typed.sheet("x").get(2)).fields["y"]!;'
+    ),
+    "a displayed cell as a number": (
+        'const d: number = (await plain.sheet("x").get(2)).fields["y"]!;'
+    ),
+    "values that are none": 'plain.sheet("x", { values: "raw" });',
+    "an option of values that are none": 'new Sheets({ ...options, values: "text" });',
+}
 WRONG = {
     "a field that is none": "(await cities.get(2)).fields.town;",
     "a field that was not asked for": '(await cities.get(2, { keys: ["name"] })).fields.state;',
@@ -106,6 +153,24 @@ def test_wrong_uses_do_not_compile(package: Package, project: Path) -> None:
 
     assert missed == [], done.stdout
     assert found == set(range(first, first + len(WRONG)))
+
+
+def test_a_page_of_typed_rows_compiles(package: Package, project: Path) -> None:
+    """It lists, creates and updates rows with numbers, booleans and dates, in all strictness."""
+    (project / "use.ts").write_text(TYPED)
+    done = package.tsc(*STRICT, "--exactOptionalPropertyTypes", "use.ts", cwd=project)
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_wrong_uses_of_typed_rows_do_not_compile(package: Package, project: Path) -> None:
+    """Each mistake is an error in its own line."""
+    (project / "use.ts").write_text(TYPED + "\n".join(WRONG_TYPED.values()) + "\n")
+    done = package.tsc(*STRICT, "use.ts", cwd=project)
+    found = {int(line) for line in re.findall(r"^use\.ts\((\d+),", done.stdout, re.MULTILINE)}
+    first = TYPED.count("\n") + 1
+
+    assert found == set(range(first, first + len(WRONG_TYPED))), done.stdout
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,14 @@ STRICT = ["--strict", "--module", "nodenext", "--target", "es2022", "--types", "
 
 @dataclass
 class FakeGateway:
-    """A server with one answer for every request."""
+    """A server with one answer for every request, and another for those of rows if it has any."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    rows: bytes | None = None
     url: str = ""
+    targets: list[str] = field(default_factory=list)
     asked: list[Mapping[str, str]] = field(default_factory=list)
     """Headers of the requests that arrived."""
 
@@ -44,12 +46,15 @@ def serving(gateway: FakeGateway) -> Iterator[FakeGateway]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             gateway.asked.append(dict(self.headers))
+            gateway.targets.append(self.path)
+            is_list = self.path.startswith("/v2/sheets/")
+            body = (is_list and gateway.rows) or gateway.body
             self.send_response(gateway.status)
             for name, value in gateway.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(gateway.body)))
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(gateway.body)
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Nothing is printed."""
@@ -77,8 +82,8 @@ def document(names: Sequence[str], cell_type: object) -> bytes:
     return json.dumps({"paths": paths}).encode()
 
 
-def printed(package: Package, url: str) -> CompletedProcess[str]:
-    return run([node(), str(package.folder / "bin" / "types.mjs"), url, "sgw_secret"])
+def printed(package: Package, url: str, *options: str) -> CompletedProcess[str]:
+    return run([node(), str(package.folder / "bin" / "types.mjs"), *options, url, "sgw_secret"])
 
 
 @pytest.mark.parametrize(
@@ -113,6 +118,63 @@ def test_a_lone_surrogate_is_escaped(package: Package) -> None:
         done = printed(package, gateway.url)
 
     assert '    "\\ud800": string;\n' in done.stdout
+
+
+ROWS: Mapping[str, Sequence[object]] = {
+    "number | {}": [1, 2.5],
+    "boolean | {}": [True, None],
+    "string | null": ["2026-02-01", "2026-03-01T10:30:00", ""],
+    "string | number | null": ["1.10", 3],
+    "string | boolean | null": [False, "soon"],
+    "string | number | boolean | null": [None, ""],
+}
+"""Cells of a field, by what is printed of it; `{}` is its empty cell."""
+
+
+@pytest.mark.parametrize(
+    ("cell", "empty", "mark"),
+    [
+        ({"type": ["string", "null"]}, "null", ""),
+        ({"type": "string"}, '"" | null', ""),
+        ({"type": "string", "minLength": 1}, "null", "?"),
+    ],
+    ids=["null", "text", "omitted"],
+)
+def test_typed_fields_have_the_kinds_of_their_cells(
+    package: Package, cell: Mapping[str, object], empty: str, mark: str
+) -> None:
+    """All kinds if there is no cell; what the operator has configured for empty cells stays."""
+    described = json.loads(document(["x"], "string"))
+    answer = described["paths"]["/v2/sheets/x"]["get"]["responses"]["200"]
+    row = answer["content"]["application/json"]["schema"]["properties"]["results"]["items"]
+    row["properties"] = dict.fromkeys(["rowIndex", "constructor", *ROWS], cell)
+    rows = [
+        {"rowIndex": 2 + at, **{name: cells[at] for name, cells in ROWS.items() if at < len(cells)}}
+        for at in range(3)
+    ]
+    body, results = json.dumps(described).encode(), json.dumps({"results": rows}).encode()
+    with serving(FakeGateway(body=body, rows=results)) as gateway:
+        done = printed(package, gateway.url, "--typed")
+
+    assert done.stdout.splitlines()[2:-2] == [
+        f'    "constructor"{mark}: string | number | boolean | null;',
+        *(f'    "{name}"{mark}: {name.format(empty)};' for name in ROWS),
+    ]
+    assert gateway.targets == [
+        "/openapi.json?values=displayed",
+        "/v2/sheets/x?values=typed&limit=1000",
+    ]
+    assert [each["Authorization"] for each in gateway.asked] == ["Bearer sgw_secret"] * 2
+
+
+@pytest.mark.parametrize("rows", [b"{}", b'{"results": 1}', b'{"results": [null]}', b"<html>"])
+def test_rows_of_another_shape_are_refused(package: Package, rows: bytes) -> None:
+    """Nothing is printed that would be taken for types."""
+    with serving(FakeGateway(body=document(["x"], "string"), rows=rows)) as gateway:
+        done = printed(package, gateway.url, "--typed")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{gateway.url}/v2/sheets/x" in done.stderr
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

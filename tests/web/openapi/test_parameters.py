@@ -80,6 +80,6 @@ def test_updates_take_the_same_in_three_ways(method: str) -> None:
     item = told["paths"][ROW_PATH]
     names = [resolved(told, each)["name"] for each in item[method]["parameters"]]
 
-    assert names == ["Idempotency-Key", "If-Match"]
+    assert names == ["values", "Idempotency-Key", "If-Match"]
     assert {**item[method], "operationId": ""} == {**item["put"], "operationId": ""}
     assert len({each["operationId"] for each in item.values() if isinstance(each, dict)}) == 4

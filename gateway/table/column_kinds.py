@@ -1,0 +1,141 @@
+"""Kinds of columns, by the forms of their cells: number formats, data validation, native tables.
+
+Rules
+- The first that says it counts: the number format (or checkbox) of the written cell, of the last
+  record's row, of the first data row; the type of the column in a native table; data validation and
+  values of these cells. Values matter for forms alone, which have no types of their own.
+- The type of a number format decides, not its pattern: a pattern of type NUMBER shows no moment.
+- Source of the names of types and conditions: the discovery document of the Sheets API v4.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cached_property
+from typing import NamedTuple
+
+
+class NumberFormat(NamedTuple):
+    """Google's NumberFormatType, such as `DATE`, and the pattern; "" is that of the locale."""
+
+    type: str
+    pattern: str = ""
+
+
+class CellForm(NamedTuple):
+    """The number format of a cell, and the condition of its data validation; "" without one."""
+
+    format: NumberFormat | None = None
+    rule: str = ""
+
+
+class Kind(Enum):
+    """Kinds of columns."""
+
+    NUMBER = auto()
+    BOOLEAN = auto()
+    DATE = auto()
+    """Days, also with a time."""
+    CLOCK = auto()
+    """Times of day, and durations."""
+    TEXT = auto()
+
+
+_OF_FORMAT: Mapping[str, Kind] = {
+    "TEXT": Kind.TEXT,
+    "NUMBER": Kind.NUMBER,
+    "PERCENT": Kind.NUMBER,
+    "CURRENCY": Kind.NUMBER,
+    "SCIENTIFIC": Kind.NUMBER,
+    "DATE": Kind.DATE,
+    "DATE_TIME": Kind.DATE,
+    "TIME": Kind.CLOCK,
+}
+_OF_COLUMN_TYPE: Mapping[str, Kind] = {**_OF_FORMAT, "DOUBLE": Kind.NUMBER, "BOOLEAN": Kind.BOOLEAN}
+"""By the types of number formats, and those of columns of native tables."""
+_OF_RULE: Mapping[str, Kind] = {
+    "BOOLEAN": Kind.BOOLEAN,
+    "DATE": Kind.DATE,
+    "NUMBER": Kind.NUMBER,
+}
+"""By the first word of a condition of data validation, such as `DATE_IS_VALID`."""
+_OF_VALUE: Mapping[type, Kind] = {bool: Kind.BOOLEAN, int: Kind.NUMBER, float: Kind.NUMBER}
+
+
+class SeenCell(NamedTuple):
+    """A cell as it was looked at: its form and typed value."""
+
+    form: CellForm = CellForm()
+    value: object = None
+
+    @property
+    def is_blank(self) -> bool:
+        return self.value is None or self.value == ""
+
+
+class ColumnKind(NamedTuple):
+    """The kind of a column, None if nothing shows it, and the format of its moments."""
+
+    kind: Kind | None = None
+    format: NumberFormat | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetForms:
+    """The cells by which the kinds of columns are known.
+
+    `rows` are those that were looked at, which count in this order: the last record's row, if it is
+    known, and the first data row. `below` is the row below the last record, None if the grid has
+    none, or it is not known. `types` are the types of the columns of native tables.
+    """
+
+    rows: Sequence[Sequence[SeenCell]] = ()
+    below: Sequence[SeenCell] | None = None
+    types: Mapping[int, str] = field(default_factory=dict)
+
+    def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
+        """The kind of a column for a cell of the row `own`; of a new row, which has no cells."""
+        written = own[column] if column < len(own) else SeenCell()
+        kind = _kind_of_form(written)
+        if kind is not None:
+            return kind
+        if column not in self._known:
+            self._known[column] = self._kind(column)
+        known = self._known[column]
+        return known if known.kind is not None else ColumnKind(_kind_of_content(written))
+
+    @cached_property
+    def _known(self) -> dict[int, ColumnKind]:
+        """The kinds that were found so far."""
+        return {}
+
+    def _kind(self, column: int) -> ColumnKind:
+        cells = [row[column] for row in self.rows if column < len(row)]
+        kind = next(filter(None, map(_kind_of_form, cells)), None)
+        if kind is not None:
+            return kind
+        type_ = self.types.get(column, "")
+        if type_ in _OF_COLUMN_TYPE:
+            is_format = type_ in _OF_FORMAT
+            return ColumnKind(_OF_COLUMN_TYPE[type_], NumberFormat(type_) if is_format else None)
+        return ColumnKind(next(filter(None, map(_kind_of_content, cells)), None))
+
+    def of_new_row(self, width: int) -> Mapping[int, NumberFormat]:
+        """The number formats that the first cells of the row below the last record show."""
+        row = self.below if self.below is not None else next(iter(self.rows), ())
+        formats = [cell.form.format for cell in row[:width]]
+        return {at: format_ for at, format_ in enumerate(formats) if format_ is not None}
+
+
+def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
+    """The kind that a cell has by its number format or as a checkbox; None without both."""
+    if _OF_RULE.get(cell.form.rule) is Kind.BOOLEAN:
+        return ColumnKind(Kind.BOOLEAN)
+    if cell.form.format is None:
+        return None
+    return ColumnKind(_OF_FORMAT.get(cell.form.format.type), cell.form.format)
+
+
+def _kind_of_content(cell: SeenCell) -> Kind | None:
+    """The kind that a cell has by its data validation, or else by its value."""
+    return _OF_RULE.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))

@@ -1,0 +1,103 @@
+"""Values of typed writes: the cells that hold them already, and what is stored in the others.
+
+Rules
+- A sent value that a cell holds already is not written: its typed value with its kind, or the text
+  that it displays.
+- A text that is a moment is stored as a serial number in a column of such moments, with a number
+  format; in other columns it stays text.
+- A form has no types: its texts are read by the kind of their column. What cannot be read so stays
+  text; none becomes a formula.
+"""
+
+from collections.abc import Mapping
+
+from gateway.table.cells import ERRORS, number_in
+from gateway.table.column_kinds import ColumnKind, Kind, NumberFormat
+from gateway.table.moments import displayed_moment, moment_in, moment_text, serial_of
+from gateway.table.record import Stored
+
+LARGEST_INTEGER = 2**53
+"""Whole numbers beyond it lose digits as numbers."""
+
+_WORDS: Mapping[str, bool] = {
+    "TRUE": True, "true": True, "on": True, "FALSE": False, "false": False, "off": False,
+}  # fmt: skip
+"""Texts of forms that are booleans; browsers send `on` for a checkbox."""
+
+
+class OffsetSent(ValueError):
+    """A moment with a UTC offset was sent for a column of dates; its text is the wall clock."""
+
+
+def is_open(sent: Stored, *, is_form: bool) -> bool:
+    """True if the kind of its column decides what a sent value is stored as."""
+    if not isinstance(sent, str) or sent == "":
+        return False
+    return is_form or moment_in(sent) is not None
+
+
+def stored_value(
+    sent: Stored, column: ColumnKind, *, is_form: bool
+) -> tuple[Stored, NumberFormat | None]:
+    """What a sent value is stored as in a column, and the number format that goes with it.
+
+    Raises OffsetSent.
+    """
+    if not is_open(sent, is_form=is_form):
+        return sent, None
+    moment = moment_in(str(sent))
+    if moment is not None and column.kind is (Kind.CLOCK if moment.is_clock else Kind.DATE):
+        if moment.has_offset and not moment.is_clock:
+            raise OffsetSent(moment_text(moment))
+        by_default = NumberFormat("DATE" if moment.is_day else "DATE_TIME")
+        return serial_of(moment), column.format or by_default
+    if is_form and column.kind is Kind.NUMBER:
+        number = _plain_number(str(sent))
+        return sent if number is None else number, None
+    if is_form and column.kind is Kind.BOOLEAN:
+        return _WORDS.get(str(sent), sent), None
+    return sent, None
+
+
+def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
+    """True if a cell that displays a text and has a typed value holds what was sent.
+
+    `null` leaves empty cells and errors as they are.
+    """
+    if isinstance(sent, str) and sent == text:
+        return True
+    if sent is None:
+        return text == "" or text in ERRORS
+    if isinstance(value, bool) or isinstance(sent, bool):
+        read = _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
+        return read is value
+    if not isinstance(value, int | float):
+        return False
+    shown = displayed_moment(text, value)
+    if isinstance(sent, str):
+        moment = moment_in(sent)
+        if shown is not None and moment is not None and not moment.has_offset:
+            return shown[:2] == moment[:2]
+        return is_form and shown is None and _plain_number(sent) == value
+    return shown is None and sent == value
+
+
+def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:
+    """True if a write of an earlier request may have stored a sent value as this one."""
+    if not isinstance(sent, str) or isinstance(cell, str):
+        return sent == cell
+    if isinstance(cell, bool):
+        return is_form and _WORDS.get(sent) is cell
+    moment = moment_in(sent)
+    if moment is not None and serial_of(moment) == cell:
+        return True
+    return is_form and _plain_number(sent) == cell
+
+
+def _plain_number(text: str) -> int | float | None:
+    """The number of a text in plain notation; None if it has more digits than a number keeps."""
+    if "e" in text or "E" in text or (number := number_in(text)) is None:
+        return None
+    if "." in text:
+        return number
+    return int(text) if abs(int(text)) <= LARGEST_INTEGER else None

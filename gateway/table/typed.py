@@ -1,0 +1,103 @@
+"""Typed answers: the JSON value of a cell, from its displayed text and its typed value.
+
+Rules
+- A number that is displayed as a day or a time is answered as that moment, any other as a number. A
+  text stays the text that it is, whatever it looks like.
+- An error is null, also where empty cells are left out. An empty cell is "" or None, for which
+  encoders have a value of their own; 0 and False are not empty.
+- Tags are over what cells hold (`held_cells`), which is the same by every way to read them: some
+  explain an error, and some have None in place of "".
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from operator import is_not
+from typing import Final
+
+import msgspec
+
+from gateway.table.cells import ERRORS, read_steps
+from gateway.table.moments import displayed_moment, moment_text
+from gateway.table.steps import BLOCK, Work
+
+ERROR: Final = msgspec.Raw(b"null")
+"""The typed value of an error."""
+
+_READ_AT_ONCE = 64
+
+_CELL_BYTES = 8
+_TEXT_BYTES = 65
+"""Memory of the text of a moment."""
+
+
+@dataclass(frozen=True, eq=False)
+class TypedColumn:
+    """The typed values of a column, from row 1 down; `byte_count` is memory of its own."""
+
+    cells: Sequence[object]
+    byte_count: int = 0
+
+
+def typed_answer(text: object, value: object) -> object:
+    """The JSON value of a cell that is displayed as `text`; "" or None if it is empty."""
+    if isinstance(value, str):
+        return ERROR if text in ERRORS and value.partition(" (")[0] in ERRORS else value
+    if isinstance(text, str) and isinstance(value, int | float) and not isinstance(value, bool):
+        moment = displayed_moment(text, value)
+        return value if moment is None else moment_text(moment)
+    return value
+
+
+def typed_row(
+    texts: Sequence[object], values: Sequence[object], columns: Collection[int]
+) -> list[object]:
+    """The typed values of some columns of a row, and None in the others.
+
+    Both renderings may lack empty cells at the end, and so may the result.
+    """
+    cells: list[object] = [None] * len(values)
+    for at in columns:
+        if at < len(values):
+            cells[at] = typed_answer(texts[at] if at < len(texts) else "", values[at])
+    return cells
+
+
+def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
+    """What the cells of a row hold beyond their texts: numbers and booleans, and texts that are
+    displayed otherwise. Cells at the end that hold no more are left out."""
+    more = len(values) - len(texts)
+    cells = [*map(_held, [*texts, *[""] * more] if more > 0 else texts, values)]
+    while cells and cells[-1] is None:
+        cells.pop()
+    return cells
+
+
+def _held(text: object, value: object) -> object:
+    if isinstance(value, str):
+        return None if value in (text, "") or value.partition(" (")[0] in ERRORS else value
+    return float(value) if type(value) is int else value  # both types are one number in JSON
+
+
+def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[TypedColumn]:
+    """The typed values of a column by its two renderings.
+
+    A column of numbers or booleans alone is its typed rendering, one of texts its displayed one.
+    """
+    cells, made = [*values[:1]], 0
+    for start in range(1, len(values), BLOCK):
+        piece, shown = values[start : start + BLOCK], texts[start : start + BLOCK]
+        yield len(piece)
+        kinds = {*map(type, piece)}
+        if kinds == {bool} or (kinds <= {str, type(None)} and ERRORS.isdisjoint(shown)):
+            cells += piece
+            continue
+        shown = [*shown, *[""] * (len(piece) - len(shown))]
+        for at in range(0, len(piece), _READ_AT_ONCE):
+            some, some_shown = piece[at : at + _READ_AT_ONCE], shown[at : at + _READ_AT_ONCE]
+            yield read_steps([text for text in some_shown if isinstance(text, str)])
+            found = [*map(typed_answer, some_shown, some)]
+            made += sum(map(is_not, found, some))
+            cells += found
+    if not made:
+        return TypedColumn(values)
+    return TypedColumn(tuple(cells), _CELL_BYTES * len(cells) + _TEXT_BYTES * made)

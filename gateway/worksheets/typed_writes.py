@@ -1,0 +1,113 @@
+"""Typed writes whose values become numbers, booleans and number formats by their columns.
+
+Rules
+- A plan is made of the values as they were sent. Values that are open, because the kind of their
+  column decides what is stored, are replaced before the plan is sent. So the forms of columns are
+  looked at only for values that are written.
+- A new row gets the number formats that stand below the last record, because Google takes formats
+  for all cells of appended rows or for none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gateway.errors import InvalidBody, Problem
+from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
+from gateway.table.header import View
+from gateway.table.record import MAX_PROBLEMS, WHOLE_BODY, Stored, pointer
+from gateway.table.sent_values import OffsetSent, stored_value
+from gateway.table.steps import Work
+from gateway.worksheets.planning import TYPED_STEPS, Planned, RowChange
+from gateway.worksheets.writes import Written
+
+_WALL_CLOCK = (
+    "A cell holds the wall clock of the spreadsheet, and no offset from UTC. Send it without one, "
+    "such as"
+)
+
+OwnCells = Mapping[int, Sequence[SeenCell]]
+"""The cells of rows that are written, as they were looked at."""
+
+
+def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
+    """First and last column of the open values of each existing row; True if new rows have some."""
+    spans: dict[int, tuple[int, int]] = {}
+    has_new = False
+    for each in planned:
+        write = each.write
+        if not write.has_open_values:
+            continue
+        for change in each.changes:
+            yield TYPED_STEPS * len(change.values)
+            columns = [at for at, value in change.values.items() if write.is_open(value)]
+            if columns:
+                spans[change.row] = min(columns), max(columns)
+        for row in each.created.rows if each.created and not has_new else ():
+            yield TYPED_STEPS * len(row)
+            has_new = has_new or any(map(write.is_open, row))
+    return spans, has_new
+
+
+def with_stored_values(planned: Planned, forms: SheetForms, own: OwnCells) -> Work[Planned]:
+    """A write with the values and number formats that are stored in place of open values.
+
+    `own` are the rows that it changes. Raises InvalidBody for a moment with a UTC offset.
+    """
+    write = planned.write
+    if not write.has_open_values:
+        return planned
+    paths = {
+        slot: write.path(number)
+        for number, slot in enumerate(planned.slots)
+        if not isinstance(slot, Written)
+    }
+    problems: dict[str, Problem] = {}
+
+    def stored(
+        row: Mapping[int, Stored], view: View, path: str, seen: Sequence[SeenCell] = ()
+    ) -> tuple[dict[int, Stored], dict[int, NumberFormat]]:
+        values, formats = dict(row), dict[int, NumberFormat]()
+        for at, sent in row.items():
+            if not write.is_open(sent):
+                continue
+            try:
+                values[at], number_format = stored_value(
+                    sent, forms.kind(at, seen), is_form=write.is_form
+                )
+            except OffsetSent as error:
+                place = pointer(view.names[at], at=path)
+                problems[place] = Problem(place, f"{_WALL_CLOCK} {error}.")
+                continue
+            if number_format is not None:
+                formats[at] = number_format
+        return values, formats
+
+    changes: dict[RowChange, RowChange] = {}
+    for change in planned.changes:
+        yield TYPED_STEPS * len(change.values)
+        path, seen = paths.get(change, WHOLE_BODY), own.get(change.row, ())
+        values, formats = stored(change.values, change.view, path, seen)
+        runs = [
+            (first, [values[first + at] for at in range(len(run))]) for first, run in change.runs
+        ]
+        changes[change] = replace(change, runs=runs, formats=formats)
+    created = planned.created
+    if created is not None:
+        rows: list[list[Stored]] = []
+        new_formats: list[Mapping[int, NumberFormat]] = []
+        has_formats = False
+        for number, row in enumerate(created.rows):
+            yield TYPED_STEPS * len(row)
+            values, formats = stored(dict(enumerate(row)), created.view, paths[number])
+            rows.append([*values.values()])
+            new_formats.append({**forms.of_new_row(len(row)), **formats})
+            has_formats = has_formats or bool(formats)
+        created = replace(created, rows=rows, formats=new_formats if has_formats else ())
+    if problems:
+        first = next(iter(problems.values()))
+        raise InvalidBody(
+            f"Nothing was written. First: {first.pointer} - {first.detail}",
+            problems=[*problems.values()][:MAX_PROBLEMS],
+        )
+    slots = [changes[slot] if isinstance(slot, RowChange) else slot for slot in planned.slots]
+    return replace(planned, slots=slots, changes=[*changes.values()], created=created)

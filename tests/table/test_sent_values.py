@@ -1,0 +1,190 @@
+"""Sent values of typed writes, compared with cells and stored by the kinds of columns."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.table.column_kinds import (
+    CellForm,
+    ColumnKind,
+    Kind,
+    NumberFormat,
+    SeenCell,
+    SheetForms,
+)
+from gateway.table.record import Stored
+from gateway.table.sent_values import (
+    OffsetSent,
+    is_held,
+    is_open,
+    may_be_stored_as,
+    stored_value,
+)
+from gateway.table.typed import ERROR, typed_answer
+from sheets_emulator.formats.pattern import written
+
+PATTERNS = [
+    "0", "0.00", "#,##0", "0%", '"$"#,##0.00', "00000", "0.0E+00", "yyyy-mm-dd", "m/d/yyyy",
+    "dd.mm.yyyy hh:mm", "d mmm", "mmm yyyy", "h:mm am/pm", "hh:mm:ss", "[h]:mm:ss", "[mm]:ss",
+    "yyyy-mm-dd hh:mm:ss.000",
+]  # fmt: skip
+NUMBERS = st.one_of(
+    st.integers(-(2**53), 2**53),
+    st.floats(-3e6, 3e6),
+    st.integers(0, 10**11).map(lambda milliseconds: milliseconds / 86_400_000),
+)
+TEXTS = st.one_of(
+    st.text(), st.sampled_from(["5", "TRUE", "2026-02-01", "10:30", "#N/A", "", "on"])
+)
+DATE = NumberFormat("DATE", "d mmm")
+TIME = NumberFormat("TIME", "[h]:mm")
+FORMS = {
+    name: SheetForms(rows=[[SeenCell(CellForm(*form), value)]])
+    for name, form, value in [
+        ("date", (DATE, ""), None),
+        ("time", (TIME, ""), None),
+        ("number", (NumberFormat("NUMBER"), ""), None),
+        ("values", (None, ""), 5),
+        ("checkbox", (None, "BOOLEAN"), None),
+        ("text", (NumberFormat("TEXT", "@"), ""), None),
+        ("nothing", (None, ""), None),
+    ]
+}
+
+
+@given(number=NUMBERS, pattern=st.sampled_from(PATTERNS))
+def test_the_typed_value_of_a_number_is_held(number: float, pattern: str) -> None:
+    """Whatever a number displays, its typed value sent back is what its cell holds."""
+    text = written(number, pattern) or str(number)
+    answer = typed_answer(text, number)
+
+    assert isinstance(answer, str | int | float)
+    assert is_held(answer, text, number, is_form=False)
+    assert is_held(text, text, number, is_form=False)
+
+
+@given(value=st.one_of(TEXTS, st.booleans()))
+def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
+    """A text, a boolean, an error and an empty cell hold their typed value."""
+    text = str(value).upper() if isinstance(value, bool) else value
+    answer = typed_answer(text, value)
+    sent: Stored = None if answer is ERROR else answer  # type: ignore[assignment]
+
+    assert is_held(sent, text, value, is_form=False)
+
+
+@pytest.mark.parametrize(
+    ("sent", "text", "value"),
+    [
+        (5, "5", "5"),
+        (5, "5", True),
+        (1, "TRUE", True),
+        (True, "1", 1),
+        ("5.0", "5", 5),
+        (46054, "2026-02-01", 46054),
+        ("2026-02-01", "46054", 46054),
+        ("2026-02-01T00:00Z", "2026-02-01", 46054),
+        ("10:30", "2026-02-01", 46054),
+        (12.3, "12", 12.4),
+        ("true", "TRUE", True),
+        (None, "5", 5),
+        ("", "#N/A", "#N/A"),
+        (0, "", None),
+        (False, "", None),
+    ],
+)
+def test_a_value_of_another_kind_is_not_held(sent: Stored, text: str, value: object) -> None:
+    """Kind and value count: a number is no text, no boolean and no date."""
+    assert not is_held(sent, text, value, is_form=False)
+
+
+@pytest.mark.parametrize(
+    ("sent", "column", "stored"),
+    [
+        ("2026-02-01", "date", (46054, DATE)),
+        ("2026-02-01T06:00", "date", (46054.25, DATE)),
+        ("10:30", "date", ("10:30", None)),
+        ("36:00:00", "time", (1.5, TIME)),
+        ("2026-02-01", "time", ("2026-02-01", None)),
+        ("2026-02-01", "number", ("2026-02-01", None)),
+        ("2026-02-01", "text", ("2026-02-01", None)),
+        ("5", "number", ("5", None)),
+        ("true", "checkbox", ("true", None)),
+        (5, "date", (5, None)),
+    ],
+)
+def test_stored_values(sent: Stored, column: str, stored: tuple[Stored, object]) -> None:
+    """A moment becomes a number in a column of its kind; nothing else changes."""
+    assert stored_value(sent, FORMS[column].kind(0), is_form=False) == stored
+
+
+@pytest.mark.parametrize(
+    ("sent", "column", "stored"),
+    [
+        ("5", "number", 5),
+        ("5", "values", 5),
+        ("5.50", "number", 5.5),
+        ("5", "nothing", "5"),
+        ("5", "text", "5"),
+        ("1e3", "number", "1e3"),
+        ("9007199254740993", "number", "9007199254740993"),
+        ("on", "checkbox", True),
+        ("off", "checkbox", False),
+        ("on", "number", "on"),
+        ("=1", "number", "=1"),
+    ],
+)
+def test_stored_values_of_forms(sent: str, column: str, stored: Stored) -> None:
+    """The texts of a form are read by the kind of their column."""
+    found, number_format = stored_value(sent, FORMS[column].kind(0), is_form=True)
+
+    assert (found, type(found), number_format) == (stored, type(stored), None)
+
+
+@given(sent=TEXTS, column=st.sampled_from([*FORMS]), is_form=st.booleans())
+def test_a_record_knows_what_was_stored(sent: str, column: str, is_form: bool) -> None:
+    """A value may be stored as what a write stores, in whatever column; others stay the text."""
+    stored, _ = stored_value(sent, FORMS[column].kind(0), is_form=is_form)
+
+    assert may_be_stored_as(sent, stored, is_form=is_form)
+    assert may_be_stored_as(sent, sent, is_form=is_form)
+    assert not may_be_stored_as(sent, f"{sent}!", is_form=is_form)
+    assert is_open(sent, is_form=is_form) or stored == sent
+
+
+def test_a_moment_with_an_offset_names_its_wall_clock() -> None:
+    """Only a column of dates refuses it: a text is stored as it is."""
+    with pytest.raises(OffsetSent, match=r"^2026-02-01T10:30:00$"):
+        stored_value("2026-02-01T10:30:00.000Z", ColumnKind(Kind.DATE), is_form=False)
+    text = "2026-02-01T10:30:00+02:00"
+
+    assert stored_value(text, ColumnKind(Kind.TEXT), is_form=False) == (text, None)
+
+
+def test_a_date_without_a_format_has_that_of_the_locale() -> None:
+    """A native table or a validation says the kind; the format is Google's for it."""
+    column = SheetForms(types={0: "DATE"}).kind(0)
+    ruled = SheetForms(rows=[[SeenCell(CellForm(rule="DATE_AFTER"))]]).kind(0)
+
+    assert column == ColumnKind(Kind.DATE, NumberFormat("DATE"))
+    assert stored_value("2026-02-01", ruled, is_form=False) == (46054, NumberFormat("DATE"))
+    assert stored_value("2026-02-01T12:00", ruled, is_form=False) == (
+        46054.5,
+        NumberFormat("DATE_TIME"),
+    )
+
+
+def test_formats_come_before_tables_and_these_before_validation_and_values() -> None:
+    """The first that says the kind of a column counts, from the written cell on."""
+    blank = SeenCell()
+    dated = SeenCell(CellForm(DATE))
+    timed = SeenCell(CellForm(TIME))
+    ruled = SeenCell(CellForm(rule="NUMBER_GREATER"), True)
+
+    assert SheetForms(rows=[[timed], [dated]]).kind(0, [blank]).kind is Kind.CLOCK
+    assert SheetForms(rows=[[timed], [dated]]).kind(0, [dated]).kind is Kind.DATE
+    assert SheetForms(rows=[[ruled], [dated]], types={0: "TEXT"}).kind(0).kind is Kind.DATE
+    assert SheetForms(rows=[[ruled]], types={0: "TEXT"}).kind(0).kind is Kind.TEXT
+    assert SheetForms(rows=[[ruled]]).kind(0).kind is Kind.NUMBER
+    assert SheetForms(rows=[[SeenCell(value=True)]]).kind(0).kind is Kind.BOOLEAN
+    assert SheetForms().kind(3).kind is None

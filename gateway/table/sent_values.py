@@ -64,10 +64,10 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
 
     `null` leaves empty cells and errors as they are.
     """
+    if sent is None or sent == "":
+        return value is None or value == "" or (sent is None and text in ERRORS)
     if isinstance(sent, str) and sent == text:
         return True
-    if sent is None:
-        return text == "" or text in ERRORS
     if isinstance(value, bool) or isinstance(sent, bool):
         read = _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
         return read is value

@@ -6,13 +6,16 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
+from gateway.table.sent_values import is_held
 from gateway.table.table import Table
+from gateway.table.typed import typed_answer
 from tests.query.meaning import (
     Answers,
     Cell,
@@ -244,3 +247,43 @@ def test_planted_bug_is_caught(bug: str) -> None:
     )
 
     assert next(columns_with_failures, None) is not None
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**63).map(random_column))
+def test_typed_values_are_held_by_cells_of_this_value_alone(
+    column: tuple[list[Cell], list[Operand]],
+) -> None:
+    """A typed value that is sent back changes no cell of its value, and each other cell."""
+    cells, _ = column
+    for cell in cells:
+        sent = sent_back(cell)
+        held = [is_held(sent, each.text, each.value, is_form=False) for each in cells]
+
+        assert held == [holds(each, sent) for each in cells]
+        assert held[cells.index(cell)]
+
+
+def sent_back(cell: Cell) -> Any:
+    """The typed value of a cell as a client sends it back."""
+    answer = msgspec.json.decode(msgspec.json.encode(typed_answer(cell.text, cell.value)))
+    return answer if cell.of_class != "empty" else None
+
+
+def holds(cell: Cell, sent: Any) -> bool:
+    """Whether a cell holds a sent value: it has this value, or displays this text.
+
+    A moment with an offset is refused, but as the text that it is.
+    """
+    if sent is None:
+        return cell.of_class in ("empty", "error")
+    if isinstance(sent, str):
+        is_moment = cell.is_of_the_sheet and not sent.endswith("Z")
+        return cell.text == sent or (
+            is_moment
+            and cell.of_class in ("date", "clock")
+            and (cell.of_class, cell.key) == class_of_text(sent)
+        )
+    return (cell.of_class == "boolean") is isinstance(sent, bool) and (
+        cell.of_class in ("number", "boolean") and cell.is_of_the_sheet and cell.value == sent
+    )

@@ -90,6 +90,8 @@ def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
         (None, "5", 5),
         ("", "#N/A", "#N/A"),
         (0, "", None),
+        (None, "", 5),
+        ("", "", 5),
         (False, "", None),
     ],
 )

@@ -86,10 +86,14 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
     exact = serial * DAY
+    if not -LONGEST_CLOCK <= exact <= LONGEST_CLOCK:
+        return None
+    named = moment_in(text)
+    if named is not None and named.milliseconds == round(exact) and not named.has_offset:
+        return named
     pieces = _GROUP.split(text)  # groups of digits at odd places
     if (
         not 3 <= len(pieces) <= 2 * _MOST_GROUPS + 1
-        or not -LONGEST_CLOCK <= exact <= LONGEST_CLOCK
         or _NUMBER_SIGN.search(text) is not None
         or _is_number_itself(pieces, serial)
     ):

@@ -109,7 +109,7 @@ def sheet(surface: Surface) -> FakeWorksheet:
     return next(each for each in surface.sheets.worksheets if each.title == "Typed")
 
 
-ROW_OF_CELLS = [[*CELLS], [held for held, _ in CELLS.values()]]
+ROW_OF_CELLS: Sequence[Cells] = [[*CELLS], [held for held, _ in CELLS.values()]]
 VALUES = {"rowIndex": 2} | {name: value for name, (_, value) in CELLS.items()}
 ORDERED = "Typed?values=typed&order=" + quote("rowIndex,zero")
 
@@ -477,7 +477,8 @@ def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
     assert calls == (0, 0)
 
 
-LONG: Sequence[Cells] = [["name", "n"], *([f"row {row}", row - 4] for row in range(2, 9))]
+ROWS: Sequence[Cells] = [(f"row {row}", row - 4) for row in range(2, 9)]
+LONG: Sequence[Cells] = [["name", "n"], *ROWS]
 
 
 @pytest.mark.parametrize(
@@ -502,3 +503,21 @@ def test_windows_have_types(
     assert [row["n"] for row in answer.json()["results"]] == numbers
     assert answer.json()["hasNextPage"] is has_next
     assert calls == (reads, 0)
+
+
+@pytest.mark.parametrize("key", [None, "paid"])
+def test_the_description_is_of_the_values_that_it_is_asked_for(
+    tmp_path: Path, key: str | None
+) -> None:
+    """`/openapi.json?values=typed` describes typed cells, with a key and without."""
+    with opened(tmp_path, NAMED) as surface:
+        default, displayed, typed, wrong = (
+            surface.send("GET", f"/openapi.json{query}", key=key)
+            for query in ("", "?values=displayed", "?values=typed", "?values=raw")
+        )
+
+    cells = [each.json()["components"]["schemas"]["Cell"]["type"] for each in (default, typed)]
+    assert cells == [["string", "null"], ["string", "number", "boolean", "null"]]
+    assert displayed.content == default.content
+    assert default.headers["etag"] != typed.headers["etag"]
+    assert refused(wrong) == (400, 4002)

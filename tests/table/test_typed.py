@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.table.cells import ERRORS
 from gateway.table.header import keyed_row_tag, row_tag
 from gateway.table.steps import BLOCK, finish
-from gateway.table.typed import ERROR, ERRORS, held_cells, typed_answer, typed_column, typed_row
+from gateway.table.typed import ERROR, held_cells, typed_answer, typed_column, typed_row
 
 CELLS = [
     ("1", 1), ("0", 0), ("12", 12.3), ("", 0), ("x", "x"), ("", ""), ("", None), ("TRUE", True),
@@ -82,7 +83,7 @@ def test_a_column_is_counted_work() -> None:
 
         assert steps <= 16 * BLOCK
 
-    assert blocks == 5
+    assert blocks > 5 * BLOCK // 64
     assert made.byte_count > 5 * BLOCK * len("2026-02-01")
 
 
@@ -100,8 +101,9 @@ def test_what_cells_hold_does_not_depend_on_the_read(cells: Sequence[tuple[str, 
     ]  # fmt: skip
 
     assert held_cells(texts, of_values) == held_cells([*texts, ""], [*of_cells, None, ""])
-    assert [None if each == "" else each for each in typed_row(texts, of_values)] == [
-        None if each == "" else each for each in typed_row(texts, of_cells)
+    columns = range(len(cells))
+    assert [None if each == "" else each for each in typed_row(texts, of_values, columns)] == [
+        None if each == "" else each for each in typed_row(texts, of_cells, columns)
     ]
 
 

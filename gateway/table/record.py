@@ -184,7 +184,7 @@ def row_record(
 
     With the `typed` cells of the row it has typed values.
     """
-    cells = displayed if typed is None else typed_row(displayed, typed)
+    cells = displayed if typed is None else typed_row(displayed, typed, columns)
     width = len(cells)
     record: dict[str, object] = {ROW_INDEX: row}
     for at, name in columns.items():
@@ -213,14 +213,12 @@ def row_object(
             if cell is not UNSET:
                 record[name] = cell
         return record
-    values: list[object] = []
-    for at in header.columns.values():
-        cell = UNSET
-        if at in selected:
-            cell = cells[at] if at < width else None
-            if not cell and cell != 0:
-                cell = empty
-        values.append(cell)
+    values = [
+        (cell if (cell := cells[at] if at < width else None) or cell == 0 else empty)
+        if at in selected
+        else UNSET
+        for at in header.columns.values()
+    ]
     return make(row, *values)
 
 

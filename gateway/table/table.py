@@ -17,7 +17,7 @@ from gateway.table.header import ROW_INDEX, Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.steps import BLOCK, Work
+from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
@@ -232,12 +232,36 @@ class Table:
             )
         return (dict(zip(fields, line, strict=True)) for line in lines)
 
-    def typed_columns(self, columns: Iterable[int]) -> Work[Mapping[int, Column]]:
-        """The values of columns in typed answers; once made, they are cached as indexes are."""
+    def typed_columns(self, columns: Iterable[int]) -> Mapping[int, Column]:
+        """The values of columns in typed answers. Raises Unbuilt with the work for all of them."""
+        try:
+            return {
+                each: ready(ColumnIndex.typed_cells, self.index(each)).cells for each in columns
+            }
+        except Unbuilt:
+            raise Unbuilt(self.made_typed_columns(columns)) from None
+
+    def made_typed_columns(self, columns: Iterable[int]) -> Work[Mapping[int, Column]]:
+        """The same; those that are not made yet are made, and cached as indexes are."""
         found: dict[int, Column] = {}
         for column in columns:
             found[column] = (yield from self.index(column).typed_cells()).cells
         return found
+
+    def displays(
+        self, rows: Sequence[int], typed: Mapping[int, Column]
+    ) -> Iterator[Sequence[object]]:
+        """The displayed cells of rows in the columns whose typed values are not these texts."""
+        columns: list[Sequence[object]] = []
+        for column, values in typed.items():
+            cells = column_at(self.displayed, column)
+            if values is cells:
+                continue
+            if isinstance(rows, range) and len(cells) >= rows.stop - 1:
+                columns.append(cells[rows.start - 1 : rows.stop - 1])
+            else:
+                columns.append([cells[row - 1] if row <= len(cells) else "" for row in rows])
+        return zip(*columns, strict=True) if columns else iter([()] * len(rows))
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:

@@ -9,22 +9,21 @@ Rules
   explain an error, and some have None in place of "".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import is_not
 from typing import Final
 
 import msgspec
 
-from gateway.table.cells import ERRORS
+from gateway.table.cells import ERRORS, read_steps
 from gateway.table.moments import displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work
 
 ERROR: Final = msgspec.Raw(b"null")
 """The typed value of an error."""
 
-_NUMBER_STEPS = 16
-"""Steps for a number, which may be displayed as a moment."""
+_READ_AT_ONCE = 64
 
 _CELL_BYTES = 8
 _TEXT_BYTES = 65
@@ -49,10 +48,18 @@ def typed_answer(text: object, value: object) -> object:
     return value
 
 
-def typed_row(texts: Sequence[object], values: Sequence[object]) -> list[object]:
-    """The typed values of a row; both renderings may lack empty cells at the end."""
-    more = len(values) - len(texts)
-    return [*map(typed_answer, [*texts, *[""] * more] if more > 0 else texts, values)]
+def typed_row(
+    texts: Sequence[object], values: Sequence[object], columns: Collection[int]
+) -> list[object]:
+    """The typed values of some columns of a row, and None in the others.
+
+    Both renderings may lack empty cells at the end, and so may the result.
+    """
+    cells: list[object] = [None] * len(values)
+    for at in columns:
+        if at < len(values):
+            cells[at] = typed_answer(texts[at] if at < len(texts) else "", values[at])
+    return cells
 
 
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
@@ -79,15 +86,18 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
     cells, made = [*values[:1]], 0
     for start in range(1, len(values), BLOCK):
         piece, shown = values[start : start + BLOCK], texts[start : start + BLOCK]
+        yield len(piece)
         kinds = {*map(type, piece)}
-        is_text = kinds <= {str, type(None)}
-        yield len(piece) if is_text or kinds == {bool} else _NUMBER_STEPS * len(piece)
-        if kinds == {bool} or (is_text and ERRORS.isdisjoint(shown)):
+        if kinds == {bool} or (kinds <= {str, type(None)} and ERRORS.isdisjoint(shown)):
             cells += piece
             continue
-        found = typed_row(shown, piece)
-        made += sum(map(is_not, found, piece))
-        cells += found
+        shown = [*shown, *[""] * (len(piece) - len(shown))]
+        for at in range(0, len(piece), _READ_AT_ONCE):
+            some, some_shown = piece[at : at + _READ_AT_ONCE], shown[at : at + _READ_AT_ONCE]
+            yield read_steps([text for text in some_shown if isinstance(text, str)])
+            found = [*map(typed_answer, some_shown, some)]
+            made += sum(map(is_not, found, some))
+            cells += found
     if not made:
         return TypedColumn(values)
     return TypedColumn(tuple(cells), _CELL_BYTES * len(cells) + _TEXT_BYTES * made)

@@ -145,8 +145,8 @@ class EncodedRows:
     ) -> Bodies:
         """The selected fields of rows, which exist, in this order. Raises UnknownField.
 
-        They are cached for all callers who see the same columns and request the same fields. An
-        encoder of typed rows needs the `typed` columns of these fields.
+        They are cached for all callers who see the same columns and request the same fields. For
+        typed rows that are not, the `typed` columns are needed: raises Unbuilt with their work.
         """
         way = (encoder, keys, grant.readable)
         kept, size = self._kept.get(way, {}), self._block_rows
@@ -251,13 +251,14 @@ class EncodedRows:
         rows: Sequence[int],
         typed: TypedColumns | None,
     ) -> tuple[list[bytes], list[bytes]]:
-        """Encoded rows, and what their digests cover: of typed rows the displayed ones, too."""
-        objects = self._table.row_objects
-        displayed = encoder.rows(objects(rows, selected, encoder.empty))
+        """Encoded rows, and what their digests cover: of typed rows the displays, too."""
+        if encoder.is_typed and typed is None:
+            typed = self._table.typed_columns(selected)
+        bodies = encoder.rows(self._table.row_objects(rows, selected, encoder.empty, typed))
         if typed is None:
-            return displayed, displayed
-        bodies = encoder.rows(objects(rows, selected, encoder.empty, typed))
-        return bodies, [*map(add, bodies, displayed)]
+            return bodies, bodies
+        displays = encoder.rows(self._table.displays(rows, typed))
+        return bodies, [*map(add, bodies, displays)]
 
     def _keep(self, way: _Way, blocks: Mapping[int, Bodies | int]) -> None:
         """Cache blocks and counts, unless they exceed the limit by themselves."""

@@ -53,6 +53,9 @@ from gateway.worksheets.snapshot import (
     is_same,
 )
 
+FORM_ROWS = 50
+"""The first rows, among which the last record is sought if the end is not known."""
+
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -365,24 +368,29 @@ async def read_tab(
 def form_ranges(title: str, last_row: int) -> list[str]:
     """The header and the rows that show the forms of columns: at most two ranges.
 
-    `last_row` is a row at the end or above it, 1 if none is known.
+    `last_row` is a row at the end or above it. If it is not known, 1, the last of the first rows
+    that is filled takes its place.
     """
+    if last_row <= 1:
+        return [a1.first_rows(title, FORM_ROWS)]
     if last_row <= FIRST_DATA_ROW + 1:
-        return [a1.first_rows(title, max(FIRST_DATA_ROW, last_row + 1))]
+        return [a1.first_rows(title, last_row + 1)]
     return [a1.first_rows(title, FIRST_DATA_ROW), a1.rows_between(title, last_row, last_row + 1)]
 
 
 def forms_in(view: SheetView, last_row: int) -> SheetForms:
     """The forms of columns in a view of `form_ranges`, which come first in it."""
-    rows = dict(enumerate(cells_of(view.blocks[0]), 1))
-    if last_row > FIRST_DATA_ROW + 1:
+    rows, end = dict(enumerate(cells_of(view.blocks[0]), 1)), view.rows
+    if last_row <= 1:
+        end = min(end, FORM_ROWS)
+        filled = [row for row, cells in rows.items() if any(not cell.is_blank for cell in cells)]
+        last_row = max(filled, default=1)
+    elif last_row > FIRST_DATA_ROW + 1:
         rows |= enumerate(cells_of(view.blocks[1]), last_row)
     nothing: Sequence[SeenCell] = ()
-    has_last, below = last_row >= FIRST_DATA_ROW, last_row + 1
     return SheetForms(
-        first=rows.get(FIRST_DATA_ROW, nothing),
-        last=rows.get(last_row, nothing) if has_last else None,
-        below=rows.get(below, nothing) if has_last and below <= view.rows else None,
+        rows=[rows.get(row, nothing) for row in (max(FIRST_DATA_ROW, last_row), FIRST_DATA_ROW)],
+        below=rows.get(last_row + 1, nothing) if last_row < end else None,
         types=view.column_types,
     )
 

@@ -35,7 +35,7 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value, row_object
-from gateway.table.steps import OutOfSteps
+from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.typed import typed_row
@@ -173,11 +173,12 @@ class RowService:
                     )
             else:
                 page = plain_page(rows.table, query)
-            typed = None
-            if encoder.is_typed:
-                selected = rows.header.seen_with(columns).select(query.keys)
-                typed = await worksheet.build(rows.table.typed_columns(selected))
-            bodies = rows.encodings.rows.get(encoder, query.keys, columns, page.rows, typed)
+            encode = rows.encodings.rows.get
+            try:
+                bodies = encode(encoder, query.keys, columns, page.rows)
+            except Unbuilt as unbuilt:
+                typed = await worksheet.build(unbuilt.work)
+                bodies = encode(encoder, query.keys, columns, page.rows, typed)
             made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
@@ -224,8 +225,9 @@ class RowService:
             else:
                 cells = rows.table.cells(row)
                 typed = rows.table.typed_cells(row) if encoder.is_typed else None
-            shown = cells if typed is None else typed_row(cells, typed)
-            found = row_object(rows.header, row, shown, view.select(keys), encoder.empty)
+            selected = view.select(keys)
+            shown = cells if typed is None else typed_row(cells, typed, selected)
+            found = row_object(rows.header, row, shown, selected, encoder.empty)
             (body,) = encoder.rows([found])
             encoded = Encoded(body, view.tag(row, cells, typed))
             if isinstance(rows, Snapshot):

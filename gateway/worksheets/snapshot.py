@@ -494,7 +494,10 @@ class Window:
         displayed = made(self.rows[:limit])
         if not encoder.is_typed:
             return with_digests(displayed)
-        typed = made(map(typed_row, self.rows[:limit], self.values[:limit]))
+        typed = made(
+            typed_row(*row, selected)
+            for row in zip(self.rows[:limit], self.values[:limit], strict=True)
+        )
         return with_digests(typed, [*map(add, typed, displayed)])
 
     def agrees(self, other: "Window | Table") -> bool:

@@ -265,10 +265,12 @@ def written_row(
     A typed write is answered by the `typed` cells of the row, too. Only the answer of a write to a
     single row `has_tag`.
     """
-    cells: Sequence[object] = displayed if typed is None else typed_row(displayed, typed)
-    width, names = len(cells), view.names
+    names = view.names
+    columns = sorted(names.keys() & placement.cells.keys())
+    cells = displayed if typed is None else typed_row(displayed, typed, columns)
+    width = len(cells)
     record: dict[str, object] = {ROW_INDEX: row}
-    for column in sorted(names.keys() & placement.cells.keys()):
+    for column in columns:
         cell = cells[column] if column < width else None
         record[names[column]] = None if cell == "" else cell
     tag = view.tag(row, displayed, typed) if has_tag else ""

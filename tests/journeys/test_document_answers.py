@@ -83,11 +83,13 @@ def conversation(api: Api, key: str, book: str) -> Iterator[tuple[Asked, httpx2.
 
 @pytest.mark.parametrize("empty_cell", ["null", "", "omit"])
 @pytest.mark.parametrize("is_general", [True, False], ids=["general", "key"])
+@pytest.mark.parametrize("values", ["displayed", "typed"])
 def test_answers_are_as_the_document_says(
-    open_books: OpenGateway, empty_cell: str, is_general: bool
+    open_books: OpenGateway, empty_cell: str, is_general: bool, values: str
 ) -> None:
-    """Successes and errors, of every operation, however empty cells are shown."""
-    api = open_books({"api.empty_cell": empty_cell, "cache.rows_ttl_seconds": 60})
+    """Successes and errors, of every operation, however cells are shown."""
+    settings = {"api.empty_cell": empty_cell, "api.values": values, "cache.rows_ttl_seconds": 60}
+    api = open_books(settings)
     document = described(api, None if is_general else "all")
 
     statuses = set()

@@ -322,6 +322,16 @@ def test_the_format_of_a_column(typed: Api, row: int, text: str) -> None:
     assert held(typed, "Chain", row, "day") == (46085, text)
 
 
+def test_the_format_of_a_column_that_was_not_seen(fresh: Api) -> None:
+    """A gateway that does not know where a small worksheet ends sees its last record, too."""
+    updated = patch(fresh, "Chain/4", {"day": "2026-03-04"})
+    calls = fresh.emulator.calls()
+
+    assert updated.status_code == 200
+    assert calls == (1, 1)
+    assert held(fresh, "Chain", 4, "day") == (46085, "04-Mar-2026")
+
+
 def test_the_format_of_the_first_data_row(typed: Api) -> None:
     """Where neither the written cell nor the last record's row has a format, it is the first's."""
     typed.get("First")
@@ -402,6 +412,20 @@ def test_formats_of_other_cells_stay(typed: Api) -> None:
     assert picked == [["3/4/2026", "$7.00", "25%", "€4.00"], ["3/5/2026", "$8.00", "25%", "€4.00"]]
 
 
+def test_formats_of_neighbours_stay(typed: Api) -> None:
+    """Cells beside a moment, which one request could write, keep their formats."""
+    answer = patch(
+        typed,
+        "Typed/3",
+        {"day": "2026-03-04", "at": 46056.5, "clock": "10:00", "length": 0.5, "price": 8},
+    )
+
+    assert answer.status_code == 200
+    assert typed.emulator.texts("Typed")[2][:6] == [
+        "bob", "3/4/2026", "2026-02-03 12:00:00", "10:00:00", "12:00:00", "$8.00"
+    ]  # fmt: skip
+
+
 def test_a_new_row_keeps_the_formats_that_stand_below_the_last_record(start: OpenGateway) -> None:
     """Formats that people gave to blank rows are those of rows created there, moments or not."""
     api = start()
@@ -461,7 +485,7 @@ COSTS: Mapping[str, tuple[str, str, object, tuple[int, int]]] = {
     "filter of row numbers": ("PATCH", f"Typed?{ROW_2}", {"price": 7}, (3, 1)),
     "upsert": ("POST", UPSERT, [{"name": "ann", "price": 7}, {"name": "x"}], (3, 1)),
     "upsert, moment": ("POST", UPSERT, [{"name": "ann", "day": "2026-03-04"}], (4, 1)),
-    "upsert, new moment": ("POST", UPSERT, [{"name": "x", "day": "2026-03-04"}], (4, 1)),
+    "upsert, new moment": ("POST", UPSERT, [{"name": "x", "day": "2026-03-04"}], (3, 1)),
 }  # fmt: skip
 """Method, path, body, and calls of a gateway that has seen nothing."""
 

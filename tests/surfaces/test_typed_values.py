@@ -503,3 +503,21 @@ def test_windows_have_types(
     assert [row["n"] for row in answer.json()["results"]] == numbers
     assert answer.json()["hasNextPage"] is has_next
     assert calls == (reads, 0)
+
+
+@pytest.mark.parametrize("key", [None, "paid"])
+def test_the_description_is_of_the_values_that_it_is_asked_for(
+    tmp_path: Path, key: str | None
+) -> None:
+    """`/openapi.json?values=typed` describes typed cells, with a key and without."""
+    with opened(tmp_path, NAMED) as surface:
+        default, displayed, typed, wrong = (
+            surface.send("GET", f"/openapi.json{query}", key=key)
+            for query in ("", "?values=displayed", "?values=typed", "?values=raw")
+        )
+
+    cells = [each.json()["components"]["schemas"]["Cell"]["type"] for each in (default, typed)]
+    assert cells == [["string", "null"], ["string", "number", "boolean", "null"]]
+    assert displayed.content == default.content
+    assert default.headers["etag"] != typed.headers["etag"]
+    assert refused(wrong) == (400, 4002)

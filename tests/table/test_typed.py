@@ -83,7 +83,7 @@ def test_a_column_is_counted_work() -> None:
 
         assert steps <= 16 * BLOCK
 
-    assert blocks == 5
+    assert blocks > 5 * BLOCK // 64
     assert made.byte_count > 5 * BLOCK * len("2026-02-01")
 
 
@@ -101,8 +101,9 @@ def test_what_cells_hold_does_not_depend_on_the_read(cells: Sequence[tuple[str, 
     ]  # fmt: skip
 
     assert held_cells(texts, of_values) == held_cells([*texts, ""], [*of_cells, None, ""])
-    assert [None if each == "" else each for each in typed_row(texts, of_values)] == [
-        None if each == "" else each for each in typed_row(texts, of_cells)
+    columns = range(len(cells))
+    assert [None if each == "" else each for each in typed_row(texts, of_values, columns)] == [
+        None if each == "" else each for each in typed_row(texts, of_cells, columns)
     ]
 
 

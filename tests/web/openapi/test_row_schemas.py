@@ -194,3 +194,28 @@ def test_names_of_columns_that_are_hard_to_bear_stay_as_they_are() -> None:
     row = {"rowIndex": 2, **dict.fromkeys(names, "x")}
     assert not any(errors_in(told, {"$ref": "#/components/schemas/OddRow"}, row))
     assert [*told["components"]["schemas"]["OddRow"]["properties"]] == ["rowIndex", *names]
+
+
+TYPED: Record = {"rowIndex": 2, "name": "Boston", "population": 8804190, "state": False}
+
+
+@pytest.mark.parametrize("empty_cell", CELLS)
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_a_document_is_of_typed_or_of_displayed_rows(empty_cell: EmptyCell, is_typed: bool) -> None:
+    """The document of typed rows takes numbers and booleans, that of displayed rows texts only."""
+    told = with_setting(empty_cell=empty_cell, values="typed" if is_typed else "displayed")
+
+    assert (not any(errors_in(told, ROW, TYPED))) is is_typed
+    assert not any(errors_in(told, ROW, {"rowIndex": 2, "name": "Boston", "population": "1"}))
+
+
+@pytest.mark.parametrize("default", ["typed", "displayed"])
+@pytest.mark.parametrize("asked", ["typed", "displayed", None])
+def test_a_document_has_the_values_that_it_describes(default: str, asked: str | None) -> None:
+    """Its parameter `values` has that word alone, and is required if it is not the default."""
+    api = ApiSettings.model_validate({"values": default})
+    described = reach(api=api, is_typed=None if asked is None else asked == "typed")
+    values = document(described, CITIES)["components"]["parameters"]["Values"]
+
+    assert values["schema"]["enum"] == [asked or default]
+    assert values.get("required", False) is (asked not in (None, default))

@@ -33,6 +33,7 @@ def reach(
     spreadsheets: frozenset[str] | None = frozenset({"demo"}),
     named: str | None = None,
     api: ApiSettings | None = None,
+    is_typed: bool | None = None,
 ) -> Reach:
     """The reach of such a key."""
     caller = Caller(
@@ -48,7 +49,7 @@ def reach(
             columns=columns,
         ),
     )
-    return reach_of(caller, named, api or ApiSettings())
+    return reach_of(caller, named, api or ApiSettings(), is_typed=is_typed)
 
 
 def document(told: Reach = GENERAL, *listed: Listed) -> dict[str, Any]:

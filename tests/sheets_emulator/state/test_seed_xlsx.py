@@ -476,13 +476,14 @@ def test_a_file_may_redefine_a_known_format() -> None:
 def test_formats_that_the_grid_does_not_know_are_noted() -> None:
     """The number is shown without the format."""
     styles = (
-        f'<styleSheet xmlns="{MAIN}"><cellXfs><xf numFmtId="0"/><xf numFmtId="12"/>'
-        '<xf numFmtId="13"/><xf numFmtId="4"/></cellXfs></styleSheet>'
+        f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="164" formatCode="#,# ?/?"/>'
+        '<numFmt numFmtId="165" formatCode="?.?/?"/></numFmts><cellXfs><xf numFmtId="0"/>'
+        '<xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="4"/></cellXfs></styleSheet>'
     )
     cells = {f"A{row}": f's="{row}"><v>0.5</v></c>' for row in (1, 3)}
     content = with_parts(xlsx(Tab(title="A", cells=cells)), {"xl/styles.xml": styles.encode()})
 
-    assert read_xlsx(content).notes == ["numbers with the format '# ?/?' are shown without it"]
+    assert read_xlsx(content).notes == ["numbers with the format '#,# ?/?' are shown without it"]
 
 
 def test_long_formats_are_noted_in_short() -> None:

@@ -11,7 +11,8 @@ Rules
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+
+import msgspec
 
 MINUTE_SECONDS = 60.0
 
@@ -30,7 +31,7 @@ class RateLimit:
     """The time in which a used burst recovers."""
 
 
-class Standing(NamedTuple):
+class Standing(msgspec.Struct, frozen=True):
     """The requests that may come at once; after `seconds` there may be more."""
 
     remaining: int

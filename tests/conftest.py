@@ -78,7 +78,7 @@ SLOW: Mapping[str, str] = {
         release wheel
     """,
     "query": """
-        evaluate_reference query_cost
+        evaluate_reference one_relation query_cost
     """,
     "simulation": """
         fire fleet kills linear monotonic overwritten reads_freshness reads_joining

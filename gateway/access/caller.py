@@ -6,7 +6,6 @@ Rules:
 - No refusal reveals whether a spreadsheet or worksheet exists.
 """
 
-import enum
 import re
 from dataclasses import dataclass
 
@@ -34,13 +33,6 @@ _ORIGIN = re.compile(
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Operation(enum.Enum):
-    """Operation of a request on a worksheet."""
-
-    READ = "read"
-    WRITE = "write"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     """The holder of a valid key; `key_id` and `name` may be logged."""
@@ -54,9 +46,7 @@ class Caller:
     """Whether the key counts for a time only."""
 
 
-def authorise(
-    caller: Caller, *, spreadsheet: str | None, worksheet: str, operation: Operation
-) -> Target:
+def authorise(caller: Caller, *, spreadsheet: str | None, worksheet: str, is_write: bool) -> Target:
     """The worksheet of a request, if the caller may use it for this operation.
 
     A missing grant is reported before a limit of the plan. Without an ID (None or blank) the only
@@ -69,7 +59,7 @@ def authorise(
             "that was granted it, and mind capitals and blanks: names match exactly, except for "
             "their Unicode form (NFC or NFD)."
         )
-    if operation is Operation.WRITE:
+    if is_write:
         if caller.grants.read_only:
             raise ReadOnlyKey(
                 "This key may only read. Ask the gateway's operator for a key that may write.",

@@ -60,6 +60,11 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FIRST_OF_VALUES = ("P", "#")
 """Of texts that are a duration or an error; other values begin with a digit or a minus."""
 
+_READ_STEPS, _MOMENT_STEPS = 30, 200
+"""Steps of reading a cell, and of one that may be a moment."""
+
+_LIKE_A_MOMENT = re.compile(r"[^0-9.,$€%()\s+-]|.-|\..*\.")
+
 _PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\n)*")
 
 
@@ -117,6 +122,12 @@ def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
     named = moment_in(text)
     is_odd = named is None or named[:2] != moment[:2]
     return CLOCK if moment.is_clock else DATE, moment.milliseconds, is_odd
+
+
+def read_steps(texts: Sequence[str]) -> int:
+    """Steps of reading the cells that are displayed so (`read_cell`)."""
+    moments = sum(1 for text in texts if _LIKE_A_MOMENT.search(text))
+    return _READ_STEPS * len(texts) + _MOMENT_STEPS * moments
 
 
 def text_key(text: str) -> tuple[int, object]:

@@ -2,8 +2,8 @@
 
 Rules
 - The first that says it counts: the number format (or checkbox) of the written cell, of the last
-  record's row, of the first data row; the type of the column in a native table; data validation;
-  the values of these cells. Values count for forms alone, which have no types of their own.
+  record's row, of the first data row; the type of the column in a native table; data validation and
+  values of these cells. Values matter for forms alone, which have no types of their own.
 - The type of a number format decides, not its pattern: a pattern of type NUMBER shows no moment.
 - Source of the names of types and conditions: the discovery document of the Sheets API v4.
 """
@@ -11,6 +11,7 @@ Rules
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import NamedTuple
 
 
@@ -67,6 +68,10 @@ class SeenCell(NamedTuple):
     form: CellForm = CellForm()
     value: object = None
 
+    @property
+    def is_blank(self) -> bool:
+        return self.value is None or self.value == ""
+
 
 class ColumnKind(NamedTuple):
     """The kind of a column, None if nothing shows it, and the format of its moments."""
@@ -77,36 +82,60 @@ class ColumnKind(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SheetForms:
-    """The cells of rows by which the kinds of columns are known.
+    """The cells by which the kinds of columns are known.
 
-    `last` is the last record's row, `below` the one after it, `first` the first data row; None if
-    it was not looked at. `types` are the types of the columns of native tables.
+    `rows` are those that were looked at, which count in this order: the last record's row, if it is
+    known, and the first data row. `below` is the row below the last record, None if the grid has
+    none, or it is not known. `types` are the types of the columns of native tables.
     """
 
-    first: Sequence[SeenCell] | None = None
-    last: Sequence[SeenCell] | None = None
+    rows: Sequence[Sequence[SeenCell]] = ()
     below: Sequence[SeenCell] | None = None
     types: Mapping[int, str] = field(default_factory=dict)
 
     def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
-        """The kind of a column; `own` is the row that is written, if it exists."""
-        rows = (own, self.last or (), self.first or ())
-        cells = [row[column] for row in rows if column < len(row)]
-        for cell in cells:
-            if _OF_RULE.get(cell.form.rule) is Kind.BOOLEAN:
-                return ColumnKind(Kind.BOOLEAN)
-            if cell.form.format is not None:
-                return ColumnKind(_OF_FORMAT.get(cell.form.format.type), cell.form.format)
+        """The kind of a column for a cell of the row `own`; of a new row, which has no cells."""
+        written = own[column] if column < len(own) else SeenCell()
+        kind = _kind_of_form(written)
+        if kind is not None:
+            return kind
+        if column not in self._known:
+            self._known[column] = self._kind(column)
+        known = self._known[column]
+        return known if known.kind is not None else ColumnKind(_kind_of_content(written))
+
+    @cached_property
+    def _known(self) -> dict[int, ColumnKind]:
+        """The kinds that were found so far."""
+        return {}
+
+    def _kind(self, column: int) -> ColumnKind:
+        cells = [row[column] for row in self.rows if column < len(row)]
+        kind = next(filter(None, map(_kind_of_form, cells)), None)
+        if kind is not None:
+            return kind
         type_ = self.types.get(column, "")
         if type_ in _OF_COLUMN_TYPE:
             is_format = type_ in _OF_FORMAT
             return ColumnKind(_OF_COLUMN_TYPE[type_], NumberFormat(type_) if is_format else None)
-        rules = [_OF_RULE.get(cell.form.rule.partition("_")[0]) for cell in cells]
-        values = [_OF_VALUE.get(type(cell.value)) for cell in cells]
-        return ColumnKind(next(filter(None, [*rules, *values]), None))
+        return ColumnKind(next(filter(None, map(_kind_of_content, cells)), None))
 
     def of_new_row(self, width: int) -> Mapping[int, NumberFormat]:
         """The number formats that the first cells of the row below the last record show."""
-        row = self.below or self.last or self.first or ()
+        row = self.below if self.below is not None else next(iter(self.rows), ())
         formats = [cell.form.format for cell in row[:width]]
         return {at: format_ for at, format_ in enumerate(formats) if format_ is not None}
+
+
+def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
+    """The kind that a cell has by its number format or as a checkbox; None without both."""
+    if _OF_RULE.get(cell.form.rule) is Kind.BOOLEAN:
+        return ColumnKind(Kind.BOOLEAN)
+    if cell.form.format is None:
+        return None
+    return ColumnKind(_OF_FORMAT.get(cell.form.format.type), cell.form.format)
+
+
+def _kind_of_content(cell: SeenCell) -> Kind | None:
+    """The kind that a cell has by its data validation, or else by its value."""
+    return _OF_RULE.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gateway.table.cells import (
-    BOOLEAN,
     CLASS,
     CLASSES,
     EMPTY,
@@ -25,6 +24,7 @@ from gateway.table.cells import (
     cell_kinds,
     plain_notation,
     read_cell,
+    read_steps,
     text_key,
 )
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
@@ -40,10 +40,8 @@ _CHARACTERS_OF_STEP = 16
 _KIND_STEPS = 4
 """Steps of finding a cell's kind by its type."""
 
-_READ_STEPS = {TEXT: 60, NUMBER: 400, BOOLEAN: 8}
-"""Steps of reading a cell of this kind."""
 
-_READ_AT_ONCE = 256
+_READ_AT_ONCE = 64
 
 _GROUP_STEPS = 16
 
@@ -219,7 +217,7 @@ class ColumnIndex:
             found, found_keys, unread = cell_kinds(texts[block.start : block.stop], piece)
             for start in range(0, len(unread), _READ_AT_ONCE):
                 some = unread[start : start + _READ_AT_ONCE]
-                yield sum(_READ_STEPS[found[at]] for at in some)
+                yield read_steps([texts[block.start + at] for at in some])
                 for at in some:
                     place = block.start + at
                     found[at], found_keys[at], is_odd = read_cell(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.access.caller import Caller, Operation, authorise, check_origin
+from gateway.access.caller import Caller, authorise, check_origin
 from gateway.access.keys import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
@@ -111,7 +111,7 @@ class Admission:
         else:
             caller, spreadsheet, lease = await self.recognise(request, parameters, operation)
             title = event.worksheet = decode_title(request.title)
-            target, reading = _authorised(caller, spreadsheet, title, operation.right)
+            target, reading = _authorised(caller, spreadsheet, title, is_write=operation.is_write)
             if number:
                 self._auth_cache.issue(number, caller, target, reading)
         event.spreadsheet = target.worksheet.spreadsheet
@@ -178,16 +178,14 @@ class Admission:
 
 
 def _authorised(
-    caller: Caller, spreadsheet: str | None, title: str, operation: Operation
+    caller: Caller, spreadsheet: str | None, title: str, *, is_write: bool
 ) -> tuple[Target, str]:
     """The caller's worksheet of this name or of its second reading."""
     try:
-        return authorise(caller, spreadsheet=spreadsheet, worksheet=title, operation=operation), ""
+        return authorise(caller, spreadsheet=spreadsheet, worksheet=title, is_write=is_write), ""
     except NotGranted:
         for reading, other in other_titles(title, caller.grants.worksheets or ()):
-            target = authorise(
-                caller, spreadsheet=spreadsheet, worksheet=other, operation=operation
-            )
+            target = authorise(caller, spreadsheet=spreadsheet, worksheet=other, is_write=is_write)
             return target, reading
         raise
 

@@ -49,6 +49,7 @@ CLIENT_GONE = 499
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_NO_CALL = (b"server-timing", b"google;dur=0.0")
 _WINDOW_SECONDS = 60
 _KEPT_POLICIES = 64
 
@@ -76,7 +77,7 @@ class Frame:
         head = head_of(scope)
         given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
         is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
-        request_id = given if given and is_valid else f"{getrandbits(64):016x}"
+        request_id = given if given and is_valid else getrandbits(64).to_bytes(8).hex()
         event = RequestEvent(request_id, scope["method"], path)
         cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
         request = Request(scope, receive, head, event, scope["state"], cors)
@@ -126,7 +127,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
         *answer.headers,
         *request.cors,
         (b"x-request-id", event.id.encode("ascii")),
-        (b"server-timing", b"google;dur=%.1f" % event.google_ms),
+        (b"server-timing", b"google;dur=%.1f" % event.google_ms) if event.google_ms else _NO_CALL,
         *_SAFETY,
     ]
     if request.lease is not None and request.lease.limits.per_minute:
@@ -147,8 +148,9 @@ def rate_lines(lease: RateLease) -> HeaderLines:
     `r` requests may be sent at once. After `t` seconds it is one if `r` is 0, otherwise the
     maximum.
     """
-    standing = b'"default";r=%d;t=%d' % lease.standing()
-    return (b"ratelimit", standing), _policy(lease.limits.per_minute)
+    standing = lease.standing()
+    line = b'"default";r=%d;t=%d' % (standing.remaining, standing.seconds)
+    return (b"ratelimit", line), _policy(lease.limits.per_minute)
 
 
 @lru_cache(_KEPT_POLICIES)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from gateway.access.caller import Operation, may_delete, may_refresh
+from gateway.access.caller import may_delete, may_refresh
 from gateway.access.rates import FRESH_PRICE
 from gateway.telemetry.events import RequestKind
 from gateway.web.rows import (
@@ -58,7 +58,6 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="list",
         noun="a list",
         methods=("GET",),
-        right=Operation.READ,
         parameters=READ_PARAMETERS,
         hint="Leave it out.",
         parse=parse_list,
@@ -70,7 +69,6 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="a read of one row",
         methods=("GET",),
         is_of_row=True,
-        right=Operation.READ,
         parameters=("keys", VALUES, "no-cache"),
         hint="For a list of rows, leave the rowIndex out of the path.",
         parse=parse_read,
@@ -82,7 +80,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="an upsert",
         methods=("POST",),
         parameter=ON_CONFLICT,
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(ON_CONFLICT, VALUES),
         preferences=(RESOLUTION,),
         hint="Its rows are those of the body.",
@@ -96,7 +94,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="create",
         noun="a create",
         methods=("POST",),
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(VALUES,),
         hint="To update rows, send on_conflict, or PATCH with where or with the row in the path.",
         parse=parse_create,
@@ -110,7 +108,6 @@ _TABLE: Final[Sequence[RowOperation]] = [
         is_of_row=True,
         row="refresh",
         needs=may_refresh,
-        right=Operation.READ,
         hint="Leave it out.",
         price=FRESH_PRICE,
         parse=parse_nothing,
@@ -122,7 +119,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="an update of a row",
         methods=("POST", "PUT", "PATCH"),
         is_of_row=True,
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(VALUES,),
         hint=_TO_WRITE_BY_FILTER,
         parse=parse_update,
@@ -134,7 +131,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="an update by filter",
         methods=("PATCH",),
         parameter=WHERE,
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(WHERE, MAX_AFFECTED, VALUES),
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
@@ -149,7 +146,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="an update of a list",
         methods=("PATCH",),
         is_of_list=True,
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(VALUES,),
         hint="Its rows are those of the body.",
         check=refuse_condition,
@@ -162,7 +159,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         noun="a delete by filter",
         methods=("DELETE",),
         needs=may_delete,
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(WHERE, MAX_AFFECTED, VALUES),
         preferences=(MAX_AFFECTED,),
         hint=_ALL_THAT_MATCH,
@@ -178,7 +175,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         methods=("DELETE",),
         is_of_row=True,
         needs=may_delete,
-        right=Operation.WRITE,
+        is_write=True,
         parameters=(VALUES,),
         hint=(
             "A delete names a row in its path, or the rows with where, not both. For a row that "

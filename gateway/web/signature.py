@@ -1,4 +1,4 @@
-"""Signatures of operations: the right, the parameters and the preferences of each.
+"""Signatures of operations: the right to write, the parameters and the preferences of each.
 
 Rules: an operation takes the parameters of its signature, and those for credentials. A parameter of
 another operation is refused, before anything is read or written. `HEAD` is as `GET`. Other paths
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gateway.access.caller import Operation
 from gateway.telemetry.events import RequestKind
 
 KEY_PARAMETER = "apiKey"
@@ -31,23 +30,20 @@ SELECTING: Final = (WHERE, ON_CONFLICT)
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """The right and the names that an operation takes."""
+    """The right that an operation needs, and the names that it takes."""
 
     kind: RequestKind = "other"
     """Its name in log and metrics."""
     noun: str
     """Its name in messages."""
-    right: Operation
+    is_write: bool = False
+    """True if it needs the right to write."""
     parameters: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     hint: str = ""
     """Advice if a parameter is not one of its own."""
     ignores_words: bool = False
     """True if words of other services are no mistake, because no rows are answered."""
-
-    @cached_property
-    def is_write(self) -> bool:
-        return self.right is Operation.WRITE
 
     @cached_property
     def names(self) -> frozenset[bytes]:
@@ -68,9 +64,7 @@ class Signature:
         )
 
 
-ANY: Final = Signature(noun="any operation", right=Operation.READ, parameters=PARAMETERS)
+ANY: Final = Signature(noun="any operation", parameters=PARAMETERS)
 """All parameters, for requests whose operation is not known yet."""
-DESCRIPTION: Final = Signature(
-    noun="the description", right=Operation.READ, parameters=PARAMETERS, ignores_words=True
-)
+DESCRIPTION: Final = Signature(noun="the description", parameters=PARAMETERS, ignores_words=True)
 """`/openapi.json`, which ignores all parameters but those for credentials."""

@@ -219,7 +219,7 @@ class FencedWriter:
                 spreadsheet = worksheet.id.spreadsheet
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     plan = await self._plan(worksheet, now)
-                    if [each for each in plan.writes if each.write.is_typed]:
+                    if any(each.write.is_typed for each in plan.writes):
                         plan = await self._with_stored_values(worksheet, plan)
                     if await self._open_writes.settle_renamed(
                         worksheet, plan.sheet_id, [*now.values()]
@@ -304,7 +304,7 @@ class FencedWriter:
         cache, first = worksheet.header, next(iter(writes.values()))
         removes = first.rows is None
         typed = [each for each in writes.values() if each.is_typed]
-        has_open_values = bool([each for each in typed if each.has_open_values])
+        has_open_values = any(each.has_open_values for each in typed)
         if isinstance(first.selector, Append):
             extent, sheet_id = cache.fresh(), cache.fresh_sheet()
             is_cached = extent is not None and sheet_id is not None
@@ -358,7 +358,7 @@ class FencedWriter:
             )
         is_cached = cache.fresh_sheet() is not None  # and so are the frozen rows
         part = TYPED if any(map(needs_types, writes.values())) else DISPLAYED
-        sheet_id, snapshot = await worksheet.read_in_turn(part)
+        sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_open_values)
         table = snapshot.table
         planned, outcomes = await self._planner.plan(worksheet, writes, table)
         return Plan(

@@ -53,6 +53,9 @@ from gateway.worksheets.snapshot import (
     is_same,
 )
 
+FORM_ROWS = 50
+"""The first rows, among which the last record is sought if the end is not known."""
+
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -166,19 +169,26 @@ class Loader:
             is_expired=False,
         )
 
-    async def look_at_header(self, *, has_forms: bool = False) -> tuple[SheetExtent, SheetView]:
+    async def look_at_header(
+        self, *, has_forms: bool = False, form_row: int | None = None
+    ) -> tuple[SheetExtent, SheetView]:
         """The header with the last row of an earlier look or row 1, and the view. 1 read.
 
-        `has_forms`: keep the forms of the columns, too; 2 reads more if the last row is gone.
+        `has_forms`: keep the forms of the columns, too, with `form_row` in place of the last row; 2
+        reads more if that row is gone, 1 more if the rows are too large.
         """
         known = self._header_cache.last()
         started, moment = self._clock(), self._moment()
-        last_row = 1 if known is None else known.last_row
+        last_row = form_row or (1 if known is None else known.last_row)
         ranges, detail = [a1.header_range(self._id.title)], Detail.VALUES
         if has_forms:
             ranges, detail = form_ranges(self._id.title, last_row), Detail.FORMS
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
+        except SheetTooLarge:
+            if not has_forms or last_row > 1:
+                raise
+            return await self.look_at_header(has_forms=True, form_row=FIRST_DATA_ROW)
         except UpstreamRefusal as refusal:
             error = await explain(self._sheets, self._id, refusal, row=last_row if has_forms else 1)
             if not isinstance(error, RowNotFound):
@@ -365,24 +375,29 @@ async def read_tab(
 def form_ranges(title: str, last_row: int) -> list[str]:
     """The header and the rows that show the forms of columns: at most two ranges.
 
-    `last_row` is a row at the end or above it, 1 if none is known.
+    `last_row` is a row at the end or above it. If it is not known, 1, the last of the first rows
+    that is filled takes its place.
     """
+    if last_row <= 1:
+        return [a1.first_rows(title, FORM_ROWS)]
     if last_row <= FIRST_DATA_ROW + 1:
-        return [a1.first_rows(title, max(FIRST_DATA_ROW, last_row + 1))]
+        return [a1.first_rows(title, last_row + 1)]
     return [a1.first_rows(title, FIRST_DATA_ROW), a1.rows_between(title, last_row, last_row + 1)]
 
 
 def forms_in(view: SheetView, last_row: int) -> SheetForms:
     """The forms of columns in a view of `form_ranges`, which come first in it."""
-    rows = dict(enumerate(cells_of(view.blocks[0]), 1))
-    if last_row > FIRST_DATA_ROW + 1:
+    rows, end = dict(enumerate(cells_of(view.blocks[0]), 1)), view.rows
+    if last_row <= 1:
+        end = min(end, FORM_ROWS)
+        filled = [row for row, cells in rows.items() if any(not cell.is_blank for cell in cells)]
+        last_row = max(filled, default=1)
+    elif last_row > FIRST_DATA_ROW + 1:
         rows |= enumerate(cells_of(view.blocks[1]), last_row)
     nothing: Sequence[SeenCell] = ()
-    has_last, below = last_row >= FIRST_DATA_ROW, last_row + 1
     return SheetForms(
-        first=rows.get(FIRST_DATA_ROW, nothing),
-        last=rows.get(last_row, nothing) if has_last else None,
-        below=rows.get(below, nothing) if has_last and below <= view.rows else None,
+        rows=[rows.get(row, nothing) for row in (max(FIRST_DATA_ROW, last_row), FIRST_DATA_ROW)],
+        below=rows.get(last_row + 1, nothing) if last_row < end else None,
         types=view.column_types,
     )
 

@@ -437,15 +437,17 @@ class Planner:
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
 
-        def change(each: tuple[int, Sequence[str]]) -> Written | RowChange:
-            row, displayed = each
-            held: frozenset[int] = frozenset()
-            if write.is_typed:
-                held = _held(write, placement, displayed, _values(table, row, placement))
-            return row_change(row, placement, view, displayed, kept=held)
-
+        nothing: frozenset[int] = frozenset()
         changes = yield from mapped(
-            change,
+            lambda each: row_change(
+                each[0],
+                placement,
+                view,
+                each[1],
+                kept=_held(write, placement, each[1], _values(table, each[0], placement))
+                if write.is_typed
+                else nothing,
+            ),
             zip(page.rows, texts, strict=True),
             lambda _: (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(placement.cells),
             MOST_STEPS,

@@ -287,17 +287,18 @@ class Worksheet:
             self.header.forget()
         raise tabs_changing()
 
-    async def read_in_turn(self, part: Whole) -> tuple[int, Snapshot]:
+    async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
         """The sheet id, and all rows of this tab as they are now.
 
         1 read, 2 with types, 1 more if the sheet id is not known; more if the worksheet changes
-        meanwhile, or the title went to another tab. To be awaited in the write queue.
+        meanwhile, or the title went to another tab. `has_forms`: a look for the sheet id shows the
+        forms of the columns, too. To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
             try:
                 sheet_id = self.header.fresh_sheet()
                 if sheet_id is None:
-                    _, view = await self._loader.look_at_header()
+                    _, view = await self._loader.look_at_header(has_forms=has_forms)
                     sheet_id = view.sheet_id
                 return sheet_id, _whole(await self._read_alone(part, sheet_id))
             except OtherTab:

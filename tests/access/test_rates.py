@@ -156,8 +156,9 @@ def test_the_standing_says_what_is_left_and_when_there_is_more(
     standings.append(lease.standing())
     clock.advance(200.0)
     standings.append(lease.standing())
+    expected = [(10, 0), (9, 10), (1, 90), (0, 10), (0, 6), (10, 0)]
 
-    assert standings == [(10, 0), (9, 10), (1, 90), (0, 10), (0, 6), Standing(10, 0)]
+    assert standings == [Standing(*each) for each in expected]
 
 
 def test_so_many_at_once(rates: KeyRates) -> None:

@@ -34,6 +34,7 @@ WORKBOOK: Mapping[str, Mapping[str, str]] = {
         "First": "name,day\nfirst,2026-02-01\nlast,soon\n",
         "Blank": "name,day,done\nann,,\n",
         "New": "name,day\n",
+        "Long": "day,text\n" + f"2026-02-01,{'x' * 3000}\n" * 40,
         "Form": "name,count,price,done,day,clock,text\nann,5,9.5,TRUE,2026-02-01,9:15:00,x\n",
     }
 }
@@ -322,6 +323,16 @@ def test_the_format_of_a_column(typed: Api, row: int, text: str) -> None:
     assert held(typed, "Chain", row, "day") == (46085, text)
 
 
+def test_the_format_of_a_column_that_was_not_seen(fresh: Api) -> None:
+    """A gateway that does not know where a small worksheet ends sees its last record, too."""
+    updated = patch(fresh, "Chain/4", {"day": "2026-03-04"})
+    calls = fresh.emulator.calls()
+
+    assert updated.status_code == 200
+    assert calls == (1, 1)
+    assert held(fresh, "Chain", 4, "day") == (46085, "04-Mar-2026")
+
+
 def test_the_format_of_the_first_data_row(typed: Api) -> None:
     """Where neither the written cell nor the last record's row has a format, it is the first's."""
     typed.get("First")
@@ -402,6 +413,20 @@ def test_formats_of_other_cells_stay(typed: Api) -> None:
     assert picked == [["3/4/2026", "$7.00", "25%", "€4.00"], ["3/5/2026", "$8.00", "25%", "€4.00"]]
 
 
+def test_formats_of_neighbours_stay(typed: Api) -> None:
+    """Cells beside a moment, which one request could write, keep their formats."""
+    answer = patch(
+        typed,
+        "Typed/3",
+        {"day": "2026-03-04", "at": 46056.5, "clock": "10:00", "length": 0.5, "price": 8},
+    )
+
+    assert answer.status_code == 200
+    assert typed.emulator.texts("Typed")[2][:6] == [
+        "bob", "3/4/2026", "2026-02-03 12:00:00", "10:00:00", "12:00:00", "$8.00"
+    ]  # fmt: skip
+
+
 def test_a_new_row_keeps_the_formats_that_stand_below_the_last_record(start: OpenGateway) -> None:
     """Formats that people gave to blank rows are those of rows created there, moments or not."""
     api = start()
@@ -461,7 +486,7 @@ COSTS: Mapping[str, tuple[str, str, object, tuple[int, int]]] = {
     "filter of row numbers": ("PATCH", f"Typed?{ROW_2}", {"price": 7}, (3, 1)),
     "upsert": ("POST", UPSERT, [{"name": "ann", "price": 7}, {"name": "x"}], (3, 1)),
     "upsert, moment": ("POST", UPSERT, [{"name": "ann", "day": "2026-03-04"}], (4, 1)),
-    "upsert, new moment": ("POST", UPSERT, [{"name": "x", "day": "2026-03-04"}], (4, 1)),
+    "upsert, new moment": ("POST", UPSERT, [{"name": "x", "day": "2026-03-04"}], (3, 1)),
 }  # fmt: skip
 """Method, path, body, and calls of a gateway that has seen nothing."""
 
@@ -570,6 +595,22 @@ def test_a_last_row_that_is_gone_costs_two_reads(fresh: Api) -> None:
     assert updated.status_code == 200
     assert calls == (3, 1)
     assert held(fresh, "Chain", 4, "day") == (46085, "2026-03-04")
+
+
+@pytest.mark.parametrize(
+    ("path", "row", "reads"), [("Long", 42, 4), ("Long/2", 2, 2)], ids=["create", "update"]
+)
+def test_long_rows_cost_a_read_more(start: OpenGateway, path: str, row: int, reads: int) -> None:
+    """If the first rows are too large to be read at once, the first data row shows the formats.
+
+    The answer to the create, which shows all rows, is too large, too: 2 reads find the new row.
+    """
+    api = start({"google.max_answer_bytes": 100_000})
+
+    post(api, path, {"day": "2026-03-04"})
+
+    assert held(api, "Long", row, "day") == (46085, "2026-03-04")
+    assert spent(api) == (reads, 1)
 
 
 # 3. Forms.

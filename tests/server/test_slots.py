@@ -110,6 +110,31 @@ async def test_an_address_makes_room_among_its_own() -> None:
     assert other.is_idle
 
 
+async def test_a_busy_connection_makes_room_after_its_answer() -> None:
+    """A newcomer is refused while it works, and takes its place once it is idle again."""
+    stage = Stage(max_connections=2, max_connections_per_address=0)
+    stage.app.may_answer.set()
+    (busy, first), (half, _) = stage.connect(), stage.connect()
+    busy.data_received(REQUEST % 1)
+    half.data_received(INCOMPLETE_HEAD)
+    await settled()
+    stage.app.may_answer.clear()
+    busy.data_received(REQUEST % 2)
+    await settled()
+    refused, second = stage.connect()
+    await settled()
+    was_closed = first.is_closed
+    refused.connection_lost(None)
+    stage.app.may_answer.set()
+    await settled()
+    _, newcomer = stage.connect()
+    await settled()
+
+    assert second.written.startswith(b"HTTP/1.1 503 ")
+    assert (was_closed, first.is_closed) == (False, True)
+    assert newcomer.written == b""
+
+
 async def test_whoever_leaves_makes_room() -> None:
     """The connections of an address count while they are open, and nothing is kept of it then."""
     stage = Stage(max_connections=100, max_connections_per_address=1)

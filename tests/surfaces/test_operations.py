@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.access.caller import Operation
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import RequestKind
@@ -67,7 +66,7 @@ SENT: Mapping[str, Sent] = {
     "refresh": Sent("refresh", "POST", "Cities/refresh"),
 }
 KINDS_OF_WRITES: Sequence[RequestKind] = [
-    kind for kind, operation in OPERATIONS.items() if operation.right is Operation.WRITE
+    kind for kind, operation in OPERATIONS.items() if operation.is_write
 ]
 
 

@@ -39,7 +39,7 @@ TEXTS = st.one_of(
 DATE = NumberFormat("DATE", "d mmm")
 TIME = NumberFormat("TIME", "[h]:mm")
 FORMS = {
-    name: SheetForms(first=[SeenCell(CellForm(*form), value)])
+    name: SheetForms(rows=[[SeenCell(CellForm(*form), value)]])
     for name, form, value in [
         ("date", (DATE, ""), None),
         ("time", (TIME, ""), None),
@@ -90,6 +90,8 @@ def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
         (None, "5", 5),
         ("", "#N/A", "#N/A"),
         (0, "", None),
+        (None, "", 5),
+        ("", "", 5),
         (False, "", None),
     ],
 )
@@ -128,6 +130,9 @@ def test_stored_values(sent: Stored, column: str, stored: tuple[Stored, object])
         ("5", "text", "5"),
         ("1e3", "number", "1e3"),
         ("9007199254740993", "number", "9007199254740993"),
+        ("9007199254740994.0", "number", "9007199254740994.0"),
+        ("9" * 400, "number", "9" * 400),
+        ("-0", "number", 0),
         ("on", "checkbox", True),
         ("off", "checkbox", False),
         ("on", "number", "on"),
@@ -164,7 +169,7 @@ def test_a_moment_with_an_offset_names_its_wall_clock() -> None:
 def test_a_date_without_a_format_has_that_of_the_locale() -> None:
     """A native table or a validation says the kind; the format is Google's for it."""
     column = SheetForms(types={0: "DATE"}).kind(0)
-    ruled = SheetForms(first=[SeenCell(CellForm(rule="DATE_AFTER"))]).kind(0)
+    ruled = SheetForms(rows=[[SeenCell(CellForm(rule="DATE_AFTER"))]]).kind(0)
 
     assert column == ColumnKind(Kind.DATE, NumberFormat("DATE"))
     assert stored_value("2026-02-01", ruled, is_form=False) == (46054, NumberFormat("DATE"))
@@ -181,10 +186,10 @@ def test_formats_come_before_tables_and_these_before_validation_and_values() -> 
     timed = SeenCell(CellForm(TIME))
     ruled = SeenCell(CellForm(rule="NUMBER_GREATER"), True)
 
-    assert SheetForms(first=[dated], last=[timed]).kind(0, [blank]).kind is Kind.CLOCK
-    assert SheetForms(first=[dated], last=[timed]).kind(0, [dated]).kind is Kind.DATE
-    assert SheetForms(first=[dated], last=[ruled], types={0: "TEXT"}).kind(0).kind is Kind.DATE
-    assert SheetForms(last=[ruled], types={0: "TEXT"}).kind(0).kind is Kind.TEXT
-    assert SheetForms(last=[ruled]).kind(0).kind is Kind.NUMBER
-    assert SheetForms(last=[SeenCell(value=True)]).kind(0).kind is Kind.BOOLEAN
+    assert SheetForms(rows=[[timed], [dated]]).kind(0, [blank]).kind is Kind.CLOCK
+    assert SheetForms(rows=[[timed], [dated]]).kind(0, [dated]).kind is Kind.DATE
+    assert SheetForms(rows=[[ruled], [dated]], types={0: "TEXT"}).kind(0).kind is Kind.DATE
+    assert SheetForms(rows=[[ruled]], types={0: "TEXT"}).kind(0).kind is Kind.TEXT
+    assert SheetForms(rows=[[ruled]]).kind(0).kind is Kind.NUMBER
+    assert SheetForms(rows=[[SeenCell(value=True)]]).kind(0).kind is Kind.BOOLEAN
     assert SheetForms().kind(3).kind is None

@@ -83,7 +83,7 @@ def test_a_column_is_counted_work() -> None:
 
         assert steps <= 16 * BLOCK
 
-    assert blocks == 5
+    assert blocks > 5 * BLOCK // 64
     assert made.byte_count > 5 * BLOCK * len("2026-02-01")
 
 

@@ -1,0 +1,289 @@
+"""One relation of cells and operands: equality, ranges and order agree on every column."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.table.sent_values import is_held
+from gateway.table.table import Table
+from gateway.table.typed import typed_answer
+from tests.query.meaning import (
+    Answers,
+    Cell,
+    Meaning,
+    Operand,
+    answers_of,
+    class_of_text,
+    compared,
+    drawn_column,
+    drawn_operand,
+    equal,
+    failures,
+    place,
+    sheet_cells,
+    stand,
+)
+from tests.query.sheet import evaluate, make_sheet, text_cell
+
+OPERANDS = 6
+LENGTH = 14
+COLUMNS = 300
+"""Random columns in which a planted bug has to show."""
+
+
+def random_column(seed: int) -> tuple[list[Cell], list[Operand]]:
+    """A column of cells in any format, and operands near them."""
+    random = Random(seed)  # noqa: S311 - cases, not secrets
+    cells = drawn_column(random, LENGTH)
+    return cells, [drawn_operand(cells, random) for _ in range(OPERANDS)]
+
+
+def asked(cells: Sequence[Cell], where: object, order: Sequence[SortTerm]) -> list[int]:
+    """The positions that the package answers with."""
+    table = sheet_of(tuple(cells))
+    query = Query(where=parse_where(where), order=tuple(order), limit=len(cells))
+    return [row - 2 for row in evaluate(table, query).rows]
+
+
+@lru_cache(maxsize=1)
+def sheet_of(cells: tuple[Cell, ...]) -> Table:
+    """The worksheet of a column, beside one that fills its last rows."""
+    return make_sheet({"a": sheet_cells(cells), "filled": [text_cell("x")] * len(cells)})
+
+
+PACKAGE = Answers(
+    rows=lambda cells, operator, operand: asked(cells, {"a": {operator: operand}}, ()),
+    order=lambda cells, descending: asked(cells, {}, [SortTerm("a", descending=descending)]),
+)
+
+
+@settings(max_examples=500)
+@given(st.integers(0, 2**63).map(random_column))
+def test_equality_ranges_and_order_are_one_relation(
+    column: tuple[list[Cell], list[Operand]],
+) -> None:
+    """`$lt`, `$eq`, `$gt` part a class as `order` sorts it; `$in`, `$ne`, `$nin` follow `$eq`."""
+    assert list(failures(PACKAGE, *column)) == []
+
+
+def _as_plain_text(cell: Cell) -> Cell:
+    is_moment = not cell.is_of_the_sheet and cell.of_class in ("date", "clock")
+    return cell._replace(of_class="text", key=cell.text.casefold()) if is_moment else cell
+
+
+def _with_one_class_of_moments(cell: Cell) -> Cell:
+    return cell._replace(of_class="date") if cell.of_class == "clock" else cell
+
+
+def _by_code_point(cell: Cell) -> tuple[Any, ...]:
+    return (cell.text, "") if cell.of_class == "text" else place(cell)
+
+
+def _texts_first(cell: Cell) -> tuple[Any, ...]:
+    return cell.key, cell.is_of_the_sheet, cell.text
+
+
+def _stand_by_code_point(
+    operand: Operand, cells: Sequence[Cell]
+) -> tuple[str, tuple[Any, ...]] | None:
+    found = stand(operand, cells)
+    return ("text", (operand, "")) if found is not None and found[0] == "text" else found
+
+
+def _stand_in_own_class(
+    operand: Operand, cells: Sequence[Cell]
+) -> tuple[str, tuple[Any, ...]] | None:
+    return stand(operand, ())
+
+
+def _names_number(cell: Cell, operand: Operand) -> bool:
+    own = class_of_text(operand) if isinstance(operand, str) else ("number", operand)
+    return own[0] == "number" and (cell.of_class, cell.key) == own
+
+
+def _names_second(cell: Cell, operand: Operand) -> bool:
+    own = class_of_text(operand) if isinstance(operand, str) else ("", 0)
+    is_moment = cell.is_of_the_sheet and cell.of_class in ("date", "clock")
+    return is_moment and own[0] == cell.of_class and own[1] // 1_000 == cell.key // 1_000
+
+
+def _rows(answer: Callable[[Sequence[Cell], str, Any], list[int]]) -> Answers:
+    return answers_of(Meaning())._replace(rows=answer)
+
+
+def _equal_or(is_wrong: Callable[[Cell, Operand], bool]) -> Answers:
+    meaning = replace(Meaning(), equal=lambda cell, it: equal(cell, it) or is_wrong(cell, it))
+    return answers_of(meaning)
+
+
+def _equal_and(is_right: Callable[[Cell, Operand], bool]) -> Answers:
+    meaning = replace(Meaning(), equal=lambda cell, it: equal(cell, it) and is_right(cell, it))
+    return answers_of(meaning)
+
+
+def _ordered(as_other: Callable[[Cell], Cell]) -> Answers:
+    meaning = replace(
+        Meaning(), compared=lambda one, other: compared(as_other(one), as_other(other))
+    )
+    return answers_of(meaning)
+
+
+MODEL = Meaning()
+BUGS = {
+    "`$eq` of a number matches texts of the same number": _equal_or(
+        lambda cell, operand: not isinstance(operand, bool | str) and _names_number(cell, operand)
+    ),
+    "two texts of one number are equal": _equal_or(
+        lambda cell, operand: isinstance(operand, str) and _names_number(cell, operand)
+    ),
+    "`$eq` of a number matches the serial number of a date": _equal_or(
+        lambda cell, operand: not isinstance(operand, bool | str) and cell.value == operand
+    ),
+    "a number ignores its plain notation": _equal_and(
+        lambda cell, operand: isinstance(operand, str | None) or cell.is_of_the_sheet
+    ),
+    "`true` matches the text TRUE": _equal_or(
+        lambda cell, operand: operand is True and cell.text == "TRUE"
+    ),
+    "displays are ignored": _equal_and(
+        lambda cell, operand: (
+            not isinstance(operand, str)
+            or not cell.is_of_the_sheet
+            or (cell.of_class, cell.key) == class_of_text(operand)
+        )
+    ),
+    "values are ignored": _equal_and(
+        lambda cell, operand: not isinstance(operand, str) or cell.text == operand
+    ),
+    "moments are compared by seconds": _equal_or(_names_second),
+    "errors are empty": _equal_or(lambda cell, it: it is None and cell.of_class == "error"),
+    "texts equal without capitals": _equal_or(
+        lambda cell, it: isinstance(it, str) and cell.text.casefold() == it.casefold() != ""
+    ),
+    "text ranges go by code point": answers_of(
+        replace(MODEL, place=_by_code_point, stand=_stand_by_code_point)
+    ),
+    "a display of another class is no end of a range": answers_of(
+        replace(MODEL, stand=_stand_in_own_class)
+    ),
+    "a range holds what is equal": _rows(
+        lambda cells, name, it: MODEL.rows(cells, {"$lt": "$lte"}.get(name, name), it)
+    ),
+    "`$lte` leaves out what is equal": _rows(
+        lambda cells, name, it: MODEL.rows(cells, {"$lte": "$lt"}.get(name, name), it)
+    ),
+    "`$ne` leaves out empty cells": _rows(
+        lambda cells, name, it: [
+            row
+            for row in MODEL.rows(cells, name, it)
+            if name != "$ne" or cells[row].of_class != "empty"
+        ]
+    ),
+    "`$in` compares as texts": _rows(
+        lambda cells, name, it: (
+            [row for row, cell in enumerate(cells) if cell.text in map(str, it)]
+            if name == "$in"
+            else MODEL.rows(cells, name, it)
+        )
+    ),
+    "ISO texts sort among texts": _ordered(_as_plain_text),
+    "dates and clocks sort as one class": _ordered(_with_one_class_of_moments),
+    "texts sort before values of the sheet": answers_of(
+        replace(
+            MODEL,
+            compared=lambda one, other: (
+                compared(one, other)
+                if one.of_class != other.of_class or one.of_class in ("empty", "error")
+                else (_texts_first(one) > _texts_first(other))
+                - (_texts_first(one) < _texts_first(other))
+            ),
+        )
+    ),
+    "empty cells are first in descending order": answers_of(MODEL)._replace(
+        order=lambda cells, descending: sorted(
+            MODEL.order(cells, descending=descending),
+            key=lambda row: descending and cells[row].of_class != "empty",
+        )
+    ),
+    "equal cells are in reverse if descending": answers_of(MODEL)._replace(
+        order=lambda cells, descending: MODEL.order(cells, descending=False)[
+            :: -1 if descending else 1
+        ]
+    ),
+    "a row of two equal ones is lost": answers_of(MODEL)._replace(
+        order=lambda cells, descending: list(
+            {cells[row][:2]: row for row in MODEL.order(cells, descending=descending)}.values()
+        )
+    ),
+}
+
+
+def test_model_is_one_relation() -> None:
+    """The model has no failure of its own, so that each failure is one of who answers."""
+    model = answers_of(MODEL)
+    found = [
+        failure for seed in range(COLUMNS) for failure in failures(model, *random_column(seed))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bug_is_caught(bug: str) -> None:
+    """Answers with this bug fail on one of the first random columns."""
+    columns_with_failures = (
+        seed
+        for seed in range(COLUMNS)
+        if next(failures(BUGS[bug], *random_column(seed)), None) is not None
+    )
+
+    assert next(columns_with_failures, None) is not None
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**63).map(random_column))
+def test_typed_values_are_held_by_cells_of_this_value_alone(
+    column: tuple[list[Cell], list[Operand]],
+) -> None:
+    """A typed value that is sent back changes no cell of its value, and each other cell."""
+    cells, _ = column
+    for cell in cells:
+        sent = sent_back(cell)
+        held = [is_held(sent, each.text, each.value, is_form=False) for each in cells]
+
+        assert held == [holds(each, sent) for each in cells]
+        assert held[cells.index(cell)]
+
+
+def sent_back(cell: Cell) -> Any:
+    """The typed value of a cell as a client sends it back."""
+    answer = msgspec.json.decode(msgspec.json.encode(typed_answer(cell.text, cell.value)))
+    return answer if cell.of_class != "empty" else None
+
+
+def holds(cell: Cell, sent: Any) -> bool:
+    """Whether a cell holds a sent value: it has this value, or displays this text.
+
+    A moment with an offset is refused, but as the text that it is.
+    """
+    if sent is None:
+        return cell.of_class in ("empty", "error")
+    if isinstance(sent, str):
+        is_moment = cell.is_of_the_sheet and not sent.endswith("Z")
+        return cell.text == sent or (
+            is_moment
+            and cell.of_class in ("date", "clock")
+            and (cell.of_class, cell.key) == class_of_text(sent)
+        )
+    return (cell.of_class == "boolean") is isinstance(sent, bool) and (
+        cell.of_class in ("number", "boolean") and cell.is_of_the_sheet and cell.value == sent
+    )

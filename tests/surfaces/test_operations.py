@@ -106,12 +106,24 @@ def is_updated(answer: Answer) -> bool:
     return answer.json()["results"][0]["created"] is False
 
 
+def is_done(answer: Answer) -> bool:
+    """True if the request was carried out: its cells are texts, which have one form."""
+    return answer.status_code < 300
+
+
+def is_typed(answer: Answer) -> bool:
+    found = answer.json()
+    record = found["results"][0] if "results" in found else found
+    return isinstance(record["population"], int)
+
+
 Effect = Callable[[Answer], bool]
 
 OF_FILTERS: Mapping[str, Effect] = {
     CHICAGO: has_one,
     "where[name]=Chicago": has_one,
     "max-affected=0": lambda answer: refused(answer) == (400, 4005),
+    "values=typed": is_done,
 }
 EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
     "list": {
@@ -124,9 +136,11 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "count=true": lambda answer: answer.json()["total"] == 3,
+        "values=typed": is_typed,
         "no-cache=true": is_read,
     },
     "read": {
+        "values=typed": is_typed,
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "no-cache=true": is_read,
@@ -134,7 +148,12 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
     "upsert": {
         "on_conflict=name": is_updated,
         "on_conflict[]=name": is_updated,
+        "values=typed": is_done,
     },
+    "create": {"values=typed": is_done},
+    "update": {"values=typed": is_done},
+    "update_rows": {"values=typed": is_done},
+    "delete": {"values=typed": is_done},
     "update_where": OF_FILTERS,
     "delete_where": OF_FILTERS,
 }

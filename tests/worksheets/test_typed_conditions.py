@@ -1,15 +1,17 @@
 """Conditions of typed writes: they cover values under their displays until the write is applied."""
 
+import json
 from collections.abc import Callable, Sequence
 
 import pytest
 
 from gateway.errors import PreconditionFailed, RowsMoved
+from gateway.query.query import Query
 from gateway.table.header import IfMatch
 from gateway.web.answers import TYPED_ENCODERS
 from gateway.worksheets.writes import Write
 from tests.fakes import Formatted, Held
-from tests.worksheets.conftest import TARGET, Bench, MakeBench
+from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 LINES: Sequence[Sequence[Held | None]] = [
@@ -91,3 +93,32 @@ async def test_displayed_conditions_cover_displays_alone(bench: Bench) -> None:
     settled = await bench.service.write(TARGET, update(condition, is_typed=False))
 
     assert settled.results[0].record == {"rowIndex": 2, "open": "FALSE"}
+
+
+async def numbers(bench: Bench) -> list[object]:
+    """The numbers of a typed list."""
+    served = await bench.service.list_rows(TARGET, Query(), TYPED_ENCODERS["null"])
+    return [row["n"] for row in json.loads(served.encoded.body)["results"]]
+
+
+async def test_no_list_is_older_than_a_refusal(make_bench: MakeBench) -> None:
+    """A 412 shows a value that changed under its display: the kept rows are read again."""
+    bench = make_bench(LINES, cache=KEPT)
+    condition = await tag_of(bench, 2)
+    change(bench)
+    with pytest.raises(PreconditionFailed):
+        await bench.service.write(TARGET, update(condition))
+
+    assert await numbers(bench) == [12.4, 12.3]
+
+
+async def test_no_list_is_older_than_the_tag_of_a_write(make_bench: MakeBench) -> None:
+    """A formula's value changes under its display with the write: kept rows have what it shows."""
+    bench = make_bench(LINES, cache=KEPT)
+    assert await numbers(bench) == [12.3, 12.3]
+    bench.sheets.before("apply", lambda: change(bench))
+    write = Write.update(row=2, fields={"open": False}, is_typed=True)
+    settled = await bench.service.write(TARGET, write)
+
+    assert await numbers(bench) == [12.4, 12.3]
+    assert IfMatch(frozenset({settled.results[0].tag})) == await tag_of(bench, 2)

@@ -231,7 +231,8 @@ def _is_mixed(case: AnyCase) -> bool:
 
 def _has_odd_preference(case: AnyCase) -> bool:
     """True if `Prefer` may be no list of preferences, whose grammar the document leaves open."""
-    return _PREFERENCE.fullmatch(str((case.headers or {}).get("Prefer", "a=b"))) is None
+    preference = case.headers.get("Prefer") if case.headers else None
+    return preference is not None and _PREFERENCE.fullmatch(str(preference)) is None
 
 
 def _has_empty_filter(case: AnyCase) -> bool:

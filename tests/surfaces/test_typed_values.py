@@ -542,3 +542,21 @@ def test_zero_and_false_stand_beside_empty_cells(
     assert repr([row["n"] for row in whole.json()["results"]]) == repr(expected)
     assert repr([row["n"] for row in ordered.json()["results"]]) == repr(expected[::-1])
     assert repr([each.json()["results"][0]["n"] for each in pages]) == repr(expected)
+
+
+@pytest.mark.parametrize("settings", [{}, WINDOWS], ids=["whole", "windows"])
+def test_hidden_values_change_no_list(tmp_path: Path, settings: Mapping[str, object]) -> None:
+    """Bytes and tag of a typed list are of visible cells alone; the tag of a row shows a change."""
+    with opened(tmp_path, RECORDS, settings) as surface:
+        ask(surface, "GET", "Typed")  # large from now on
+        targets = ["Typed?values=typed", "Typed?values=typed&order=-name", "Typed/3?values=typed"]
+        before = [ask(surface, "GET", each, key="clerk")[0] for each in targets]
+        changed_under_its_display(surface)
+        sheet(surface).type(2, None, Formatted(0.5, "hidden"))
+        after = [ask(surface, "GET", each, key="clerk")[0] for each in targets]
+
+    assert [each.content for each in after] == [each.content for each in before]
+    are_same = [
+        old.headers["etag"] == new.headers["etag"] for old, new in zip(before, after, strict=True)
+    ]
+    assert are_same == [True, True, False]

@@ -25,6 +25,7 @@ from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, RowPatch
+from gateway.table.typed import held_cells
 from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
@@ -388,7 +389,10 @@ def _read(
             outcomes[each.index] = number_unknown() if other and is_lost else other or results
     patches: Sequence[RowPatch] | None = None
     if len(seen) == change_count and is_as_planned and has_header:
-        patches = yield from _patches(seen, creates, placed)
+        typed: dict[int, Sequence[object]] = {}
+        for each in writes:
+            typed |= each.typed
+        patches = yield from _patches(seen, creates, placed, typed)
     return _Found(outcomes, placed, patches)
 
 
@@ -620,12 +624,15 @@ def _is_at(lines: Cells, first: int, rows: Rows) -> Work[bool]:
 
 
 def _patches(
-    seen: Seen, creates: Sequence[Rows], placed: Sequence[_Placed | None]
+    seen: Seen,
+    creates: Sequence[Rows],
+    placed: Sequence[_Placed | None],
+    typed: Mapping[int, Sequence[object]],
 ) -> Work[list[RowPatch]]:
     patches: list[RowPatch] = []
     for change, spans in seen.items():
         yield PATCH_STEPS * sum(len(span.texts) for span in spans)
-        patches.append(_patch(change, spans))
+        patches.append(_patch(change, spans, typed.get(change.row)))
     for rows, at in zip(creates, placed, strict=True):
         if at is None:
             continue
@@ -643,16 +650,24 @@ def _patches(
     return patches
 
 
-def _patch(change: RowChange, spans: Sequence[Span]) -> RowPatch:
-    """The cells of a row that were written or that display something else now."""
+def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | None) -> RowPatch:
+    """The cells of a row that were written or that display something else now.
+
+    Of a typed write, whose answer shows it, those that hold something else, too; `typed` are the
+    cells before.
+    """
     written, displayed = change.values, change.displayed
+    held = None if typed is None else dict(enumerate(held_cells(displayed, typed)))
     texts: dict[int, str] = {}
     values: dict[int, object] = {}
     for span in spans:
         for column, (text, value) in enumerate(
             zip(span.texts, span.values, strict=True), span.first
         ):
-            if column in written or text != text_at(displayed, column):
+            is_changed = column in written or text != text_at(displayed, column)
+            if not is_changed and held is not None:
+                is_changed = held.get(column) != next(iter(held_cells([text], [value])), None)
+            if is_changed:
                 texts[column] = text
                 values[column] = "" if value is None else value
     return RowPatch(row=change.row, texts=texts, values=values)

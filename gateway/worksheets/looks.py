@@ -154,7 +154,10 @@ async def _look(
     displayed = {row: shown[row] for row in found if row in shown}
     if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_large(is_row=False)
-    worksheet.saw(header, shown)
+    values: Mapping[int, Sequence[Value]] = {}
+    if detail is not Detail.TEXTS:
+        values = _in_spans([block.values for block in blocks], spans, view.rows)
+    worksheet.saw(header, shown, values)
     return RowLook(
         sheet_id=view.sheet_id,
         header=header,
@@ -164,9 +167,7 @@ async def _look(
         around={row: texts for row, texts in shown.items() if row not in displayed},
         frozen_rows=view.frozen_rows,
         grid_rows=view.rows,
-        values=_in_spans([block.values for block in blocks], spans, view.rows)
-        if detail is not Detail.TEXTS
-        else {},
+        values=values,
         cells=_in_spans([*map(cells_of, blocks)], spans, view.rows)
         if detail is Detail.FORMS
         else {},
@@ -190,16 +191,17 @@ async def look_again(
     header, blocks = header_of(view), view.blocks[1:]
     shown = _in_spans([block.texts for block in blocks], spans, view.rows)
     worksheet.header.compare(header, as_of=moment)
-    worksheet.saw(header, shown)
+    values: Mapping[int, Sequence[Value]] = {}
+    if detail is not Detail.TEXTS:
+        values = _in_spans([block.values for block in blocks], spans, view.rows)
+    worksheet.saw(header, shown, values)
     return RowLook(
         sheet_id=view.sheet_id,
         header=header,
         rows=shown,
         missing=frozenset(),
         sent_at=sent_at,
-        values=_in_spans([block.values for block in blocks], spans, view.rows)
-        if detail is not Detail.TEXTS
-        else {},
+        values=values,
     )
 
 

@@ -393,17 +393,10 @@ class Planner:
             held: frozenset[int] = frozenset()
             if write.is_typed:
                 held = _held(write, placement, displayed, dict(enumerate(typed[row])))
-            slots.append(
-                row_change(
-                    row,
-                    placement,
-                    view,
-                    displayed,
-                    typed.get(row),
-                    kept=held,
-                    has_tag=write.has_tag,
-                )
+            change = row_change(
+                row, placement, view, displayed, typed.get(row), kept=held, has_tag=write.has_tag
             )
+            slots.append(change)
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 

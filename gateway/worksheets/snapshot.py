@@ -324,11 +324,28 @@ class Snapshot:
             for column, text in cells.items()
         )
 
-    def has_rows(self, header: Header, rows: Mapping[int, Sequence[str]]) -> bool:
-        """True if whole rows display these texts, from column A."""
-        return self.table.header.cells == header.cells and all(
-            is_same(shown, texts)
-            for shown, texts in zip(self.table.texts([*rows]), rows.values(), strict=True)
+    def has_rows(
+        self,
+        header: Header,
+        rows: Mapping[int, Sequence[str]],
+        values: Mapping[int, Sequence[object]],
+    ) -> bool:
+        """True if whole rows display these texts, from column A, and hold the values if known."""
+        table = self.table
+        return (
+            table.header.cells == header.cells
+            and all(
+                is_same(shown, texts)
+                for shown, texts in zip(table.texts([*rows]), rows.values(), strict=True)
+            )
+            and (
+                table.typed is None
+                or all(
+                    held_cells(rows[row], cells)
+                    == held_cells(table.cells(row), table.typed_cells(row))
+                    for row, cells in values.items()
+                )
+            )
         )
 
     def after(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
@@ -545,15 +562,24 @@ class Window:
             for column, text in cells.items()
         )
 
-    def has_rows(self, header: Header, rows: Mapping[int, Sequence[str]]) -> bool:
-        """True if whole rows in the window display these texts, from column A."""
+    def has_rows(
+        self,
+        header: Header,
+        rows: Mapping[int, Sequence[str]],
+        values: Mapping[int, Sequence[object]],
+    ) -> bool:
+        """True if whole rows in the window display these texts, and hold the values if known."""
         if self.header.cells and self.header.cells != header.cells:
             return False
         if not self.has_next and any(
             row >= self._end and any(texts) for row, texts in rows.items()
         ):
             return False
-        return all(is_same(self._row(row), rows[row]) for row in self._numbers if row in rows)
+        return all(
+            is_same(self._row(row), rows[row]) and self._holds_same(row, rows[row], values.get(row))
+            for row in self._numbers
+            if row in rows
+        )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
         """The window after consecutive writes; None if it contradicts them.

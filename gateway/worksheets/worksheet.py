@@ -308,18 +308,31 @@ class Worksheet:
                 raise
         raise tabs_changing()
 
-    def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
-        """Take in rows read for a write, which a client may see in an answer."""
+    def saw(
+        self,
+        header: Header,
+        rows: Mapping[int, Sequence[str]],
+        values: Mapping[int, Sequence[object]] | None = None,
+    ) -> None:
+        """Take in rows read for a write, which a client may see in an answer.
+
+        `values` are the typed cells of these rows, if they were read.
+        """
+        typed = values or {}
         if self.shared is not None:
             self.shared.seen(self.now(), Seen(header, rows))
         if self._began:
             width = max([len(header.cells), *map(len, rows.values())])
             patches = [
-                RowPatch(row=row, texts=dict(enumerate([*cells, *[""] * (width - len(cells))])))
+                RowPatch(
+                    row=row,
+                    texts=dict(enumerate([*cells, *[""] * (width - len(cells))])),
+                    values=dict(enumerate(typed.get(row, ()))),
+                )
                 for row, cells in rows.items()
             ]
             self._note(Effect(header=header, rows=patches, before=rows))
-        self._doubt(lambda kept: not kept.has_rows(header, rows))
+        self._doubt(lambda kept: not kept.has_rows(header, rows, typed))
 
     def missed(self, row: int) -> None:
         """Take in that a client was answered that this row does not exist."""

@@ -164,6 +164,7 @@ def random_query(random: Random) -> Ask:
         "keys": f"{name()},{name()}",
         "count": "true",
         "limit": "3",
+        "values": random.choice(["typed", "displayed"]),
     }
     chosen = random.sample(sorted(parameters), random.randint(1, 5))
     return listing(**{each: parameters[each] for each in chosen})

@@ -521,3 +521,42 @@ def test_the_description_is_of_the_values_that_it_is_asked_for(
     assert displayed.content == default.content
     assert default.headers["etag"] != typed.headers["etag"]
     assert refused(wrong) == (400, 4002)
+
+
+@pytest.mark.parametrize("settings", [{}, KEPT, WINDOWS], ids=["cold", "kept", "windows"])
+@pytest.mark.parametrize("fields", ["", "&keys=n"], ids=["all fields", "one of many"])
+def test_zero_and_false_stand_beside_empty_cells(
+    tmp_path: Path, settings: Mapping[str, object], fields: str
+) -> None:
+    """In one column 0, false and an empty cell are told apart, in pages of any length."""
+    cells: Sequence[Held | None] = [0, "", False, 1, Formatted(0.0, ""), "x"]
+    lines = [["name", "n", *"abcdefgh"], *([f"row {at}", each] for at, each in enumerate(cells))]
+    with opened(tmp_path, lines, settings) as surface:
+        ask(surface, "GET", "Typed?values=typed")
+        whole, _ = ask(surface, "GET", f"Typed?values=typed{fields}")
+        ordered, _ = ask(surface, "GET", f"Typed?values=typed&order=-rowIndex{fields}")
+        pages = [ask(surface, "GET", f"Typed?values=typed&limit=1&skip={at}{fields}")[0]
+                 for at in range(len(cells))]  # fmt: skip
+
+    expected = [0, None, False, 1, 0.0, "x"]
+    assert repr([row["n"] for row in whole.json()["results"]]) == repr(expected)
+    assert repr([row["n"] for row in ordered.json()["results"]]) == repr(expected[::-1])
+    assert repr([each.json()["results"][0]["n"] for each in pages]) == repr(expected)
+
+
+@pytest.mark.parametrize("settings", [{}, WINDOWS], ids=["whole", "windows"])
+def test_hidden_values_change_no_list(tmp_path: Path, settings: Mapping[str, object]) -> None:
+    """Bytes and tag of a typed list are of visible cells alone; the tag of a row shows a change."""
+    with opened(tmp_path, RECORDS, settings) as surface:
+        ask(surface, "GET", "Typed")  # large from now on
+        targets = ["Typed?values=typed", "Typed?values=typed&order=-name", "Typed/3?values=typed"]
+        before = [ask(surface, "GET", each, key="clerk")[0] for each in targets]
+        changed_under_its_display(surface)
+        sheet(surface).type(2, None, Formatted(0.5, "hidden"))
+        after = [ask(surface, "GET", each, key="clerk")[0] for each in targets]
+
+    assert [each.content for each in after] == [each.content for each in before]
+    are_same = [
+        old.headers["etag"] == new.headers["etag"] for old, new in zip(before, after, strict=True)
+    ]
+    assert are_same == [True, True, False]

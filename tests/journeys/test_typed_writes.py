@@ -244,6 +244,22 @@ def test_another_value_is_written(
     assert held(typed, "Typed", 2, field) == (value, text)
 
 
+@pytest.mark.parametrize("way", ["row", "filter", "upsert"])
+def test_a_number_that_displays_nothing_is_emptied(typed: Api, way: str) -> None:
+    """`null` is another value than a number, whatever that displays."""
+    edit(typed, formatted("Typed", 2, 5, "NUMBER", ";;;"))
+    match way:
+        case "row":
+            answer = patch(typed, "Typed/2", {"price": None})
+        case "filter":
+            answer = patch(typed, f"Typed?{where(name='ann')}", {"price": None})
+        case _:
+            answer = post(typed, "Typed?on_conflict=name", [{"name": "ann", "price": None}])
+
+    assert answer.status_code == 200
+    assert held(typed, "Typed", 2, "price") == (None, "")
+
+
 # 2. Moments become serial numbers, with the number format of their column.
 
 MOMENTS: list[tuple[str, str, float, str]] = [

@@ -576,6 +576,19 @@ def test_an_upsert_uses_the_kept_formats_for_new_rows(fresh: Api) -> None:
     assert spent(fresh, before) == (2, 1)
 
 
+def test_columns_that_moved_have_their_own_formats(fresh: Api) -> None:
+    """Formats that are kept count for the header that they were seen with only."""
+    post(fresh, "Typed", {"day": "2026-03-04"})
+    lines = {"sheetId": TABS.index("Typed"), "dimension": "COLUMNS", "startIndex": 1, "endIndex": 2}
+    edit(fresh, {"moveDimension": {"source": lines, "destinationIndex": 9}})
+
+    answer = post(fresh, UPSERT, [{"name": "x", "day": "2026-03-05", "text": "2026-03-05"}])
+
+    assert answer.status_code == 201
+    assert held(fresh, "Typed", 5, "day") == (46086, "3/5/2026")
+    assert held(fresh, "Typed", 5, "text") == ("2026-03-05", "2026-03-05")
+
+
 def test_only_moments_have_formats_looked_at(typed: Api) -> None:
     """No other write requests number formats, and none sends any."""
     typed.emulator.check()

@@ -148,18 +148,23 @@ def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
 
 
 def changed_runs(
-    cells: Mapping[int, Stored], displayed: Sequence[object]
+    cells: Mapping[int, Stored], displayed: Sequence[object] | None = None
 ) -> list[tuple[int, list[Stored]]]:
     """Neighbouring cells to write in an update, as (first column, values).
 
     Omits strings equal to the displayed text, and null for an empty cell: clients send whole
-    records back, which must not turn numbers, dates and formulas into text or empty cells.
+    records back, which must not turn numbers, dates and formulas into text or empty cells. Without
+    `displayed` nothing is left out.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):
         value = cells[column]
         written = "" if value is None else value
-        if isinstance(written, str) and written == text_at(displayed, column):
+        if (
+            displayed is not None
+            and isinstance(written, str)
+            and written == text_at(displayed, column)
+        ):
             continue
         if runs and runs[-1][0] + len(runs[-1][1]) == column:
             runs[-1][1].append(written)

@@ -383,7 +383,7 @@ class FencedWriter:
         spans, has_new = await self._scheduler.build(open_spans(plan.writes))
         own, cache = plan.cells, worksheet.header
         spans = {row: span for row, span in spans.items() if row not in own}
-        forms = cache.fresh_forms(since=plan.looked_at)
+        forms = cache.fresh_forms(plan.header, since=plan.looked_at)
         if spans or (forms is None and (has_new or own)):
             seen = await look_at_forms(
                 self._sheets,
@@ -394,7 +394,7 @@ class FencedWriter:
                 last_row=plan.after_row,
             )
             own = {**own, **seen}
-            forms = cache.fresh_forms(since=plan.looked_at)
+            forms = cache.fresh_forms(plan.header, since=plan.looked_at)
         writes: list[Planned] = []
         outcomes: dict[int, Outcome] = {**plan.outcomes}
         for each in plan.writes:

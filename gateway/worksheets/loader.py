@@ -209,7 +209,7 @@ class Loader:
         self._header_cache.keep(extent)
         self._header_cache.seen_sheet(view, started)
         if has_forms:
-            self._header_cache.seen_forms(forms_in(view, last_row), started)
+            self._header_cache.seen_forms(forms_in(view, last_row), header, started)
         return extent, view
 
     async def window(self, span: RowSpan) -> Window:

@@ -147,7 +147,7 @@ async def _look(
     cache.compare(header, as_of=moment)
     cache.seen_sheet(view, sent_at)
     if last_row is not None:
-        cache.seen_forms(forms_in(view, last_row), sent_at)
+        cache.seen_forms(forms_in(view, last_row), header, sent_at)
     check_names(header)
     blocks = view.blocks[-len(spans) :]
     shown = _in_spans([block.texts for block in blocks], spans, view.rows)
@@ -230,7 +230,7 @@ async def look_at_forms(
         raise LookOutdated from refusal
     if (own_sheet(id_, view).sheet_id, header_of(view).cells) != (sheet_id, header.cells):
         raise LookOutdated
-    worksheet.header.seen_forms(forms_in(view, last_row), began)
+    worksheet.header.seen_forms(forms_in(view, last_row), header, began)
     own: dict[int, Sequence[SeenCell]] = {}
     for (row, (first, _)), block in zip(
         spans.items(), view.blocks[len(ranges) - len(spans) :], strict=True

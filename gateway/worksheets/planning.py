@@ -42,7 +42,7 @@ from gateway.table.record import (
 )
 from gateway.table.sent_values import is_held
 from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
-from gateway.table.table import RowPatch, Table, cell_at
+from gateway.table.table import RowPatch, Table
 from gateway.table.typed import held_cells
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
@@ -386,17 +386,22 @@ class Planner:
             planned = yield from self._removal(index, write, (), removed, look.header)
             return replace(planned, typed=typed) if typed else planned
         slots: list[Written | RowChange] = []
+        is_form = write.is_typed and write.is_form
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
             yield (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(fields)
             path, displayed = write.path(number), look.rows[row]
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            held: frozenset[int] = frozenset()
-            if write.is_typed:
-                held = _held(write, placement, displayed, dict(enumerate(typed[row])))
-            change = row_change(
-                row, placement, view, displayed, typed.get(row), kept=held, has_tag=write.has_tag
+            slots.append(
+                row_change(
+                    row,
+                    placement,
+                    view,
+                    displayed,
+                    typed.get(row),
+                    is_form=is_form,
+                    has_tag=write.has_tag,
+                )
             )
-            slots.append(change)
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
@@ -430,16 +435,15 @@ class Planner:
             )
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
 
-        nothing: frozenset[int] = frozenset()
+        is_form = write.is_typed and write.is_form
         changes = yield from mapped(
             lambda each: row_change(
                 each[0],
                 placement,
                 view,
                 each[1],
-                kept=_held(write, placement, each[1], _values(table, each[0], placement))
-                if write.is_typed
-                else nothing,
+                table.typed_cells(each[0]) if write.is_typed else None,
+                is_form=is_form,
             ),
             zip(page.rows, texts, strict=True),
             lambda _: (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(placement.cells),
@@ -480,16 +484,16 @@ class Planner:
             yield len(found) * len(table.displayed) // CELLS_OF_STEP
             typed = {row: table.typed_cells(row) for row in found.values()}
 
+        is_form = upsert.is_typed and upsert.is_form
         steps_per_field = UPDATE_STEPS + TYPED_STEPS * upsert.is_typed
 
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
                 return places[number]
             row, placement, texts = found[number], placements[number], displayed[number]
-            kept = key_columns
-            if upsert.is_typed:
-                kept |= _held(upsert, placement, texts, _values(table, row, placement))
-            return _merged(by, view, row, placement, texts, typed.get(row), kept)
+            return _merged(
+                by, view, row, placement, texts, typed.get(row), key_columns, is_form=is_form
+            )
 
         slots = yield from mapped(
             slot,
@@ -574,25 +578,6 @@ def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTo
     )
 
 
-def _held(
-    write: Write,
-    placement: Placement,
-    displayed: Sequence[str],
-    values: Mapping[int, object],
-) -> frozenset[int]:
-    """The columns of a row whose cells hold what a typed write sends."""
-    return frozenset(
-        at
-        for at, sent in placement.cells.items()
-        if is_held(sent, text_at(displayed, at), values.get(at), is_form=write.is_form)
-    )
-
-
-def _values(table: Table, row: int, placement: Placement) -> Mapping[int, object]:
-    """The typed values of the cells of a row that a write names."""
-    return {at: cell_at(table.typed or (), row, at) for at in placement.cells}
-
-
 def row_change(
     row: int,
     placement: Placement,
@@ -600,15 +585,26 @@ def row_change(
     displayed: Sequence[str],
     typed: Sequence[object] | None = None,
     *,
+    is_form: bool = False,
     kept: frozenset[int] = frozenset(),
     has_tag: bool = False,
 ) -> Written | RowChange:
     """The change of a row, but for the columns `kept`; its result, if it has all values.
 
-    `typed` are the typed cells of the row, for a typed write.
+    `typed` are the typed cells of the row, for a typed write; `is_form`: of a form.
     """
     cells = {at: value for at, value in placement.cells.items() if at not in kept}
-    runs = changed_runs(cells, displayed)
+    if typed is None:
+        runs = changed_runs(cells, displayed)
+    else:
+        values = dict(enumerate(typed))
+        runs = changed_runs(
+            {
+                at: sent
+                for at, sent in cells.items()
+                if not is_held(sent, text_at(displayed, at), values.get(at), is_form=is_form)
+            }
+        )
     if not runs:
         return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
@@ -698,11 +694,13 @@ def _merged(
     displayed: Sequence[str],
     typed: Sequence[object] | None,
     keys: frozenset[int],
+    *,
+    is_form: bool,
 ) -> Written | RowChange:
     """The change of an existing row, or the row if it stays as it is."""
     change: Written | RowChange
     if by.merges:
-        change = row_change(row, placement, view, displayed, typed, kept=keys)
+        change = row_change(row, placement, view, displayed, typed, kept=keys, is_form=is_form)
     else:
         change = written_row(row, placement, view, displayed, typed, has_tag=False)
     return told_if_new(change, is_new=False) if isinstance(change, Written) else change

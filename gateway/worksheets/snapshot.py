@@ -101,7 +101,7 @@ class HeaderCache:
         """The moment of the extent, or of a change after which none is known."""
         self._seen: _SeenHeader | None = None
         self._sheet: tuple[int, float] | None = None
-        self._forms: tuple[SheetForms, float] | None = None
+        self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
 
@@ -125,17 +125,23 @@ class HeaderCache:
         """The sheet id, however old."""
         return self._sheet and self._sheet[0]
 
-    def seen_forms(self, forms: SheetForms, seconds: float) -> None:
-        """Keep the forms of the tab whose sheet id was seen last."""
-        self._forms = (forms, seconds)
+    def seen_forms(self, forms: SheetForms, header: Header, seconds: float) -> None:
+        """Keep the forms of the tab whose sheet id was seen last, as seen with its header."""
+        self._forms = (forms, header.cells, seconds)
 
-    def fresh_forms(self, since: float = math.inf) -> SheetForms | None:
-        """The forms, if they are as fresh as a header, or were seen since a time."""
+    def fresh_forms(
+        self, header: Header | None = None, *, since: float = math.inf
+    ) -> SheetForms | None:
+        """The forms, if they are as fresh as a header, or were seen since a time.
+
+        None if they were seen with another header than this one.
+        """
         if self._forms is None:
             return None
-        forms, seconds = self._forms
+        forms, cells, seconds = self._forms
         is_fresh = seconds >= since or self._clock() - seconds < self._ttl_seconds
-        return forms if is_fresh else None
+        is_same = header is None or header.cells == cells
+        return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh."""
@@ -193,7 +199,6 @@ class HeaderCache:
         self._seen = _SeenHeader(header.cells, as_of)
         if self._extent is not None and self._extent.header.cells != header.cells:
             self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
-            self._forms = None
 
 
 @dataclass(frozen=True, kw_only=True)

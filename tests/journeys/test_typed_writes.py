@@ -244,6 +244,22 @@ def test_another_value_is_written(
     assert held(typed, "Typed", 2, field) == (value, text)
 
 
+@pytest.mark.parametrize("way", ["row", "filter", "upsert"])
+def test_a_number_that_displays_nothing_is_emptied(typed: Api, way: str) -> None:
+    """`null` is another value than a number, whatever that displays."""
+    edit(typed, formatted("Typed", 2, 5, "NUMBER", ";;;"))
+    match way:
+        case "row":
+            answer = patch(typed, "Typed/2", {"price": None})
+        case "filter":
+            answer = patch(typed, f"Typed?{where(name='ann')}", {"price": None})
+        case _:
+            answer = post(typed, "Typed?on_conflict=name", [{"name": "ann", "price": None}])
+
+    assert answer.status_code == 200
+    assert held(typed, "Typed", 2, "price") == (None, "")
+
+
 # 2. Moments become serial numbers, with the number format of their column.
 
 MOMENTS: list[tuple[str, str, float, str]] = [
@@ -558,6 +574,19 @@ def test_an_upsert_uses_the_kept_formats_for_new_rows(fresh: Api) -> None:
 
     assert answer.status_code == 201
     assert spent(fresh, before) == (2, 1)
+
+
+def test_columns_that_moved_have_their_own_formats(fresh: Api) -> None:
+    """Formats that are kept count for the header that they were seen with only."""
+    post(fresh, "Typed", {"day": "2026-03-04"})
+    lines = {"sheetId": TABS.index("Typed"), "dimension": "COLUMNS", "startIndex": 1, "endIndex": 2}
+    edit(fresh, {"moveDimension": {"source": lines, "destinationIndex": 9}})
+
+    answer = post(fresh, UPSERT, [{"name": "x", "day": "2026-03-05", "text": "2026-03-05"}])
+
+    assert answer.status_code == 201
+    assert held(fresh, "Typed", 5, "day") == (46086, "3/5/2026")
+    assert held(fresh, "Typed", 5, "text") == ("2026-03-05", "2026-03-05")
 
 
 def test_only_moments_have_formats_looked_at(typed: Api) -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.google.sheets import SheetView
+from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.worksheets.snapshot import HeaderCache, SheetExtent
 from tests.clock import ManualClock
@@ -144,3 +146,45 @@ def test_a_header_known_to_have_changed_is_not_kept(
     header_cache.keep(extent(OLD, moment()))
 
     assert header_cache.last() is None
+
+
+FORMS = SheetForms(types={0: "DATE"})
+
+
+def test_forms_are_as_fresh_as_a_header(header_cache: HeaderCache, clock: ManualClock) -> None:
+    """They count for less than the ttl, and longer only for a look that was not sent before."""
+    header_cache.seen_forms(FORMS, OLD, 1000.0)
+    clock.advance(9.9)
+    early = header_cache.fresh_forms(OLD)
+    clock.advance(0.1)
+
+    assert early is FORMS
+    assert header_cache.fresh_forms(OLD) is None
+    assert header_cache.fresh_forms(OLD, since=1000.0) is FORMS
+    assert header_cache.fresh_forms(OLD, since=1000.1) is None
+
+
+def test_forms_are_those_of_one_header(header_cache: HeaderCache) -> None:
+    """Under another header, their columns may be others."""
+    header_cache.seen_forms(FORMS, OLD, 1000.0)
+
+    assert header_cache.fresh_forms(NEW) is None
+    assert header_cache.fresh_forms(OLD) is FORMS
+
+
+@pytest.mark.parametrize("sheet_id", [1, 2])
+def test_forms_are_those_of_one_tab(header_cache: HeaderCache, sheet_id: int) -> None:
+    """Another tab under the title has other columns."""
+    header_cache.seen_sheet(SheetView(sheet_id=1, title="T", rows=9, blocks=()))
+    header_cache.seen_forms(FORMS, OLD, 1000.0)
+    header_cache.seen_sheet(SheetView(sheet_id=sheet_id, title="T", rows=9, blocks=()))
+
+    assert header_cache.fresh_forms(OLD) is (FORMS if sheet_id == 1 else None)
+
+
+def test_forms_are_forgotten_with_the_header(header_cache: HeaderCache) -> None:
+    """What is known of a worksheet is forgotten together."""
+    header_cache.seen_forms(FORMS, OLD, 1000.0)
+    header_cache.forget()
+
+    assert header_cache.fresh_forms(OLD) is None

@@ -37,6 +37,7 @@ def _gateway_path(question: Question) -> str:
         "where": json.dumps(where, separators=(",", ":")) if where else "",
         "order": f"-{question.falling}" if question.falling else "",
         "skip": str(question.skip or ""),
+        "values": "typed" if question.is_typed else "",
     }
     return _with_parameters(base, parameters.items())
 

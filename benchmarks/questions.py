@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -17,7 +17,7 @@ from benchmarks.sheet import (
 
 PAGE = 24
 
-Kind = Literal["again", "plain", "range", "equality", "row", "other order", "fifty"]
+Kind = Literal["again", "plain", "typed", "range", "equality", "row", "other order", "fifty"]
 Operator = Literal["eq", "gte", "lte", "text"]
 
 
@@ -40,6 +40,8 @@ class Question:
     falling: str | None = None
     """The field that they are sorted by, the greatest first; None is the worksheet's order."""
     skip: int = 0
+    is_typed: bool = False
+    """True for values in place of displayed texts."""
 
 
 def ask(kind: Kind, cities: Sequence[City], *, seed: int) -> Iterator[Question]:
@@ -67,6 +69,11 @@ def _again(_: Sequence[City], __: random.Random) -> Iterator[Question]:
 def _plain(cities: Sequence[City], chance: random.Random) -> Iterator[Question]:
     while True:
         yield from (Question(skip=skip) for skip in _shuffled(len(cities) - PAGE, chance))
+
+
+def _typed(cities: Sequence[City], chance: random.Random) -> Iterator[Question]:
+    for question in _plain(cities, chance):
+        yield replace(question, is_typed=True)
 
 
 def _range(_: Sequence[City], chance: random.Random) -> Iterator[Question]:
@@ -116,6 +123,7 @@ def _fifty(_: Sequence[City], chance: random.Random) -> Iterator[Question]:
 _KINDS: Mapping[Kind, Callable[[Sequence[City], random.Random], Iterator[Question]]] = {
     "again": _again,
     "plain": _plain,
+    "typed": _typed,
     "range": _range,
     "equality": _equality,
     "row": _row,

@@ -69,6 +69,7 @@ class Task:
 
 TASKS = (
     Task(what="warm plain list, 24 rows from anywhere", kind="plain", least_ratio=0.5),
+    Task(what="warm plain list, typed", kind="typed", least_ratio=0.45),
     Task(what="warm plain list asked again", kind="again", least_ratio=0.75),
     Task(what="warm range + sort + page", kind="range", least_ratio=0.3),
     Task(what="warm equality", kind="equality"),

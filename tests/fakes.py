@@ -32,7 +32,7 @@ from gateway.google.sheets import (
     WorksheetProperties,
     WrittenCells,
 )
-from gateway.table.column_kinds import CellForm
+from gateway.table.column_kinds import CellForm, NumberFormat
 from tests.fake_ranges import Box, echo, parse_range
 
 T = TypeVar("T")
@@ -66,6 +66,8 @@ class FakeWorksheet:
         self.columns = max(1, *map(len, lines)) if lines else 1
         self.array_rows: set[int] = set()
         """Rows of an array formula, none of which can be removed alone."""
+        self.formats: dict[tuple[int, int], NumberFormat] = {}
+        """Number formats that cells were given; what they display does not change."""
         self.cells: dict[tuple[int, int], Held] = {}
         for row, line in enumerate(lines, start=1):
             self.type(row, *line)
@@ -86,6 +88,7 @@ class FakeWorksheet:
         for row, column in list(self.cells):
             if first <= row < first + count:
                 del self.cells[row, column]
+                self.formats.pop((row, column), None)
         self._move(from_row=first + count, by=-count)
 
     def lines(self) -> list[list[Value]]:
@@ -112,10 +115,13 @@ class FakeWorksheet:
 
     def _move(self, *, from_row: int, by: int) -> None:
         self.rows += by
-        self.cells = {
-            (row + by if row >= from_row else row, column): held
-            for (row, column), held in self.cells.items()
-        }
+        self.cells = _moved(self.cells, from_row, by)
+        self.formats = _moved(self.formats, from_row, by)
+
+
+def _moved(cells: dict[tuple[int, int], T], from_row: int, by: int) -> dict[tuple[int, int], T]:
+    """Cells after those from a row on have moved."""
+    return {(row + by if row >= from_row else row, at): held for (row, at), held in cells.items()}
 
 
 class FakeSheets:
@@ -327,6 +333,8 @@ def _change(worksheet: FakeWorksheet, change: Change) -> None:
     if isinstance(change, WrittenCells):
         values = ["" if value is None else value for value in change.values]
         worksheet.type(change.row, *[None] * change.column, *values)
+        for column, number_format in enumerate(change.formats, change.column + 1):
+            worksheet.formats[change.row, column] = number_format
         return
     if isinstance(change, EmptiedRow):
         worksheet.type(change.row, *[""] * worksheet.columns)
@@ -335,9 +343,12 @@ def _change(worksheet: FakeWorksheet, change: Change) -> None:
         worksheet.delete_rows(change.first_row, change.last_row - change.first_row + 1)
         return
     end = max((row for row, _ in worksheet.cells), default=0)
-    for row, line in enumerate(change.rows, start=end + 1):
+    for number, line in enumerate(change.rows):
+        row = end + 1 + number
         worksheet.type(row, *line)
         worksheet.rows = max(worksheet.rows, row)
+        for column, number_format in (change.formats[number] if change.formats else {}).items():
+            worksheet.formats[row, column + 1] = number_format
 
 
 def _block(worksheet: FakeWorksheet, box: Box) -> Block:
@@ -346,7 +357,13 @@ def _block(worksheet: FakeWorksheet, box: Box) -> Block:
         first_row=box.top,
         texts=[[str(cell) for cell in line] for line in _trimmed(texts)],
         values=_trimmed(worksheet.block(box, Render.TYPED)),
-        forms=[[CellForm()] * len(line) for line in _trimmed(texts)],
+        forms=[
+            [
+                CellForm(worksheet.formats.get((row, column)))
+                for column, _ in enumerate(line, box.left)
+            ]
+            for row, line in enumerate(_trimmed(texts), box.top)
+        ],
     )
 
 

@@ -47,7 +47,7 @@ def stored_value(
         return sent, None
     moment = moment_in(str(sent))
     if moment is not None and column.kind is (Kind.CLOCK if moment.is_clock else Kind.DATE):
-        if moment.has_offset and not moment.is_clock:
+        if moment.has_offset:
             raise OffsetSent(moment_text(moment))
         by_default = NumberFormat("DATE" if moment.is_day else "DATE_TIME")
         return serial_of(moment), column.format or by_default
@@ -64,10 +64,10 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
 
     `null` leaves empty cells and errors as they are.
     """
+    if sent is None or sent == "":
+        return value is None or value == "" or (sent is None and text in ERRORS)
     if isinstance(sent, str) and sent == text:
         return True
-    if sent is None:
-        return text == "" or text in ERRORS
     if isinstance(value, bool) or isinstance(sent, bool):
         read = _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
         return read is value
@@ -96,8 +96,8 @@ def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:
 
 def _plain_number(text: str) -> int | float | None:
     """The number of a text in plain notation; None if it has more digits than a number keeps."""
-    if "e" in text or "E" in text or (number := number_in(text)) is None:
+    found = None if "e" in text or "E" in text else number_in(text)
+    if found is None:
         return None
-    if "." in text:
-        return number
-    return int(text) if abs(int(text)) <= LARGEST_INTEGER else None
+    number = found if "." in text else int(text)
+    return number if abs(number) <= LARGEST_INTEGER else None

@@ -169,19 +169,26 @@ class Loader:
             is_expired=False,
         )
 
-    async def look_at_header(self, *, has_forms: bool = False) -> tuple[SheetExtent, SheetView]:
+    async def look_at_header(
+        self, *, has_forms: bool = False, form_row: int | None = None
+    ) -> tuple[SheetExtent, SheetView]:
         """The header with the last row of an earlier look or row 1, and the view. 1 read.
 
-        `has_forms`: keep the forms of the columns, too; 2 reads more if the last row is gone.
+        `has_forms`: keep the forms of the columns, too, with `form_row` in place of the last row; 2
+        reads more if that row is gone, 1 more if the rows are too large.
         """
         known = self._header_cache.last()
         started, moment = self._clock(), self._moment()
-        last_row = 1 if known is None else known.last_row
+        last_row = form_row or (1 if known is None else known.last_row)
         ranges, detail = [a1.header_range(self._id.title)], Detail.VALUES
         if has_forms:
             ranges, detail = form_ranges(self._id.title, last_row), Detail.FORMS
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
+        except SheetTooLarge:
+            if not has_forms or last_row > 1:
+                raise
+            return await self.look_at_header(has_forms=True, form_row=FIRST_DATA_ROW)
         except UpstreamRefusal as refusal:
             error = await explain(self._sheets, self._id, refusal, row=last_row if has_forms else 1)
             if not isinstance(error, RowNotFound):

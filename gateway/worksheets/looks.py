@@ -118,6 +118,11 @@ async def _look(
             view, sent_at = await _read_rows(
                 sheets, worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
             )
+        except WriteTooLarge:
+            if last_row != 1:
+                raise
+            last_row = FIRST_DATA_ROW  # fewer rows show the forms of columns
+            continue
         except RowNotFound:
             if last_row is not None and last_row > max(found):
                 cache.forget()  # it may be the row that is not there

@@ -7,13 +7,16 @@ from gateway.google.sheets import (
     MAX_METADATA_CHARACTERS,
     AppendedRows,
     Batch,
+    Detail,
     EmptiedRow,
     Fence,
     RemovedRows,
     Render,
+    Value,
     WrittenCells,
     refused_request,
 )
+from gateway.table.column_kinds import NumberFormat
 from tests.contract.subject import Lines, Subject, Typed, apply, at, fence, properties, shown
 
 LINES: Lines = [["a", "b"], ["1", 2], ["x", True]]
@@ -57,6 +60,32 @@ async def test_rows_are_appended_after_the_last_one(subject: Subject, rows: int)
     texts = [list(row) for row in view.blocks[1].texts if any(row)]
     assert view.blocks[1].first_row == 5
     assert [text[:2] for text in texts] == [["", "last"], ["007", "1.5"], ["", "=1+1"], ["FALSE"]]
+
+
+async def test_number_formats_are_those_of_their_cells(subject: Subject) -> None:
+    """A cell has the format that it was given, also after later values; appended ones that are
+    given none beside others have the automatic one."""
+    title = await subject.worksheet([["a", "b"], ["1", 2]], rows=9)
+    day, clock = NumberFormat("DATE", "d mmm yyyy"), NumberFormat("TIME", "[h]:mm")
+    rows: list[list[Value]] = [[46054.0, "x"], ["y", 1.5]]
+
+    await apply(
+        subject,
+        title,
+        WrittenCells(row=2, column=1, values=[46054.0], formats=[day]),
+        AppendedRows(rows=rows, formats=[{0: day}, {1: clock}]),
+    )
+    await apply(
+        subject, title, WrittenCells(row=2, column=1, values=[7]), AppendedRows(rows=[["z"]])
+    )
+    view = await subject.sheets.read_sheet(
+        subject.spreadsheet, [at(title, "1:1"), at(title, "A2:B5")], detail=Detail.FORMS
+    )
+
+    shown_forms = [[form.format for form in row] for row in view.blocks[1].forms]
+    assert shown_forms[:3] == [[None, day], [day, None], [None, clock]]
+    assert shown_forms[3][0] is None
+    assert [len(row) for row in view.blocks[1].values] == [*map(len, shown_forms)]
 
 
 async def test_cells_are_written(subject: Subject) -> None:

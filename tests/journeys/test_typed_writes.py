@@ -34,6 +34,7 @@ WORKBOOK: Mapping[str, Mapping[str, str]] = {
         "First": "name,day\nfirst,2026-02-01\nlast,soon\n",
         "Blank": "name,day,done\nann,,\n",
         "New": "name,day\n",
+        "Long": "day,text\n" + f"2026-02-01,{'x' * 3000}\n" * 40,
         "Form": "name,count,price,done,day,clock,text\nann,5,9.5,TRUE,2026-02-01,9:15:00,x\n",
     }
 }
@@ -594,6 +595,22 @@ def test_a_last_row_that_is_gone_costs_two_reads(fresh: Api) -> None:
     assert updated.status_code == 200
     assert calls == (3, 1)
     assert held(fresh, "Chain", 4, "day") == (46085, "2026-03-04")
+
+
+@pytest.mark.parametrize(
+    ("path", "row", "reads"), [("Long", 42, 4), ("Long/2", 2, 2)], ids=["create", "update"]
+)
+def test_long_rows_cost_a_read_more(start: OpenGateway, path: str, row: int, reads: int) -> None:
+    """If the first rows are too large to be read at once, the first data row shows the formats.
+
+    The answer to the create, which shows all rows, is too large, too: 2 reads find the new row.
+    """
+    api = start({"google.max_answer_bytes": 100_000})
+
+    post(api, path, {"day": "2026-03-04"})
+
+    assert held(api, "Long", row, "day") == (46085, "2026-03-04")
+    assert spent(api) == (reads, 1)
 
 
 # 3. Forms.

@@ -28,7 +28,25 @@ EPOCH = datetime(1899, 12, 30)
 NUMBER_TEXT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 ERRORS = ("#N/A", "#DIV/0!", "#REF!", "#NAME?")
 POOL = (
-    *(0, 1, 2, 5, 9.9, 12.5, -3.5, 0.1, 0.30000000000000004, 100, 501, 1905, 100_000, 1_000_000),
+    *(
+        0,
+        1,
+        2,
+        5,
+        9.9,
+        9.95,
+        9.99,
+        10,
+        12.5,
+        -3.5,
+        0.1,
+        0.30000000000000004,
+        100,
+        501,
+        1905,
+        100_000,
+        1_000_000,
+    ),
     *(46_054, 46_054.75, 46_055, 46_082, 0.875, 0.25, 25.5 / 24, -1.5 / 24, 46_054 + 1e-9, 2**53),
     *(46_054.75 + 0.4 / 86_400_000, 46_054.75 + 1 / 86_400_000, 0.875 + 0.3 / 86_400_000),
 )
@@ -93,9 +111,20 @@ def text_cell(text: str) -> Cell:
     return Cell(text, text, *class_of_text(text))
 
 
-def drawn_cell(random: Random) -> Cell:
-    """A cell at random."""
-    draw = random.randrange(12)
+def drawn_column(random: Random, longest: int) -> list[Cell]:
+    """A column at random: few numbers, formats and texts, so that its cells are often alike."""
+    numbers = random.sample(POOL, 6)
+    formats = random.sample(FORMATS, 12)
+    texts = [*random.sample(TEXTS, 8), *(plain(number) for number in numbers[:2])]
+    return [
+        _drawn_cell(numbers, formats, texts, random) for _ in range(random.randrange(1, longest))
+    ]
+
+
+def _drawn_cell(
+    numbers: Sequence[float], formats: Sequence[Format], texts: Sequence[str], random: Random
+) -> Cell:
+    draw = random.randrange(14)
     if draw == 0:
         return Cell("", "", "empty", None)
     if draw == 1:
@@ -104,13 +133,13 @@ def drawn_cell(random: Random) -> Cell:
     if draw == 2:
         return text_cell(random.choice(ERRORS))
     if draw < 6:
-        return text_cell(random.choice(TEXTS))
-    form = random.choice(FORMATS)
-    number = random.choice(POOL) if draw < 11 else drawn_number(form.kind, random)
+        return text_cell(random.choice(texts))
+    form = random.choice(formats)
+    number = float(random.choice(numbers)) if draw < 13 else drawn_number(form.kind, random)
     if is_twin(form, number):
-        return drawn_cell(random)
-    cell = number_cell(form, float(number))
-    return text_cell(cell.text) if draw == 6 and cell.text else cell
+        return Cell("", "", "empty", None)
+    cell = number_cell(form, number)
+    return text_cell(cell.text) if draw == 6 else cell
 
 
 def drawn_operand(cells: Sequence[Cell], random: Random) -> Operand:

@@ -20,8 +20,9 @@ from tests.surfaces.stage import GRANTED, Headers, Surface, open_surface
 from tests.web.openapi.conformance import resolved
 from tests.web.openapi.worksheets import document
 
-ROW, ROWS = b'{"name":"Chicago","state":"x"}', b'[{"name":"Chicago","state":"x"}]'
-NUMBERED = b'[{"rowIndex":2,"state":"x"}]'
+ROW = b'{"name":"Chicago","state":"x","population":7}'
+ROWS = b"[" + ROW + b"]"
+NUMBERED = b'[{"rowIndex":2,"state":"x","population":7}]'
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 JSON = ("Content-Type", "application/json")
 MULTIPART = ("Content-Type", "multipart/form-data; boundary=b")
@@ -106,12 +107,20 @@ def is_updated(answer: Answer) -> bool:
     return answer.json()["results"][0]["created"] is False
 
 
+def is_typed(answer: Answer) -> bool:
+    """True if each record has its population as a number."""
+    found = answer.json()
+    records = found.get("results", [found])
+    return all(type(record["population"]) is int for record in records)
+
+
 Effect = Callable[[Answer], bool]
 
 OF_FILTERS: Mapping[str, Effect] = {
     CHICAGO: has_one,
     "where[name]=Chicago": has_one,
     "max-affected=0": lambda answer: refused(answer) == (400, 4005),
+    "values=typed": has_one,
 }
 EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
     "list": {
@@ -124,14 +133,21 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "count=true": lambda answer: answer.json()["total"] == 3,
+        "values=typed": is_typed,
         "no-cache=true": is_read,
     },
     "read": {
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
+        "values=typed": is_typed,
         "no-cache=true": is_read,
     },
+    "create": {"values=typed": is_typed},
+    "update": {"values=typed": is_typed},
+    "update_rows": {"values=typed": is_typed},
+    "delete": {"values=typed": lambda answer: answer.status_code == 204},
     "upsert": {
+        "values=typed": is_typed,
         "on_conflict=name": is_updated,
         "on_conflict[]=name": is_updated,
     },

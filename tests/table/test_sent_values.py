@@ -90,6 +90,8 @@ def test_the_typed_value_of_another_cell_is_held(value: str | bool) -> None:
         (None, "5", 5),
         ("", "#N/A", "#N/A"),
         (0, "", None),
+        (None, "", 5),
+        ("", "", 5),
         (False, "", None),
     ],
 )
@@ -128,6 +130,9 @@ def test_stored_values(sent: Stored, column: str, stored: tuple[Stored, object])
         ("5", "text", "5"),
         ("1e3", "number", "1e3"),
         ("9007199254740993", "number", "9007199254740993"),
+        ("9007199254740994.0", "number", "9007199254740994.0"),
+        ("9" * 400, "number", "9" * 400),
+        ("-0", "number", 0),
         ("on", "checkbox", True),
         ("off", "checkbox", False),
         ("on", "number", "on"),

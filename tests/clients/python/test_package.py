@@ -83,6 +83,13 @@ def test_the_only_dependency_is_the_gateways_too() -> None:
     assert PROJECT["dependencies"][0] in GATEWAY["dependencies"]
 
 
+def test_the_extra_is_tested_in_its_versions() -> None:
+    """The tests run with the pandas that the extra installs."""
+    (wanted,) = PROJECT["optional-dependencies"]["pandas"]
+
+    assert wanted in GATEWAY["optional-dependencies"]["dev"]
+
+
 def test_the_license_is_the_gateways() -> None:
     """MIT, in the same words."""
     assert (PACKAGE / "LICENSE").read_bytes() == (PACKAGE.parents[1] / "LICENSE").read_bytes()

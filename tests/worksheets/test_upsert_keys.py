@@ -1,0 +1,86 @@
+"""Keys of upserts: a row has a key exactly where `$eq` matches each of its values."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from gateway.errors import DuplicateKey, InvalidBody
+from gateway.query.query import Query
+from gateway.query.where import parse_where
+from gateway.table.record import key_form
+from gateway.table.steps import Work, finish
+from gateway.worksheets.planning import Planned, Planner, RowChange
+from gateway.worksheets.writes import Write, Written
+from tests.query.cases import make_operand, make_renderings, make_rows, without_end
+from tests.query.sheet import evaluate
+
+PLANNER = Planner(ignore_unknown=False)
+SHEETS = 400
+
+
+def planned(table: Any, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Planned:
+    write = Write.upsert(keys=tuple(keys), rows=tuple(rows), is_array=True)
+    work: Work[Planned] = PLANNER.planned(0, write, table)
+    return finish(work)
+
+
+def number(slot: Written | RowChange | int) -> int | None:
+    """The row of a result; None if it is new."""
+    return None if isinstance(slot, int) else slot.row
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_row_has_a_key_where_eq_matches(seed: int) -> None:
+    """For cells and values of every kind, in one column and in two."""
+    random = Random(seed)  # noqa: S311
+    found = 0
+    for _ in range(SHEETS // 8):
+        cells = make_rows(random)
+        table = make_renderings(cells, random)
+        rows = without_end(cells)
+        some = [cell for row in rows for cell in row.values()]
+        for _ in range(12):
+            names = random.sample(["a", "b", "d"], random.choice((1, 1, 2)))
+            key = {name: make_operand(random, some) for name in names}
+            if any(value in (None, "") for value in key.values()):
+                continue
+            matching: Sequence[int | None] = evaluate(
+                table, Query(where=parse_where(key), limit=1_000)
+            ).rows
+            try:
+                (slot,) = planned(table, names, [key]).slots
+            except DuplicateKey:
+                assert len(matching) > 1
+            else:
+                assert [number(slot)] == ([*matching] or [None])
+            found += bool(matching)
+
+    assert found > 20
+
+
+def test_two_keys_of_a_body_are_apart_or_refused() -> None:
+    """Each row of a body gets the row that it would get alone, unless both would get the same."""
+    random = Random(9)  # noqa: S311
+    refused = 0
+    for _ in range(3 * SHEETS):
+        cells = make_rows(random)
+        table = make_renderings(cells, random)
+        some = [row["a"] for row in without_end(cells)]
+        keys = [make_operand(random, some), make_operand(random, some)]
+        if any(value in (None, "") for value in keys) or key_form(keys[0]) == key_form(keys[1]):
+            continue
+        alone: list[int | None] = []
+        try:
+            alone += [number(*planned(table, ["a"], [{"a": key}]).slots) for key in keys]
+            together = [*map(number, planned(table, ["a"], [{"a": key} for key in keys]).slots)]
+        except DuplicateKey:
+            continue
+        except InvalidBody:
+            assert alone[0] == alone[1]
+            refused += 1
+        else:
+            assert together == alone
+
+    assert refused > 0

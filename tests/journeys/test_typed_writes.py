@@ -139,9 +139,6 @@ def where(**fields: str) -> str:
     return "where=" + quote(str(fields).replace("'", '"'))
 
 
-# 1. A value that the cell holds already is not written.
-
-
 @pytest.mark.parametrize("way", ["row", "list", "filter", "upsert"])
 def test_a_typed_record_sent_back_changes_nothing(typed: Api, way: str) -> None:
     """Numbers, moments, booleans, errors, results of formulas and texts are left as they are."""
@@ -259,8 +256,6 @@ def test_a_number_that_displays_nothing_is_emptied(typed: Api, way: str) -> None
     assert answer.status_code == 200
     assert held(typed, "Typed", 2, "price") == (None, "")
 
-
-# 2. Moments become serial numbers, with the number format of their column.
 
 MOMENTS: list[tuple[str, str, float, str]] = [
     ("day", "2026-02-03", 46056, "2026-02-03"),
@@ -642,8 +637,6 @@ def test_long_rows_cost_a_read_more(start: OpenGateway, path: str, row: int, rea
     assert spent(api) == (reads, 1)
 
 
-# 3. Forms.
-
 FORMS: list[tuple[str, str, object, str]] = [
     ("count", "7", 7, "7"),
     ("count", "9.90", 9.9, "9.9"),
@@ -722,9 +715,6 @@ def test_a_form_with_the_values_of_a_row_changes_nothing(typed: Api) -> None:
     assert spent(typed)[1] == 0
 
 
-# 4. Long numbers.
-
-
 def test_numbers_of_many_digits(typed: Api) -> None:
     """They are stored as they are, and displayed as Google displays them."""
     for row, number in enumerate([123456789012345, 1234567890123456, 2**53, 0.1234567890123456], 3):
@@ -736,8 +726,6 @@ def test_numbers_of_many_digits(typed: Api) -> None:
     assert shown == ["123456789012345", "1.23457E+15", "9.0072E+15", "0.123456789"]
     assert refused(post(typed, "Cold", {"price": 2**53 + 1})) == (400, 104)
 
-
-# 5. Lost answers.
 
 LOST = [{"drop": True}, {"status": 503}, {"status": 200, "text": "{}"}]
 

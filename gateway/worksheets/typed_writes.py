@@ -21,8 +21,8 @@ from gateway.worksheets.planning import TYPED_STEPS, Planned, RowChange
 from gateway.worksheets.writes import Written
 
 _WALL_CLOCK = (
-    "A cell holds the wall clock of the spreadsheet, and no offset from UTC. Send it without one, "
-    "such as"
+    "A cell holds a date and time in the time zone of the spreadsheet, without a UTC offset. "
+    "Convert it to that time zone, and send it without the offset, in the form"
 )
 
 OwnCells = Mapping[int, Sequence[SeenCell]]

@@ -304,7 +304,7 @@ def test_a_moment_is_stored_as_a_serial_number(
 def test_a_moment_with_an_offset_is_refused(
     typed: Api, method: str, path: str, body: object
 ) -> None:
-    """The error names the wall clock without the offset, and the field; nothing is written."""
+    """The error names the field, and how to send the moment; nothing is written."""
     before = typed.emulator.everything()
     send = patch if method == "PATCH" else post
 
@@ -315,6 +315,7 @@ def test_a_moment_with_an_offset_is_refused(
     (problem,) = answer.json()["errors"]
     assert problem["pointer"] == place
     assert "2026-02-03T10:30:00." in problem["detail"]
+    assert "Convert it to that time zone" in problem["detail"]
     assert typed.emulator.everything() == before
     assert spent(typed)[1] == 0
 

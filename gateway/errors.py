@@ -554,7 +554,7 @@ class IdempotencyInProgress(GatewayError):
 
 
 class IdempotencyKeyReused(GatewayError):
-    """The `Idempotency-Key` belongs to a request with another body."""
+    """The `Idempotency-Key` belongs to a request with another body or other parameters."""
 
     code, name, status = 4220, "IdempotencyKeyReused", 422
 

@@ -372,8 +372,8 @@ def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
 def _check_same(identity: WriteIdentity, fingerprint: str) -> None:
     if fingerprint != identity.fingerprint:
         raise IdempotencyKeyReused(
-            "This Idempotency-Key was used for a request with another body. Send each new write "
-            "with a new key, and a retry with the body that it had.",
+            "This Idempotency-Key was used for a request with another body or other parameters. "
+            "Send each new write with a new key, and a retry unchanged.",
             outcome="not_applied",
         )
 

@@ -474,6 +474,7 @@ def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
     assert again.content == first.content
     assert again.headers["idempotent-replayed"] == "true"
     assert refused(displayed) == (422, 4220)
+    assert "parameters" in displayed.json()["message"]
     assert calls == (0, 0)
 
 

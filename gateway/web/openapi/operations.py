@@ -201,11 +201,11 @@ def _create(place: Place) -> _Described:
 
 
 def _update(place: Place) -> _Described:
-    told = "The fields that were sent, as they are displayed now."
+    told = "The fields that were sent, as they are now."
     row = schema_reference(f"{place.stem}Row")
     return _Described(
         "Update a row",
-        "Writes the fields that are sent; all others stay. A text that its cell displays already "
+        "Writes the fields that are sent; all others stay. A value that its cell has already "
         "is not written, so that a row can be sent back as it was read. POST, PUT and PATCH do the "
         "same.",
         {"200": _answer(told, _of_write(OF_UPDATES, place), row)},

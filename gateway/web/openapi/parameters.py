@@ -238,7 +238,8 @@ def _limit(reach: Reach) -> Node:
 def _values(reach: Reach) -> Node:
     word, other = ("typed", "displayed") if reach.is_typed else ("displayed", "typed")
     told = (
-        "`typed`: cells are answered as numbers, booleans, dates and texts. `displayed`: as texts. "
+        "`typed`: cells are answered as numbers, booleans, dates and texts, and dates that are "
+        "sent are stored as dates. `displayed`: cells are answered as texts. "
         f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`."
     )
     schema: Node = {"type": "string", "enum": [word]}

@@ -67,7 +67,7 @@ _ROW_NUMBER: Node = {
 }
 _RECORD: Node = {
     "type": "object",
-    "description": "A row in an error: what its cells display.",
+    "description": "A row in an error.",
     "properties": {ROW_INDEX: {"type": "integer"}},
     "required": [ROW_INDEX],
     "additionalProperties": schema_reference(CELL),
@@ -106,6 +106,15 @@ _VALUE: Node = {
         "Numbers and booleans are stored as such; null and the empty string empty the cell."
     ),
 }
+_TYPED_VALUE: Node = {
+    **_VALUE,
+    "description": (
+        "What to put into the cell. A date or time of ISO 8601, without a UTC offset, is stored as "
+        "such in a column of dates or times; any other string stays the text that it is. Numbers "
+        "and booleans are stored as such. null empties the cell, unless it shows an error; the "
+        "empty string empties any cell."
+    ),
+}
 _OPERAND: Node = {
     "type": ["string", "number", "boolean", "null"],
     "description": (
@@ -121,7 +130,7 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
     cells = TYPED_CELLS if reach.is_typed else CELLS
     schemas = {CELL: cells[reach.empty_cell], RECORD: _RECORD}
     if reach.may_write:
-        schemas[VALUE] = _VALUE
+        schemas[VALUE] = _TYPED_VALUE if reach.is_typed else _VALUE
     if reach.has("update_where"):
         schemas |= {NUMBERED: _NUMBERED, MATCHES: _MATCHES}
     if reach.may_query:
@@ -233,7 +242,7 @@ def _upserted(place: Place) -> Node:
     field = {"anyOf": [{"enum": [_CREATED]}, schema_reference(f"{place.stem}Field")]}
     return {
         "type": "object",
-        "description": "A row of an upsert: its fields as they are displayed now.",
+        "description": "A row of an upsert: its fields as they are now.",
         "properties": {
             ROW_INDEX: _ROW_NUMBER,
             _CREATED: {
@@ -252,8 +261,8 @@ def _row(place: Place) -> Node:
     return {
         "type": "object",
         "description": (
-            "A row as the worksheet displays it. `keys` narrows it to some fields; an answer to a "
-            "write has the fields that were sent."
+            "A row of the worksheet. `keys` narrows it to some fields; an answer to a write has "
+            "the fields that were sent."
         ),
         "properties": {ROW_INDEX: _ROW_NUMBER, **dict.fromkeys(place.fields, cell)},
         "required": [ROW_INDEX],

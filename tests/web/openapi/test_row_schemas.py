@@ -219,3 +219,13 @@ def test_a_document_has_the_values_that_it_describes(default: str, asked: str | 
 
     assert values["schema"]["enum"] == [asked or default]
     assert values.get("required", False) is (asked not in (None, default))
+
+
+def test_a_typed_document_does_not_speak_of_displays() -> None:
+    """It says what a typed write stores, and that `null` leaves an error as it is."""
+    schemas = with_setting(values="typed")["components"]["schemas"]
+    value, row = schemas["Value"]["description"], schemas["CitiesRow"]["description"]
+
+    assert "date" in value
+    assert "error" in value
+    assert "display" not in row

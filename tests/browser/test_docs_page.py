@@ -53,6 +53,22 @@ def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo:
     assert recorder.complaints == []
 
 
+def test_it_tries_typed_requests(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
+    """With typed values chosen, the document and what is tried have numbers in place of texts."""
+    page = open_docs()
+    give_key(page, demo.paid_key)
+    expect(message(page)).to_contain_text("Cities")
+    with page.expect_response("**/openapi.json?values=typed"):
+        page.get_by_label("Values").select_option("typed")
+    expect(message(page)).to_contain_text("Cities")
+    answer = execute(listing(page))
+
+    expect(answer).to_contain_text('"population": 8804190')
+    page.get_by_role("button", name="Forget the key").click()
+    expect(page.get_by_label("Values")).to_have_value("")
+    assert recorder.complaints == []
+
+
 def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -> None:
     """The id that was typed in is a header of what is tried, as is the key."""
     give_key(shared_page, demo.paid_key, "demo")

@@ -22,6 +22,7 @@ from tests.web.endpoints import serving
 
 STATIC = Path(gateway.web.pages.__file__).parent / "static"
 PAGES = ["/", "/docs", "/docs/"]
+FIELDS = ("input", "select")
 FILES = [f"/docs/{name}" for name in ASSETS]
 OWN_FILES = [file for file in STATIC.iterdir() if file.is_file()]
 _VENDORED = re.compile(r"^ {4}([0-9a-f]{64}) {2}(\S+)$", re.MULTILINE)
@@ -288,7 +289,7 @@ def test_pages_announce_changes_to_screen_readers(client: TestClient, path: str)
     assert ("html", {"lang": "en"}) in tags
     assert re.search(r"<title>[^<]+</title>", page)
     assert {"header", "main", "nav", "h1"} <= {tag for tag, _ in tags}
-    assert labelled == {attributes["id"] for tag, attributes in tags if tag == "input"}
+    assert labelled == {attributes["id"] for tag, attributes in tags if tag in FIELDS}
 
 
 @pytest.mark.parametrize(

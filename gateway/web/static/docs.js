@@ -26,6 +26,7 @@ const BAD_SPREADSHEET = { status: 400, code: 101 };
 const MOST_TITLES = 10;
 
 const form = document.getElementById("access");
+const values = document.getElementById("values");
 const message = document.getElementById("message");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -35,7 +36,12 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   show(given("key"), given("spreadsheet"));
 });
-form.addEventListener("reset", () => show("", ""));
+form.addEventListener("reset", () => {
+  // The browser resets the form after this event.
+  values.value = "";
+  show("", "");
+});
+values.addEventListener("change", () => show(given("key"), given("spreadsheet")));
 dark.addEventListener("change", followColors);
 followColors();
 show("", "");
@@ -67,7 +73,9 @@ async function showForAll(signal) {
 }
 
 async function load(key, spreadsheet, signal) {
-  const answer = await fetch(DOCUMENT, {
+  const source = new URL(DOCUMENT);
+  if (values.value) source.searchParams.set("values", values.value);
+  const answer = await fetch(source, {
     headers: credentials(key, spreadsheet),
     credentials: "omit",
     cache: "no-store",

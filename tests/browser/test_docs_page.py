@@ -6,7 +6,14 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from gateway.commands.demo import Demo
-from tests.browser.documentation import execute, give_key, listing, message, operations
+from tests.browser.documentation import (
+    execute,
+    give_key,
+    listing,
+    message,
+    operations,
+    unfold,
+)
 from tests.browser.recorder import Recorder
 
 UNAUTHORIZED = "status of 401"
@@ -67,6 +74,17 @@ def test_it_tries_typed_requests(open_docs: OpenDocs, recorder: Recorder, demo: 
     page.get_by_role("button", name="Forget the key").click()
     expect(page.get_by_label("Values")).to_have_value("")
     assert recorder.complaints == []
+
+
+def test_no_operator_is_broken_over_lines(open_docs: OpenDocs) -> None:
+    """Each name in the table of operators stands on one line."""
+    page = open_docs()
+    unfold(listing(page))
+    name = listing(page).locator(".renderedMarkdown td code")
+
+    lines = name.evaluate_all("all => all.map((each) => each.getClientRects().length)")
+    assert lines
+    assert set(lines) == {1}
 
 
 def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -> None:

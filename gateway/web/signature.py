@@ -67,4 +67,4 @@ class Signature:
 ANY: Final = Signature(noun="any operation", parameters=PARAMETERS)
 """All parameters, for requests whose operation is not known yet."""
 DESCRIPTION: Final = Signature(noun="the description", parameters=PARAMETERS, ignores_words=True)
-"""`/openapi.json`, which ignores all parameters but those for credentials."""
+"""`/openapi.json`, which ignores all parameters but `values` and those for credentials."""

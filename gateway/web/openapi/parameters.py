@@ -279,8 +279,8 @@ def _order(place: Place, _: Sequence[RequestKind]) -> Node:
     term = schema_reference(f"{place.stem}Order")
     told = (
         "Names to sort by, comma-separated, each with `-` in front to turn it round. A JSON array "
-        'does as well, for names with a comma: `["a,b","-c"]`. Numbers come before texts, and '
-        "empty cells last both ways."
+        'does as well, for names with a comma: `["a,b","-c"]`. Numbers come first, then '
+        "dates, times, texts and booleans; empty cells are last both ways."
     )
     return _name_list("order", told, term, minItems=1, maxItems=MAX_ORDER_FIELDS)
 

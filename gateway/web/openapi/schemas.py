@@ -118,9 +118,9 @@ _TYPED_VALUE: Node = {
 _OPERAND: Node = {
     "type": ["string", "number", "boolean", "null"],
     "description": (
-        "A number is compared with numbers, a string with what the cell displays, an ISO 8601 date "
-        "or time with dates too, a boolean with booleans; null and the empty string are empty "
-        "cells."
+        "A number is compared with numbers, a string with what the cell displays, and with the "
+        "number, or the date or time of ISO 8601, that it is; a boolean with booleans. null and "
+        "the empty string are empty cells."
     ),
 }
 

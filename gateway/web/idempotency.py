@@ -13,7 +13,7 @@ from gateway.table.record import Stored
 from gateway.web.request import Request
 from gateway.worksheets.access import Target
 from gateway.worksheets.replay import long_texts
-from gateway.worksheets.writes import Fields, WriteIdentity
+from gateway.worksheets.writes import Fields, FormFields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _HEADER = IDEMPOTENCY_KEY.lower().encode()
@@ -74,7 +74,7 @@ async def read_idempotent_request(
     """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
 
     `asked` are the parameters that decide what is written, as JSON. A request with `is_typed` is
-    another one than the same without it.
+    another one than the same without it, and a typed form another one than typed JSON.
     """
     given = request.head.values(_HEADER)
     key = parse_key(given) if given else None
@@ -87,7 +87,7 @@ async def read_idempotent_request(
     if asked is not None:
         found = _digest([asked, found])
     if is_typed:
-        found = _digest(["typed", found])
+        found = _digest(["form" if isinstance(body, FormFields) else "typed", found])
     texts = long_texts([body] if isinstance(body, Mapping) else body)
     return IdempotentRequest(
         key=key, method=request.event.method, row=row, fingerprint=found, texts=texts

@@ -478,6 +478,20 @@ def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
     assert calls == (0, 0)
 
 
+@pytest.mark.parametrize(("values", "status"), [("typed", 422), ("displayed", 200)])
+def test_a_typed_form_is_another_idempotent_request(
+    tmp_path: Path, values: str, status: int
+) -> None:
+    """Its texts may be numbers; without types a form and a JSON body of texts do the same."""
+    target, key = f"Typed/2?values={values}", ("Idempotency-Key", "k")
+    form = [("Content-Type", "application/x-www-form-urlencoded"), key]
+    with opened(tmp_path, RECORDS) as surface:
+        ask(surface, "PATCH", target, {"n": "7"}, key)
+        answer = surface.send("PATCH", target, headers=form, body=b"n=7")
+
+    assert answer.status_code == status
+
+
 ROWS: Sequence[Cells] = [(f"row {row}", row - 4) for row in range(2, 9)]
 LONG: Sequence[Cells] = [["name", "n"], *ROWS]
 

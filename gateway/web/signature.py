@@ -56,7 +56,8 @@ class Signature:
 
     def refusal(self, parameter: str) -> str:
         """The message for a parameter of another operation."""
-        own = [each for each in self.parameters if each != VALUES]  # all operations on rows take it
+        # Nearly all operations take `values`, so it is named only if there is no other.
+        own = [each for each in self.parameters if each != VALUES] or self.parameters
         taken = " and ".join(filter(None, [", ".join(own[:-1]), *own[-1:]]))
         return (
             f"{parameter} is not a parameter of {self.noun}, which takes {taken or 'none'}. "

@@ -478,6 +478,15 @@ def test_a_typed_write_is_another_idempotent_request(tmp_path: Path) -> None:
     assert calls == (0, 0)
 
 
+def test_a_refused_parameter_of_a_create_names_the_one_that_it_takes(tmp_path: Path) -> None:
+    """It does not say that a create takes none."""
+    with opened(tmp_path, RECORDS) as surface:
+        answer, _ = ask(surface, "POST", "Typed?limit=1", {"n": 7})
+
+    assert refused(answer) == (400, 4002)
+    assert "which takes values." in answer.json()["message"]
+
+
 @pytest.mark.parametrize(("values", "status"), [("typed", 422), ("displayed", 200)])
 def test_a_typed_form_is_another_idempotent_request(
     tmp_path: Path, values: str, status: int

@@ -93,4 +93,4 @@ def test_a_date_with_an_offset_is_refused(demo: Demo) -> None:
     refused = write(demo, {"date with time": "2026-02-01T23:30:00Z"})
 
     assert (refused.status_code, refused.json()["code"]) == (400, 104)
-    assert "such as 2026-02-01T23:30:00." in refused.json()["message"]
+    assert "in the form 2026-02-01T23:30:00." in refused.json()["message"]

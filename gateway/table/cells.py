@@ -64,6 +64,9 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FIRST_OF_VALUES = ("P", "#")
 """Of texts that are a duration or an error; other values begin with a digit or a minus."""
 
+READ_AT_ONCE = 64
+"""Cells that are read between two counts of their steps."""
+
 _READ_STEPS, _MOMENT_STEPS = 30, 200
 """Steps of reading a cell, and of one that may be a moment."""
 

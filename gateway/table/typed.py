@@ -16,14 +16,12 @@ from typing import Final
 
 import msgspec
 
-from gateway.table.cells import ERRORS, read_steps
+from gateway.table.cells import ERRORS, READ_AT_ONCE, read_steps
 from gateway.table.moments import displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work, finish
 
 ERROR: Final = msgspec.Raw(b"null")
 """The typed value of an error."""
-
-_READ_AT_ONCE = 64
 
 _CELL_BYTES = 8
 _TEXT_BYTES = 65
@@ -67,8 +65,8 @@ def typed_rows(
     for texts, values in rows:
         cells: list[object] = [None] * len(values)
         wanted = [at for at in columns if at < len(values)]
-        for start in range(0, len(wanted), _READ_AT_ONCE):
-            some = wanted[start : start + _READ_AT_ONCE]
+        for start in range(0, len(wanted), READ_AT_ONCE):
+            some = wanted[start : start + READ_AT_ONCE]
             shown = [texts[at] if at < len(texts) else "" for at in some]
             yield read_steps([text for text in shown if isinstance(text, str)])
             for at, text in zip(some, shown, strict=True):
@@ -107,8 +105,8 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
             cells += piece
             continue
         shown = [*shown, *[""] * (len(piece) - len(shown))]
-        for at in range(0, len(piece), _READ_AT_ONCE):
-            some, some_shown = piece[at : at + _READ_AT_ONCE], shown[at : at + _READ_AT_ONCE]
+        for at in range(0, len(piece), READ_AT_ONCE):
+            some, some_shown = piece[at : at + READ_AT_ONCE], shown[at : at + READ_AT_ONCE]
             yield read_steps([text for text in some_shown if isinstance(text, str)])
             found = [*map(typed_answer, some_shown, some)]
             made += sum(map(is_not, found, some))

@@ -8,6 +8,7 @@ Rules
   come first, then texts by code point.
 - Odd content raises nothing. Text is a number only in plain ASCII notation and only if finite:
   `007`, `+44…`, `1,250`, `nan` and `１２３` are text.
+- No text costs more to read than its first characters: a cell may hold 50,000 digits.
 """
 
 import math
@@ -17,7 +18,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
-from gateway.table.moments import displayed_moment, moment_in
+from gateway.table.moments import LONGEST_DISPLAY, displayed_moment, moment_in
 
 EMPTY = 0
 NUMBER = 1
@@ -56,9 +57,15 @@ _KINDS: Mapping[type, int] = {
 }  # fmt: skip
 """The kind for the type of a typed value; `read_cell` looks closer at texts and numbers."""
 
+LONGEST_NUMBER = 400
+"""Characters; a longer text is no number. Any double has a shorter plain notation."""
+
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FIRST_OF_VALUES = ("P", "#")
 """Of texts that are a duration or an error; other values begin with a digit or a minus."""
+
+READ_AT_ONCE = 64
+"""Cells that are read between two counts of their steps."""
 
 _READ_STEPS, _MOMENT_STEPS = 30, 200
 """Steps of reading a cell, and of one that may be a moment."""
@@ -126,7 +133,7 @@ def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
 
 def read_steps(texts: Sequence[str]) -> int:
     """Steps of reading the cells that are displayed so (`read_cell`)."""
-    moments = sum(1 for text in texts if _LIKE_A_MOMENT.search(text))
+    moments = sum(1 for text in texts if _LIKE_A_MOMENT.search(text, 0, LONGEST_DISPLAY))
     return _READ_STEPS * len(texts) + _MOMENT_STEPS * moments
 
 
@@ -143,7 +150,7 @@ def text_key(text: str) -> tuple[int, object]:
 
 def number_in(text: str) -> float | None:
     """The number that a text represents, or None."""
-    if _NUMBER.fullmatch(text) is None:
+    if len(text) > LONGEST_NUMBER or _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
     return number if math.isfinite(number) else None

@@ -20,6 +20,7 @@ from gateway.table.cells import (
     EMPTY,
     FILLED,
     NUMBER,
+    READ_AT_ONCE,
     TEXT,
     cell_kinds,
     plain_notation,
@@ -40,8 +41,6 @@ _CHARACTERS_OF_STEP = 16
 _KIND_STEPS = 4
 """Steps of finding a cell's kind by its type."""
 
-
-_READ_AT_ONCE = 64
 
 _GROUP_STEPS = 16
 
@@ -215,8 +214,8 @@ class ColumnIndex:
             yield _KIND_STEPS * len(block)
             piece = values[block.start : block.stop]
             found, found_keys, unread = cell_kinds(texts[block.start : block.stop], piece)
-            for start in range(0, len(unread), _READ_AT_ONCE):
-                some = unread[start : start + _READ_AT_ONCE]
+            for start in range(0, len(unread), READ_AT_ONCE):
+                some = unread[start : start + READ_AT_ONCE]
                 yield read_steps([texts[block.start + at] for at in some])
                 for at in some:
                     place = block.start + at

@@ -2,7 +2,8 @@
 
 Rules
 - A sent value that a cell holds already is not written: its typed value with its kind, or the text
-  that it displays.
+  that it displays. A text that is a moment is compared as one, and one of a form that is a number
+  as a number: a display may cut them.
 - A text that is a moment is stored as a serial number in a column of such moments, with a number
   format; in other columns it stays text.
 - A form has no types: its texts are read by the kind of their column. What cannot be read so stays
@@ -66,20 +67,19 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
     """
     if sent is None or sent == "":
         return value is None or value == "" or (sent is None and text in ERRORS)
-    if isinstance(sent, str) and sent == text:
-        return True
     if isinstance(value, bool) or isinstance(sent, bool):
         read = _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
-        return read is value
+        return read is value or read == text
     if not isinstance(value, int | float):
-        return False
+        return isinstance(sent, str) and sent in (text, value)
     shown = displayed_moment(text, value)
-    if isinstance(sent, str):
-        moment = moment_in(sent)
-        if shown is not None and moment is not None and not moment.has_offset:
-            return shown[:2] == moment[:2]
-        return is_form and shown is None and _plain_number(sent) == value
-    return shown is None and sent == value
+    if not isinstance(sent, str):
+        return shown is None and sent == value
+    moment = moment_in(sent)
+    if shown is not None and moment is not None and not moment.has_offset:
+        return shown[:2] == moment[:2]
+    number = _plain_number(sent) if is_form and shown is None else None
+    return sent == text if number is None else number == value
 
 
 def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:

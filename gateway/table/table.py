@@ -199,7 +199,7 @@ class Table:
     ) -> Iterator[object]:
         """Rows as `record.row_object` makes them, made column by column.
 
-        With `typed_columns` they have typed values.
+        With the `typed` columns they have typed values.
         """
         if not rows:
             return iter(())

@@ -9,21 +9,19 @@ Rules
   explain an error, and some have None in place of "".
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import is_not
 from typing import Final
 
 import msgspec
 
-from gateway.table.cells import ERRORS, read_steps
+from gateway.table.cells import ERRORS, READ_AT_ONCE, read_steps
 from gateway.table.moments import displayed_moment, moment_text
-from gateway.table.steps import BLOCK, Work
+from gateway.table.steps import BLOCK, Work, finish
 
 ERROR: Final = msgspec.Raw(b"null")
 """The typed value of an error."""
-
-_READ_AT_ONCE = 64
 
 _CELL_BYTES = 8
 _TEXT_BYTES = 65
@@ -55,11 +53,26 @@ def typed_row(
 
     Both renderings may lack empty cells at the end, and so may the result.
     """
-    cells: list[object] = [None] * len(values)
-    for at in columns:
-        if at < len(values):
-            cells[at] = typed_answer(texts[at] if at < len(texts) else "", values[at])
+    (cells,) = finish(typed_rows([(texts, values)], columns))
     return cells
+
+
+def typed_rows(
+    rows: Iterable[tuple[Sequence[object], Sequence[object]]], columns: Collection[int]
+) -> Work[list[list[object]]]:
+    """The same of several rows, which are given by texts and values."""
+    found: list[list[object]] = []
+    for texts, values in rows:
+        cells: list[object] = [None] * len(values)
+        wanted = [at for at in columns if at < len(values)]
+        for start in range(0, len(wanted), READ_AT_ONCE):
+            some = wanted[start : start + READ_AT_ONCE]
+            shown = [texts[at] if at < len(texts) else "" for at in some]
+            yield read_steps([text for text in shown if isinstance(text, str)])
+            for at, text in zip(some, shown, strict=True):
+                cells[at] = typed_answer(text, values[at])
+        found.append(cells)
+    return found
 
 
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
@@ -92,8 +105,8 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
             cells += piece
             continue
         shown = [*shown, *[""] * (len(piece) - len(shown))]
-        for at in range(0, len(piece), _READ_AT_ONCE):
-            some, some_shown = piece[at : at + _READ_AT_ONCE], shown[at : at + _READ_AT_ONCE]
+        for at in range(0, len(piece), READ_AT_ONCE):
+            some, some_shown = piece[at : at + READ_AT_ONCE], shown[at : at + READ_AT_ONCE]
             yield read_steps([text for text in some_shown if isinstance(text, str)])
             found = [*map(typed_answer, some_shown, some)]
             made += sum(map(is_not, found, some))

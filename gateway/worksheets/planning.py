@@ -253,6 +253,11 @@ class Plan:
     """The rows of the look with the forms of their cells, if it has forms."""
 
 
+def field_steps(write: Write) -> int:
+    """Steps per field of a row to find what changes, or to answer it."""
+    return UPDATE_STEPS + TYPED_STEPS * write.is_typed
+
+
 def needs_types(write: Write) -> bool:
     """True if the typed rendering decides which rows are meant, or what is written to them."""
     by = write.selector
@@ -388,7 +393,7 @@ class Planner:
         slots: list[Written | RowChange] = []
         is_form = write.is_typed and write.is_form
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
-            yield (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(fields)
+            yield field_steps(write) * len(fields)
             path, displayed = write.path(number), look.rows[row]
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
             slots.append(
@@ -446,7 +451,7 @@ class Planner:
                 is_form=is_form,
             ),
             zip(page.rows, texts, strict=True),
-            lambda _: (UPDATE_STEPS + TYPED_STEPS * write.is_typed) * len(placement.cells),
+            lambda _: field_steps(write) * len(placement.cells) + len(table.displayed),
             MOST_STEPS,
         )
         return Planned(
@@ -481,11 +486,11 @@ class Planner:
         displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
         typed: dict[int, Sequence[object]] = {}
         if upsert.is_typed:
-            yield len(found) * len(table.displayed) // CELLS_OF_STEP
-            typed = {row: table.typed_cells(row) for row in found.values()}
+            rows, width = [*found.values()], len(table.displayed)
+            cells = yield from mapped(table.typed_cells, rows, lambda _: width, MOST_STEPS)
+            typed = dict(zip(rows, cells, strict=True))
 
         is_form = upsert.is_typed and upsert.is_form
-        steps_per_field = UPDATE_STEPS + TYPED_STEPS * upsert.is_typed
 
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
@@ -498,7 +503,7 @@ class Planner:
         slots = yield from mapped(
             slot,
             range(len(placements)),
-            lambda number: steps_per_field * len(placements[number].cells),
+            lambda number: field_steps(upsert) * len(placements[number].cells),
             MOST_STEPS,
         )
         new_keys = yield from mapped(
@@ -597,12 +602,13 @@ def row_change(
     if typed is None:
         runs = changed_runs(cells, displayed)
     else:
-        values = dict(enumerate(typed))
+        width = len(typed)
+        held = {at: typed[at] if at < width else None for at in cells}
         runs = changed_runs(
             {
                 at: sent
                 for at, sent in cells.items()
-                if not is_held(sent, text_at(displayed, at), values.get(at), is_form=is_form)
+                if not is_held(sent, text_at(displayed, at), held[at], is_form=is_form)
             }
         )
     if not runs:

@@ -38,7 +38,7 @@ from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
-from gateway.table.typed import typed_row
+from gateway.table.typed import typed_rows
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.fenced_writer import FencedWriter
@@ -150,7 +150,11 @@ class RowService:
         if isinstance(rows, Window):
             view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
             selected = view.select(query.keys) if is_in_grid else {}
-            bodies = rows.encoded(encoder, selected, query.limit)
+            shown: Sequence[Sequence[object]] | None = None
+            if encoder.is_typed:
+                work = rows.typed_rows(selected, query.limit)
+                shown = await worksheet.build(work, target.access.key_id)
+            bodies = rows.encoded(encoder, selected, query.limit, shown)
             return Served(encoder.page(bodies, has_next=rows.has_next, total=None), freshness)
         key = (encoder, query, columns.readable)
         encoded = rows.encodings.answers.get(key)
@@ -226,7 +230,10 @@ class RowService:
                 cells = rows.table.cells(row)
                 typed = rows.table.typed_cells(row) if encoder.is_typed else None
             selected = view.select(keys)
-            shown = cells if typed is None else typed_row(cells, typed, selected)
+            shown = cells
+            if typed is not None:
+                work = typed_rows([(cells, typed)], selected)
+                (shown,) = await worksheet.build(work, target.access.key_id)
             found = row_object(rows.header, row, shown, selected, encoder.empty)
             (body,) = encoder.rows([found])
             encoded = Encoded(body, view.tag(row, cells, typed))

@@ -22,7 +22,7 @@ from gateway.table.header import Header
 from gateway.table.record import row_object, text_at
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch, Table
-from gateway.table.typed import held_cells, typed_row
+from gateway.table.typed import held_cells, typed_rows
 from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
@@ -504,8 +504,18 @@ class Window:
             has_next=has_next,
         )
 
-    def encoded(self, encoder: Encoder, selected: Mapping[int, str], limit: int) -> Bodies:
-        """The first rows, as those of a snapshot are encoded."""
+    def typed_rows(self, selected: Mapping[int, str], limit: int) -> Work[list[list[object]]]:
+        """The first rows in typed answers."""
+        return typed_rows(zip(self.rows[:limit], self.values[:limit], strict=True), selected)
+
+    def encoded(
+        self,
+        encoder: Encoder,
+        selected: Mapping[int, str],
+        limit: int,
+        typed: Sequence[Sequence[object]] | None = None,
+    ) -> Bodies:
+        """The first rows, as those of a snapshot are encoded; `typed` are their `typed_rows`."""
 
         def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
             lines = enumerate(rows, self.span.first_row)
@@ -514,13 +524,10 @@ class Window:
             )
 
         displayed = made(self.rows[:limit])
-        if not encoder.is_typed:
+        if typed is None:
             return with_digests(displayed)
-        typed = made(
-            typed_row(*row, selected)
-            for row in zip(self.rows[:limit], self.values[:limit], strict=True)
-        )
-        return with_digests(typed, [*map(add, typed, displayed)])
+        bodies = made(typed)
+        return with_digests(bodies, [*map(add, bodies, displayed)])
 
     def agrees(self, other: "Window | Table") -> bool:
         """True if common rows, headers and ends are equal, and typed values if both have them.

@@ -432,11 +432,14 @@ class Worksheet:
         del latest.table.indexes[next(iter(latest.table.indexes))]
         return True
 
-    async def build(self, work: Work[T]) -> T:
-        """The result of counted work that is kept with rows, and serves all keys."""
+    async def build(self, work: Work[T], key_id: str | None = None) -> T:
+        """The result of counted work without a budget: on rows for a key, or kept for all keys.
+
+        Raises TooManyInFlight for a key.
+        """
         scheduler, metered = self._resources.scheduler, Metered(work)
-        if not scheduler.try_at_once(metered, None):
-            await scheduler.finish(metered, None)
+        if not scheduler.try_at_once(metered, key_id):
+            await scheduler.finish(metered, key_id)
         if metered.steps:
             self._resources.weigh(self)
         return metered.result

@@ -236,7 +236,7 @@ class Write:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A written row: its number, displayed cells and tag, and the ignored fields."""
+    """A written row: its number, its cells as the client reads them, its tag, ignored fields."""
 
     row: int
     record: Mapping[str, object]

@@ -792,3 +792,45 @@ def _sent(
     if heals:
         api.emulator.faults()
     return api.post(path, headers=headers, **sent)
+
+
+@pytest.mark.parametrize(
+    ("field", "type_", "pattern", "longer", "shorter"),
+    [
+        ("clock", "TIME", "hh:mm", "21:15:45", "21:15:00"),
+        ("at", "DATE", "yyyy-mm-dd", "2026-02-01T10:30:00", "2026-02-01"),
+    ],
+)
+def test_a_moment_is_written_over_one_that_is_displayed_so(
+    typed: Api, field: str, type_: str, pattern: str, longer: str, shorter: str
+) -> None:
+    """A display that cuts seconds or the time of a day does not hide a change of them."""
+    edit(typed, formatted("Typed", 2, COLUMNS.index(field), type_, pattern))
+    assert patch(typed, "Typed/2", {field: longer}).json()[field] == longer
+    _, text = held(typed, "Typed", 2, field)
+
+    assert patch(typed, "Typed/2", {field: text}).json()[field] == shorter
+
+
+def test_a_formula_of_a_text_that_is_displayed_with_more_is_left_alone(typed: Api) -> None:
+    """A typed record that is sent back whole changes no text, whatever its format adds to it."""
+    formula = {"userEnteredValue": {"formulaValue": '="x"'}}
+    edit(
+        typed,
+        {
+            "updateCells": {
+                "range": cells_of("Typed", 3, COLUMNS.index("text")),
+                "rows": [{"values": [formula]}],
+                "fields": "userEnteredValue",
+            }
+        },
+        formatted("Typed", 3, COLUMNS.index("text"), "TEXT", '"Item "@'),
+    )
+    record = typed.get("Typed/3?values=typed").json()
+    before = spent(typed)
+
+    answer = patch(typed, "Typed/3", {"text": record["text"]})
+
+    assert record["text"] == answer.json()["text"] == "x"
+    assert typed.get("Typed/3").json()["text"] == "Item x"
+    assert spent(typed, before)[1] == 0

@@ -273,17 +273,17 @@ def sent_back(cell: Cell) -> Any:
 def holds(cell: Cell, sent: Any) -> bool:
     """Whether a cell holds a sent value: it has this value, or displays this text.
 
-    A moment with an offset is refused, but as the text that it is.
+    A moment is compared with one of the sheet, whose display may cut it. One with an offset is
+    refused, but as the text that it is.
     """
     if sent is None:
         return cell.of_class in ("empty", "error")
     if isinstance(sent, str):
-        is_moment = cell.is_of_the_sheet and not sent.endswith("Z")
-        return cell.text == sent or (
-            is_moment
-            and cell.of_class in ("date", "clock")
-            and (cell.of_class, cell.key) == class_of_text(sent)
-        )
+        named, moments = class_of_text(sent), ("date", "clock")
+        is_moment = cell.is_of_the_sheet and cell.of_class in moments and not sent.endswith("Z")
+        if is_moment and named[0] in moments:
+            return (cell.of_class, cell.key) == named
+        return cell.text == sent
     return (cell.of_class == "boolean") is isinstance(sent, bool) and (
         cell.of_class in ("number", "boolean") and cell.is_of_the_sheet and cell.value == sent
     )

@@ -8,6 +8,7 @@ from gateway.table.cells import (
     CLOCK_TEXT,
     DATE_TEXT,
     ERROR,
+    LONGEST_NUMBER,
     NUMERAL,
     TEXT,
     number_in,
@@ -47,6 +48,7 @@ def test_plain_notation_is_a_number(text: str, number: float) -> None:
         *(".5", "5.", "1e", "e5", "0x10", "1.2.3", "--1", "- 1", " 1", "1 ", "1\n", "1\0", "50%"),
         *("$5", "true", "#N/A"),
         pytest.param("9" * 5000, id="5,000 nines"),
+        pytest.param("0." + "9" * LONGEST_NUMBER, id="a fraction that is too long to be read"),
     ],
 )
 def test_everything_else_is_text(text: str) -> None:

@@ -11,9 +11,11 @@ from gateway.query.query import Query
 from gateway.web.answers import TYPED_ENCODERS
 from gateway.worksheets.answers import Freshness
 from gateway.worksheets.writes import Write
+from tests.counted_work import longest_turn
 from tests.fakes import Formatted
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
+from tests.worksheets.test_write_cost import MOST_INSTRUCTIONS
 
 LINES = [["name", "n"], *([f"c{row}", Formatted(row + 0.25, str(row))] for row in range(2, 12))]
 PAGE = Query(skip=1, limit=3)
@@ -117,3 +119,17 @@ async def test_equal_requests_share_their_reads(make_bench: MakeBench) -> None:
 
     assert numbers(pages[0][0]) == numbers(pages[1][0]) == [3.25, 4.25, 5.25]
     assert bench.sheets.cost() == Cost(2, 0)
+
+
+async def test_moments_of_a_window_are_read_in_short_turns(make_bench: MakeBench) -> None:
+    """A page of a large worksheet full of dates does not hold the event loop."""
+    day = Formatted(46_054.4375, "2/1/2026 10:30:00 AM")
+    lines = [[f"f{at}" for at in range(100)], *([day] * 100 for _ in range(40))]
+    bench = make_bench(lines, cache={**KEPT, "window_above_cells": 5})
+    await bench.page()
+    bench.clock.advance(10_000.0)
+    query = Query(limit=40)
+    rows, _ = await typed(bench, query)
+
+    assert {*rows[-1].values()} == {41, "2026-02-01T10:30:00"}
+    assert await longest_turn(typed(bench, query)) < MOST_INSTRUCTIONS

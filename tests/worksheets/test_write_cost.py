@@ -32,6 +32,7 @@ from gateway.worksheets.planning import Planned, Planner, RowChange
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
+from tests.fakes import Formatted
 from tests.worksheets.conftest import KEPT, WORKSHEET, Bench, MakeBench
 
 COLUMNS, ROWS = 900, 60
@@ -260,6 +261,18 @@ async def test_a_large_write_lets_others_run(make_bench: MakeBench, write: Write
 
     assert await longest_turn(bench.together(write)) < MOST_INSTRUCTIONS
     assert bench.cities.lines() != before
+
+
+async def test_typed_records_that_are_sent_back_let_others_run(make_bench: MakeBench) -> None:
+    """One cell of each record changes, and all its moments are answered."""
+    day = Formatted(46_054.4375, "2/1/2026 10:30:00 AM")
+    lines = [[f"v{row}", *[day] * (COLUMNS - 1)] for row in range(ROWS)]
+    bench = make_bench([NAMES, *lines], cache=KEPT, rows=ROWS + 1)
+    record = dict.fromkeys(NAMES[1:], "2026-02-01T10:30:00") | {NAMES[1]: "new"}
+    write = Write.update_rows(rows=[(2 + row, record) for row in range(ROWS)], is_typed=True)
+
+    assert await longest_turn(bench.together(write)) < MOST_INSTRUCTIONS
+    assert [line[1:3] for line in bench.cities.lines()[1:]] == [["new", day.text]] * ROWS
 
 
 async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:

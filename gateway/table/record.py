@@ -245,6 +245,15 @@ def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
     return msgspec.defstruct("Row", fields, rename=rename, gc=False)
 
 
+def not_written(problems: Sequence[Problem]) -> InvalidBody:
+    """The error for values with these problems, at least one; it lists the first ones."""
+    first = problems[0]
+    return InvalidBody(
+        f"Nothing was written. First: {first.pointer} - {first.detail}",
+        problems=problems[:MAX_PROBLEMS],
+    )
+
+
 def _not_granted(names: Sequence[str], at: str) -> NotGranted:
     return NotGranted(
         f"This key may read {_quoted(names)}, but not write it; nothing was written. Leave it out, "

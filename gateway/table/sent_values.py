@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from gateway.table.cells import ERRORS, number_in
 from gateway.table.column_kinds import ColumnKind, Kind, NumberFormat
-from gateway.table.moments import displayed_moment, moment_in, moment_text, serial_of
+from gateway.table.moments import DAY, displayed_moment, moment_in, moment_text, serial_of
 from gateway.table.record import Stored
 
 LARGEST_INTEGER = 2**53
@@ -26,8 +26,17 @@ _WORDS: Mapping[str, bool] = {
 """Texts of forms that are booleans; browsers send `on` for a checkbox."""
 
 
+_DURATION = NumberFormat("TIME", "[h]:mm:ss")
+"""Of what is 24 hours and longer, or negative: a time of day would be displayed in its place."""
+
+
 class OffsetSent(ValueError):
     """A moment with a UTC offset was sent for a column of dates; its text is the wall clock."""
+
+
+def as_key(sent: Stored, *, is_form: bool) -> Stored:
+    """A sent value as a key: the boolean that a text of a form is in a column of checkboxes."""
+    return _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
 
 
 def is_open(sent: Stored, *, is_form: bool) -> bool:
@@ -50,8 +59,12 @@ def stored_value(
     if moment is not None and column.kind is (Kind.CLOCK if moment.is_clock else Kind.DATE):
         if moment.has_offset:
             raise OffsetSent(moment_text(moment))
-        by_default = NumberFormat("DATE" if moment.is_day else "DATE_TIME")
-        return serial_of(moment), column.format or by_default
+        form = column.format
+        if not moment.is_clock:
+            form = form or NumberFormat("DATE" if moment.is_day else "DATE_TIME")
+        elif not 0 <= moment.milliseconds < DAY and (form is None or "[" not in form.pattern):
+            form = _DURATION
+        return serial_of(moment), form or NumberFormat("TIME")
     if is_form and column.kind is Kind.NUMBER:
         number = _plain_number(str(sent))
         return sent if number is None else number, None
@@ -68,7 +81,7 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
     if sent is None or sent == "":
         return value is None or value == "" or (sent is None and text in ERRORS)
     if isinstance(value, bool) or isinstance(sent, bool):
-        read = _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
+        read = as_key(sent, is_form=is_form)
         return read is value or read == text
     if not isinstance(value, int | float):
         return isinstance(sent, str) and sent in (text, value)

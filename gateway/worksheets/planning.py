@@ -35,12 +35,13 @@ from gateway.table.record import (
     check_has_value,
     key_form,
     new_row,
+    not_written,
     place,
     pointer,
     row_record,
     text_at,
 )
-from gateway.table.sent_values import is_held
+from gateway.table.sent_values import as_key, is_held
 from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
 from gateway.table.table import RowPatch, Table
 from gateway.table.typed import held_cells
@@ -475,7 +476,8 @@ class Planner:
             lambda _: KEY_STEPS * len(columns),
             MOST_STEPS,
         )
-        found = yield from _rows_of(table, columns, keys)
+        is_form = upsert.is_typed and upsert.is_form
+        found = yield from _rows_of(table, columns, keys, is_form=is_form)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
                 f"The {len(found)} rows that are there have more than {MAX_TARGET_CELLS:,} cells."
@@ -490,15 +492,17 @@ class Planner:
             cells = yield from mapped(table.typed_cells, rows, lambda _: width, MOST_STEPS)
             typed = dict(zip(rows, cells, strict=True))
 
-        is_form = upsert.is_typed and upsert.is_form
-
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
                 return places[number]
-            row, placement, texts = found[number], placements[number], displayed[number]
-            return _merged(
-                by, view, row, placement, texts, typed.get(row), key_columns, is_form=is_form
-            )
+            row, placement = found[number], placements[number]
+            seen = (row, placement, view, displayed[number], typed.get(row))
+            change: Written | RowChange
+            if by.merges:
+                change = row_change(*seen, kept=key_columns, is_form=is_form)
+            else:
+                change = written_row(*seen, has_tag=False)
+            return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
         slots = yield from mapped(
             slot,
@@ -507,7 +511,7 @@ class Planner:
             MOST_STEPS,
         )
         new_keys = yield from mapped(
-            lambda number: tuple(sorted(zip(columns, map(key_form, keys[number]), strict=True))),
+            lambda number: _new_key(columns, keys[number], is_form=is_form),
             new,
             lambda _: KEY_STEPS * len(columns),
             MOST_STEPS,
@@ -692,32 +696,13 @@ def _compared(write: Write, view: View) -> frozenset[int]:
     return frozenset(columns[:MAX_COMPARED])
 
 
-def _merged(
-    by: ByKey,
-    view: View,
-    row: int,
-    placement: Placement,
-    displayed: Sequence[str],
-    typed: Sequence[object] | None,
-    keys: frozenset[int],
-    *,
-    is_form: bool,
-) -> Written | RowChange:
-    """The change of an existing row, or the row if it stays as it is."""
-    change: Written | RowChange
-    if by.merges:
-        change = row_change(row, placement, view, displayed, typed, kept=keys, is_form=is_form)
-    else:
-        change = written_row(row, placement, view, displayed, typed, has_tag=False)
-    return told_if_new(change, is_new=False) if isinstance(change, Written) else change
-
-
 def _rows_of(
-    table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]]
+    table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]], *, is_form: bool
 ) -> Work[Mapping[int, int]]:
     """The row of each key that the worksheet has, by the key's number.
 
-    A row has a key if its cells equal the values, as `$eq` compares them.
+    A row has a key if its cells equal the values, as `$eq` compares them. A text of a form may be a
+    boolean.
     """
     candidates: Mapping[int, Set[int]] | None = None
     """The keys that a place may have, by the columns so far."""
@@ -729,7 +714,8 @@ def _rows_of(
         numbers: dict[Operand, set[int]] = {}
         yield KEY_STEPS * len(keys)
         for number, key in enumerate(keys):
-            numbers.setdefault(make_operand(key[at]), set()).add(number)
+            for value in {key[at], as_key(key[at], is_form=is_form)}:
+                numbers.setdefault(make_operand(value), set()).add(number)
         equal: dict[int, list[Set[int]]] = {}
         for operand, several in numbers.items():
             yield KEY_STEPS
@@ -779,11 +765,13 @@ def _key(placement: Placement, columns: Sequence[int], view: View, path: str) ->
     missing = [at for at, value in zip(columns, values, strict=True) if value in (None, "")]
     if missing:
         detail = "on_conflict names this field, so it needs a value."
-        problems = [Problem(pointer(view.names[at], at=path), detail) for at in missing]
-        raise InvalidBody(
-            f"Nothing was written. First: {problems[0].pointer} - {detail}", problems=problems
-        )
+        raise not_written([Problem(pointer(view.names[at], at=path), detail) for at in missing])
     return values
+
+
+def _new_key(columns: Sequence[int], key: Sequence[Stored], *, is_form: bool) -> NewKey:
+    forms = [key_form(as_key(value, is_form=is_form)) for value in key]
+    return tuple(sorted(zip(columns, forms, strict=True)))
 
 
 def _too_large(reason: str) -> WriteTooLarge:

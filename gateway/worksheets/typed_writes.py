@@ -11,10 +11,10 @@ Rules
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gateway.errors import InvalidBody, Problem
+from gateway.errors import Problem
 from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
 from gateway.table.header import View
-from gateway.table.record import MAX_PROBLEMS, WHOLE_BODY, Stored, pointer
+from gateway.table.record import WHOLE_BODY, Stored, not_written, pointer
 from gateway.table.sent_values import OffsetSent, stored_value
 from gateway.table.steps import Work
 from gateway.worksheets.planning import TYPED_STEPS, Planned, RowChange
@@ -104,10 +104,6 @@ def with_stored_values(planned: Planned, forms: SheetForms, own: OwnCells) -> Wo
             has_formats = has_formats or bool(formats)
         created = replace(created, rows=rows, formats=new_formats if has_formats else ())
     if problems:
-        first = next(iter(problems.values()))
-        raise InvalidBody(
-            f"Nothing was written. First: {first.pointer} - {first.detail}",
-            problems=[*problems.values()][:MAX_PROBLEMS],
-        )
+        raise not_written([*problems.values()])
     slots = [changes[slot] if isinstance(slot, RowChange) else slot for slot in planned.slots]
     return replace(planned, slots=slots, changes=[*changes.values()], created=created)

@@ -15,7 +15,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
-from operator import attrgetter
 
 import msgspec
 
@@ -23,7 +22,6 @@ from gateway.errors import InvalidQuery
 from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
 from gateway.query.query import (
     AllOf,
-    AnyOf,
     Comparison,
     Condition,
     Negation,
@@ -46,8 +44,6 @@ _LOOK_UP_STEPS = 40
 _PATIENCE = 3
 """Multiple of its expected steps that a walk may take."""
 _FIRST_BLOCK = 64
-
-_field = attrgetter("field")
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -106,8 +102,11 @@ def columns_of(
     Raises UnknownField for a field that the view lacks.
     """
     columns: dict[str, int] = {}
-    for parameter, names in (("where", map(_field, where)), ("order", map(_field, order))):
-        for name in names:
+    parameter: str
+    terms: Sequence[Comparison | SortTerm]
+    for parameter, terms in (("where", where), ("order", order)):
+        for term in terms:
+            name = term.field
             if name not in columns and name != ROW_INDEX:
                 column = view.find(name)
                 if column is None:
@@ -197,7 +196,8 @@ def _looked_up(
     table: Table, query: Query, order: Sequence[SortTerm], indexes: Mapping[str, ColumnIndex]
 ) -> Page | Work[Page]:
     """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
-    rows, parts = table.rows, tuple[RowSet, ...]()
+    rows = table.rows
+    parts: tuple[RowSet, ...] = ()
     if query.where is not None:
         row_set = _matching(query.where, table, indexes)
         if row_set.least < rows.groups:
@@ -219,19 +219,18 @@ def _looked_up(
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
     """The rows that meet a condition; `indexes` are those of its fields but for `rowIndex`."""
-    rows, is_negated = table.rows, isinstance(condition, Negation)
-    match condition:
-        case Comparison(name, word, operands):
-            field: Field = RowIndexField(table)
-            if name != ROW_INDEX:
-                field = ColumnField(indexes[name], rows)
-            operator = OPERATORS[word]
-            found, is_negated = operator.lookup(field, operands), operator.is_negated
-        case Negation(inside):
-            found = _matching(inside, table, indexes)
-        case AllOf(conditions) | AnyOf(conditions):
-            sets = [_matching(each, table, indexes) for each in conditions]
-            found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
+    rows, is_negated = table.rows, False
+    if isinstance(condition, Comparison):
+        name, operator = condition.field, OPERATORS[condition.operator]
+        field: Field = (
+            RowIndexField(table) if name == ROW_INDEX else ColumnField(indexes[name], rows)
+        )
+        found, is_negated = operator.lookup(field, condition.operands), operator.is_negated
+    elif isinstance(condition, Negation):
+        found, is_negated = _matching(condition.condition, table, indexes), True
+    else:
+        sets = [_matching(each, table, indexes) for each in condition.conditions]
+        found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
     return Complement(range(1, rows.size), found) if is_negated else found
 
 

@@ -310,9 +310,11 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     parts += groups.values()
     if not parts:  # every row meets `{}`
         return everything or groups_of(rows, range(rows.groups))
+    if len(parts) == 1:
+        return parts[0]
     parts.sort(key=_most)
     parts[1:] = sorted(parts[1:], key=_expected)
-    return parts[0] if len(parts) == 1 or parts[0].most == 0 else Intersection(tuple(parts))
+    return Intersection(tuple(parts)) if parts[0].most else parts[0]
 
 
 def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:

@@ -54,6 +54,8 @@ _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACK
 _PERCENT, _PLUS = b"%+"  # numbers: `in` takes ten times as long with text on its left
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
+_PUNCTUATION: Final = tuple((quote(each).encode(), each.encode()) for each in '"{}[]:,$ ')
+"""Escapes of JSON's signs. None is `%` or a digit, so that decoding them first makes no escape."""
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
 """Parameters whose values may contain any text."""
 
@@ -324,7 +326,12 @@ def parse_no_cache(parameters: Parameters) -> bool:
 def _decoded_text(encoded: bytes) -> str:
     if _PERCENT not in encoded and _PLUS not in encoded:
         return encoded.decode("utf-8", "replace")
-    return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
+    text = encoded.replace(b"+", b" ")
+    for escape, sign in _PUNCTUATION:  # takes a quarter of the time of `unquote_to_bytes`
+        text = text.replace(escape, sign)
+    if _PERCENT in text:
+        text = unquote_to_bytes(text)
+    return text.decode("utf-8", "replace")
 
 
 def _unfolded(part: bytes) -> bytes:

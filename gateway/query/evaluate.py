@@ -127,6 +127,8 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
             return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
+    if not query.order:
+        return ()
     terms: dict[str, SortTerm] = {}
     for term in query.order:
         is_field = term.descending and view.find(f"-{term.field}") is not None
@@ -160,13 +162,13 @@ def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
+    missing = None
+    if operands <= _FEW:
+        try:
+            return _looked_up(table, query, order, indexes)
+        except Unbuilt as unbuilt:
+            missing = unbuilt.work
     look_up = partial(_looked_up, table, query, order, indexes)
-    try:
-        if operands <= _FEW:
-            return look_up()
-        missing = None
-    except Unbuilt as unbuilt:
-        missing = unbuilt.work
     return _counted(look_up, missing, _LOOK_UP_STEPS * operands)
 
 
@@ -257,8 +259,8 @@ def _source(first: Term, parts: Sequence[RowSet]) -> tuple[Source, Sequence[RowS
         if is_descending and not is_worksheet:
             places = ready(Ranked.descending, ranked)
             low, high = len(places) - high, len(places) - low
-        others = [*parts[:at], *parts[at + 1 :]]
-        return Source(places, low, high, is_backwards=is_backwards), others
+        source = Source(places, low, high, is_backwards=is_backwards)
+        return source, (*parts[:at], *parts[at + 1 :])
     places = ready(Ranked.descending, ranked) if is_descending else ranked.places
     return Source(places, 0, len(places), first.empties), parts
 

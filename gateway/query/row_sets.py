@@ -296,17 +296,15 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
-    flat: list[RowSet] = []
     for each in sets:
-        flat += each.parts if isinstance(each, Intersection) else (each,)
-    for part in flat:
-        if part.least == rows.groups:
-            everything = part
-        elif isinstance(part, Groups):
-            known = groups.get(part.ranked)
-            groups[part.ranked] = part if known is None else _narrowed(known, part)
-        else:
-            parts.append(part)
+        for part in each.parts if isinstance(each, Intersection) else (each,):
+            if part.least == rows.groups:
+                everything = part
+            elif isinstance(part, Groups):
+                known = groups.get(part.ranked)
+                groups[part.ranked] = part if known is None else _narrowed(known, part)
+            else:
+                parts.append(part)
     parts += groups.values()
     if not parts:  # every row meets `{}`
         return everything or groups_of(rows, range(rows.groups))
@@ -339,8 +337,7 @@ def _has_few(numbers: range | Set[int]) -> bool:
 def _narrowed(one: Groups, other: Groups) -> Groups:
     if isinstance(one.numbers, range) and isinstance(other.numbers, range):
         first = max(one.numbers.start, other.numbers.start)
-        stop = min(one.numbers.stop, other.numbers.stop)
-        return groups_of(one.ranked, range(first, max(first, stop)))
+        return groups_of(one.ranked, range(first, min(one.numbers.stop, other.numbers.stop)))
     few, many = sorted((one.numbers, other.numbers), key=lambda it: isinstance(it, range))
     return groups_of(one.ranked, {number for number in few if number in many})
 

@@ -272,8 +272,8 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
-    bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
-    return Asking(parameters, frozenset(bracketed), again or PLAIN)
+    bracketed = frozenset([name.partition("[")[0] for name in parameters if "[" in name])
+    return Asking(parameters, bracketed, again or PLAIN)
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
@@ -427,8 +427,8 @@ def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
 
 
 def _sort_term(term: str) -> SortTerm:
-    stripped = term.strip()
-    return SortTerm(stripped.removeprefix("-"), descending=stripped.startswith("-"))
+    name = term.strip()
+    return SortTerm(name[1:], True) if name.startswith("-") else SortTerm(name)
 
 
 def _meant(name: str, again: frozenset[str]) -> Sequence[str]:

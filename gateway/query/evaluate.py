@@ -236,7 +236,7 @@ def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIn
     return Complement(range(1, rows.size), found) if is_negated else found
 
 
-def _source(first: Term, parts: Sequence[RowSet]) -> tuple[Source, Sequence[RowSet]]:
+def _source(first: Term, parts: tuple[RowSet, ...]) -> tuple[Source, tuple[RowSet, ...]]:
     """The places of one of the sets in the order of the first term, and the other sets.
 
     If no set is indexed in that order: all places, and all sets. Raises Unbuilt.
@@ -260,7 +260,7 @@ def _source(first: Term, parts: Sequence[RowSet]) -> tuple[Source, Sequence[RowS
             places = ready(Ranked.descending, ranked)
             low, high = len(places) - high, len(places) - low
         source = Source(places, low, high, is_backwards=is_backwards)
-        return source, (*parts[:at], *parts[at + 1 :])
+        return source, parts[:at] + parts[at + 1 :]
     places = ready(Ranked.descending, ranked) if is_descending else ranked.places
     return Source(places, 0, len(places), first.empties), parts
 

@@ -281,11 +281,11 @@ def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]
 
 def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
     starts = ranked.starts
-    if len(numbers) == 1 and not isinstance(numbers, range):
-        (number,) = numbers
-        numbers = range(number, number + 1)
     if isinstance(numbers, range):
         count = starts[numbers.stop] - starts[numbers.start] if numbers else 0
+    elif len(numbers) == 1:
+        (number,) = numbers
+        numbers, count = range(number, number + 1), starts[number + 1] - starts[number]
     else:
         count = sum(starts[number + 1] - starts[number] for number in numbers)
     return Groups(ranked, numbers, count, count)

@@ -73,6 +73,8 @@ MAX_ORDER_FIELDS = 16
 MAX_UNKNOWN = 50
 """Maximum number of ignored names, since each waiting write keeps its own."""
 _BYTE_ORDER_MARK = "\ufeff"
+_LONGEST_CHARACTER = 4
+"""Bytes of a character in UTF-8."""
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
 
@@ -260,10 +262,10 @@ class Asking(msgspec.Struct, frozen=True):
     """The parameters of a request while they are parsed."""
 
     parameters: Parameters
-    bracketed: frozenset[str]
+    bracketed: Sequence[str]
     """Parameters with brackets."""
     again: Leniency
-    readings: list[str] = msgspec.field(default_factory=list)
+    readings: list[str] = []
     """The second readings that were used."""
 
     def note(self, reading: str) -> None:
@@ -272,7 +274,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
-    bracketed = frozenset([name.partition("[")[0] for name in parameters if "[" in name])
+    bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
     return Asking(parameters, bracketed, again or PLAIN)
 
 
@@ -513,7 +515,8 @@ def _decoded_where(text: str) -> object:
 
 
 def _check_length(text: str) -> None:
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
+    is_long = len(text) * _LONGEST_CHARACTER > MAX_WHERE_BYTES
+    if is_long and len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
         raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
 
 

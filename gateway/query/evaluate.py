@@ -15,7 +15,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
-from operator import attrgetter
 
 import msgspec
 
@@ -23,7 +22,6 @@ from gateway.errors import InvalidQuery
 from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
 from gateway.query.query import (
     AllOf,
-    AnyOf,
     Comparison,
     Condition,
     Negation,
@@ -46,8 +44,6 @@ _LOOK_UP_STEPS = 40
 _PATIENCE = 3
 """Multiple of its expected steps that a walk may take."""
 _FIRST_BLOCK = 64
-
-_field = attrgetter("field")
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -106,8 +102,11 @@ def columns_of(
     Raises UnknownField for a field that the view lacks.
     """
     columns: dict[str, int] = {}
-    for parameter, names in (("where", map(_field, where)), ("order", map(_field, order))):
-        for name in names:
+    parameter: str
+    terms: Sequence[Comparison | SortTerm]
+    for parameter, terms in (("where", where), ("order", order)):
+        for term in terms:
+            name = term.field
             if name not in columns and name != ROW_INDEX:
                 column = view.find(name)
                 if column is None:
@@ -128,6 +127,8 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
             return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
+    if not query.order:
+        return ()
     terms: dict[str, SortTerm] = {}
     for term in query.order:
         is_field = term.descending and view.find(f"-{term.field}") is not None
@@ -161,13 +162,13 @@ def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
+    missing = None
+    if operands <= _FEW:
+        try:
+            return _looked_up(table, query, order, indexes)
+        except Unbuilt as unbuilt:
+            missing = unbuilt.work
     look_up = partial(_looked_up, table, query, order, indexes)
-    try:
-        if operands <= _FEW:
-            return look_up()
-        missing = None
-    except Unbuilt as unbuilt:
-        missing = unbuilt.work
     return _counted(look_up, missing, _LOOK_UP_STEPS * operands)
 
 
@@ -197,7 +198,8 @@ def _looked_up(
     table: Table, query: Query, order: Sequence[SortTerm], indexes: Mapping[str, ColumnIndex]
 ) -> Page | Work[Page]:
     """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
-    rows, parts = table.rows, tuple[RowSet, ...]()
+    rows = table.rows
+    parts: tuple[RowSet, ...] = ()
     if query.where is not None:
         row_set = _matching(query.where, table, indexes)
         if row_set.least < rows.groups:
@@ -219,23 +221,22 @@ def _looked_up(
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
     """The rows that meet a condition; `indexes` are those of its fields but for `rowIndex`."""
-    rows, is_negated = table.rows, isinstance(condition, Negation)
-    match condition:
-        case Comparison(name, word, operands):
-            field: Field = RowIndexField(table)
-            if name != ROW_INDEX:
-                field = ColumnField(indexes[name], rows)
-            operator = OPERATORS[word]
-            found, is_negated = operator.lookup(field, operands), operator.is_negated
-        case Negation(inside):
-            found = _matching(inside, table, indexes)
-        case AllOf(conditions) | AnyOf(conditions):
-            sets = [_matching(each, table, indexes) for each in conditions]
-            found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
+    rows, is_negated = table.rows, False
+    if isinstance(condition, Comparison):
+        name, operator = condition.field, OPERATORS[condition.operator]
+        field: Field = (
+            RowIndexField(table) if name == ROW_INDEX else ColumnField(indexes[name], rows)
+        )
+        found, is_negated = operator.lookup(field, condition.operands), operator.is_negated
+    elif isinstance(condition, Negation):
+        found, is_negated = _matching(condition.condition, table, indexes), True
+    else:
+        sets = [_matching(each, table, indexes) for each in condition.conditions]
+        found = all_of(sets, rows) if isinstance(condition, AllOf) else any_of(sets, rows)
     return Complement(range(1, rows.size), found) if is_negated else found
 
 
-def _source(first: Term, parts: Sequence[RowSet]) -> tuple[Source, Sequence[RowSet]]:
+def _source(first: Term, parts: tuple[RowSet, ...]) -> tuple[Source, tuple[RowSet, ...]]:
     """The places of one of the sets in the order of the first term, and the other sets.
 
     If no set is indexed in that order: all places, and all sets. Raises Unbuilt.
@@ -258,8 +259,8 @@ def _source(first: Term, parts: Sequence[RowSet]) -> tuple[Source, Sequence[RowS
         if is_descending and not is_worksheet:
             places = ready(Ranked.descending, ranked)
             low, high = len(places) - high, len(places) - low
-        others = [*parts[:at], *parts[at + 1 :]]
-        return Source(places, low, high, is_backwards=is_backwards), others
+        source = Source(places, low, high, is_backwards=is_backwards)
+        return source, parts[:at] + parts[at + 1 :]
     places = ready(Ranked.descending, ranked) if is_descending else ranked.places
     return Source(places, 0, len(places), first.empties), parts
 

@@ -62,8 +62,9 @@ class ColumnField(msgspec.Struct, frozen=True):
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
         """Rows with the value of an operand, or that display its text."""
-        groups, displayed = set[int](), set[int]()
-        # Not `list[RowSet]()`, which takes 20 times as long.
+        # Not `set[int]()`, which takes 20 times as long.
+        groups: set[int] = set()
+        displayed: set[int] = set()
         found: list[RowSet] = []
         has_odd = ready(ColumnIndex.keys, self.index).odd
         for operand in operands:
@@ -95,8 +96,9 @@ class ColumnField(msgspec.Struct, frozen=True):
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
-        order, shown = ready(ColumnIndex.order, self.index), None
-        segment, at, members = order.segments.get(operand.kind), 0, list[int]()
+        order, shown, at = ready(ColumnIndex.order, self.index), None, 0
+        segment = order.segments.get(operand.kind)
+        members: list[int] = []
         if segment is not None:
             at, members = segment.find(operand.key, operand.text)
         if operand.text and ready(ColumnIndex.keys, self.index).odd:
@@ -116,10 +118,8 @@ class ColumnField(msgspec.Struct, frozen=True):
             return any_of((), self.rows)
         span = range(at, segment.end) if is_above else range(segment.first, at)
         spans = [span]
-        if has_equal and not all(member in span for member in members):
-            spans = _with(span, members)
-        elif not has_equal and any(member in span for member in members):
-            spans = _without(span, members)
+        if members:
+            spans = _with(span, members) if has_equal else _without(span, members)
         sets = [groups_of(order.ranked, each) for each in spans]
         found = sets[0] if len(sets) == 1 else any_of(sets, self.rows)
         if shown is None:
@@ -180,7 +180,8 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
 def _without(span: range, groups: Sequence[int]) -> list[range]:
     """A span without some groups, which are ascending."""
-    spans, start = list[range](), span.start
+    start = span.start
+    spans: list[range] = []
     for group in groups:
         if start <= group < span.stop:
             if start < group:
@@ -192,7 +193,8 @@ def _without(span: range, groups: Sequence[int]) -> list[range]:
 
 def _with(span: range, groups: Sequence[int]) -> list[range]:
     """A span with some groups more, which it joins if they are next to it."""
-    spans, (start, stop) = list[range](), (span.start, span.stop)
+    start, stop = span.start, span.stop
+    spans: list[range] = []
     for group in groups:
         if group == stop:
             stop += 1

@@ -111,14 +111,9 @@ def make_operand(value: Scalar) -> Operand:
 
 def comparisons(condition: Condition | None) -> list[Comparison]:
     """All comparisons of a condition, from left to right."""
-    found: list[Comparison] = []
-    pending = [] if condition is None else [condition]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Comparison):
-            found.append(each)
-        elif isinstance(each, Negation):
-            pending.append(each.condition)
-        else:
-            pending += reversed(each.conditions)
-    return found
+    if condition is None:
+        return []
+    if isinstance(condition, Comparison):
+        return [condition]
+    inside = (condition.condition,) if isinstance(condition, Negation) else condition.conditions
+    return [found for each in inside for found in comparisons(each)]

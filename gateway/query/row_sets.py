@@ -281,11 +281,11 @@ def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]
 
 def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
     starts = ranked.starts
-    if len(numbers) == 1 and not isinstance(numbers, range):
-        (number,) = numbers
-        numbers = range(number, number + 1)
     if isinstance(numbers, range):
         count = starts[numbers.stop] - starts[numbers.start] if numbers else 0
+    elif len(numbers) == 1:
+        (number,) = numbers
+        numbers, count = range(number, number + 1), starts[number + 1] - starts[number]
     else:
         count = sum(starts[number + 1] - starts[number] for number in numbers)
     return Groups(ranked, numbers, count, count)
@@ -296,23 +296,23 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
-    flat: list[RowSet] = []
     for each in sets:
-        flat += each.parts if isinstance(each, Intersection) else (each,)
-    for part in flat:
-        if part.least == rows.groups:
-            everything = part
-        elif isinstance(part, Groups):
-            known = groups.get(part.ranked)
-            groups[part.ranked] = part if known is None else _narrowed(known, part)
-        else:
-            parts.append(part)
+        for part in each.parts if isinstance(each, Intersection) else (each,):
+            if part.least == rows.groups:
+                everything = part
+            elif isinstance(part, Groups):
+                known = groups.get(part.ranked)
+                groups[part.ranked] = part if known is None else _narrowed(known, part)
+            else:
+                parts.append(part)
     parts += groups.values()
     if not parts:  # every row meets `{}`
         return everything or groups_of(rows, range(rows.groups))
+    if len(parts) == 1:
+        return parts[0]
     parts.sort(key=_most)
     parts[1:] = sorted(parts[1:], key=_expected)
-    return parts[0] if len(parts) == 1 or parts[0].most == 0 else Intersection(tuple(parts))
+    return Intersection(tuple(parts)) if parts[0].most else parts[0]
 
 
 def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
@@ -337,8 +337,7 @@ def _has_few(numbers: range | Set[int]) -> bool:
 def _narrowed(one: Groups, other: Groups) -> Groups:
     if isinstance(one.numbers, range) and isinstance(other.numbers, range):
         first = max(one.numbers.start, other.numbers.start)
-        stop = min(one.numbers.stop, other.numbers.stop)
-        return groups_of(one.ranked, range(first, max(first, stop)))
+        return groups_of(one.ranked, range(first, min(one.numbers.stop, other.numbers.stop)))
     few, many = sorted((one.numbers, other.numbers), key=lambda it: isinstance(it, range))
     return groups_of(one.ranked, {number for number in few if number in many})
 

@@ -37,6 +37,7 @@ _BY_NAME: Mapping[str, Operator] = {
     **OPERATORS,
     **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
+_NUMBER, _COMPOUND = (int, float), (list, dict)  # a union would be made by each request
 _INSIDE = (*_BY_NAME, NOT)
 _ANYWHERE = (*COMBINATORS, *_INSIDE)
 
@@ -76,48 +77,44 @@ class _Parser:
         )
 
     def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
-        if name.startswith("$") and isinstance(value, list):
-            raise _unknown(name, place, _ANYWHERE)
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            hint = operator_like(name, COMBINATORS)
-            raise InvalidQuery(f"{place} takes one value, not a list of objects.{hint}")
         if not isinstance(value, dict):
+            if isinstance(value, list):
+                if name.startswith("$"):
+                    raise _unknown(name, place, _ANYWHERE)
+                if value and isinstance(value[0], dict):
+                    hint = operator_like(name, COMBINATORS)
+                    raise InvalidQuery(f"{place} takes one value, not a list of objects.{hint}")
             return self._comparison(name, EQUAL, value, place)
         if not value:
             raise InvalidQuery(f"{place} holds no operator; allowed: {', '.join(_INSIDE)}.")
         conditions: list[Condition] = []
         for word, operand in value.items():
-            conditions.append(self._operation(name, word, operand, f"{place}.{word}", depth))
-        return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
-
-    def _operation(self, name: str, word: str, value: object, place: str, depth: int) -> Condition:
-        if word == NOT:
-            if depth >= MAX_DEPTH:
+            inside = f"{place}.{word}"
+            operator = _BY_NAME.get(word)
+            if operator is not None:
+                conditions.append(self._comparison(name, operator, operand, inside))
+            elif word != NOT:
+                raise _unknown(word, inside, _INSIDE)
+            elif depth >= MAX_DEPTH:
                 raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
-            if not isinstance(value, dict):
-                raise InvalidQuery(f"{place} takes an object of operators.")
-            return Negation(self._field(name, value, place, depth + 1))
-        operator = _BY_NAME.get(word)
-        if operator is None:
-            raise _unknown(word, place, _INSIDE)
-        return self._comparison(name, operator, value, place)
+            elif not isinstance(operand, dict):
+                raise InvalidQuery(f"{inside} takes an object of operators.")
+            else:
+                conditions.append(Negation(self._field(name, operand, inside, depth + 1)))
+        return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
     def _comparison(self, name: str, operator: Operator, value: object, place: str) -> Comparison:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise InvalidQuery(f"where holds more than {MAX_CONDITIONS} conditions.")
-        if (
-            isinstance(value, list)
-            and operator.lookup is EQUAL.lookup
-            and not operator.operand.is_list
-        ):
-            several = "$nin" if operator.is_negated else "$in"
-            raise InvalidQuery(
-                f'{place} takes one value, not a list. Did you mean {{"{several}": […]}}?'
-            )
         shape = operator.operand
         operands: tuple[Operand, ...]
         if not shape.is_list:
+            if isinstance(value, list) and operator.lookup is EQUAL.lookup:
+                several = "$nin" if operator.is_negated else "$in"
+                raise InvalidQuery(
+                    f'{place} takes one value, not a list. Did you mean {{"{several}": […]}}?'
+                )
             operands = (make_operand(_scalar(shape, value, place)),)
         elif isinstance(value, list):
             operands = make_operands(
@@ -137,9 +134,11 @@ def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
 def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
     if not isinstance(value, shape.python_type):
         raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
-    if isinstance(value, list | dict):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, _COMPOUND):
         raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, _NUMBER) and not isinstance(value, bool):
         try:
             is_finite = math.isfinite(value)
         except OverflowError:  # an integer beyond every double

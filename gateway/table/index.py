@@ -109,7 +109,9 @@ class Segment:
             return first + low, []
         if texts is None:
             return first + low + bool(text), [first + low]
-        high = bisect_right(keys, key, lo=low)
+        high = low + 1
+        if high < len(keys) and keys[high] == key:  # few keys have several groups
+            high = bisect_right(keys, key, lo=high)
         groups = [first + low] if texts[low] == "" else []
         equal = text or plain_notation(key)
         at = bisect_left(texts, equal, lo=low, hi=high)

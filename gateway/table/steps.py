@@ -90,7 +90,7 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     A caller that finds a partly computed value continues the same work, and pays for its own part.
     Dropped work keeps its progress.
     """
-    made, begun = f"_{make.__name__}_made", f"_{make.__name__}_begun"
+    made, begun = make.__qualname__, f"{make.__qualname__} begun"  # no attribute has a dot
 
     @wraps(make)
     def carry_on(self: S) -> Work[Any]:
@@ -117,7 +117,7 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
 
 def ready(make: Callable[[S], Work[T]], of: S) -> T:
     """The value of a `shared` method if it is made. Raises Unbuilt."""
-    made: T | None = of.__dict__.get(f"_{make.__name__}_made")
+    made: T | None = of.__dict__.get(make.__qualname__)
     if made is None:
         raise Unbuilt(make(of))
     return made

@@ -54,6 +54,8 @@ _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACK
 _PERCENT, _PLUS = b"%+"  # numbers: `in` takes ten times as long with text on its left
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
+_PUNCTUATION: Final = tuple((quote(each).encode(), each.encode()) for each in '"{}[]:,$ ')
+"""Escapes of JSON's signs. None is `%` or a digit, so that decoding them first makes no escape."""
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
 """Parameters whose values may contain any text."""
 
@@ -71,6 +73,8 @@ MAX_ORDER_FIELDS = 16
 MAX_UNKNOWN = 50
 """Maximum number of ignored names, since each waiting write keeps its own."""
 _BYTE_ORDER_MARK = "\ufeff"
+_LONGEST_CHARACTER = 4
+"""Bytes of a character in UTF-8."""
 _LONGEST_ESCAPE = 3
 """Characters of a percent-encoded byte."""
 
@@ -258,10 +262,10 @@ class Asking(msgspec.Struct, frozen=True):
     """The parameters of a request while they are parsed."""
 
     parameters: Parameters
-    bracketed: frozenset[str]
+    bracketed: Sequence[str]
     """Parameters with brackets."""
     again: Leniency
-    readings: list[str] = msgspec.field(default_factory=list)
+    readings: list[str] = []
     """The second readings that were used."""
 
     def note(self, reading: str) -> None:
@@ -271,7 +275,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
     bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
-    return Asking(parameters, frozenset(bracketed), again or PLAIN)
+    return Asking(parameters, bracketed, again or PLAIN)
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
@@ -324,7 +328,12 @@ def parse_no_cache(parameters: Parameters) -> bool:
 def _decoded_text(encoded: bytes) -> str:
     if _PERCENT not in encoded and _PLUS not in encoded:
         return encoded.decode("utf-8", "replace")
-    return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
+    text = encoded.replace(b"+", b" ")
+    for escape, sign in _PUNCTUATION:  # takes a quarter of the time of `unquote_to_bytes`
+        text = text.replace(escape, sign)
+    if _PERCENT in text:
+        text = unquote_to_bytes(text)
+    return text.decode("utf-8", "replace")
 
 
 def _unfolded(part: bytes) -> bytes:
@@ -420,8 +429,8 @@ def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
 
 
 def _sort_term(term: str) -> SortTerm:
-    stripped = term.strip()
-    return SortTerm(stripped.removeprefix("-"), descending=stripped.startswith("-"))
+    name = term.strip()
+    return SortTerm(name[1:], True) if name.startswith("-") else SortTerm(name)
 
 
 def _meant(name: str, again: frozenset[str]) -> Sequence[str]:
@@ -506,7 +515,8 @@ def _decoded_where(text: str) -> object:
 
 
 def _check_length(text: str) -> None:
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
+    is_long = len(text) * _LONGEST_CHARACTER > MAX_WHERE_BYTES
+    if is_long and len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
         raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
 
 

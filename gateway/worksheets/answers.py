@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from operator import add
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -34,6 +34,9 @@ BLOCK_BYTES = 49_152
 
 MOST_OF_BLOCK = 8 * BLOCK_BYTES
 """Characters, and bytes, of a block whose rows are longer than those of other blocks."""
+
+_DIGESTS = [slice(at * DIGEST_BYTES, (at + 1) * DIGEST_BYTES) for at in range(MAX_BLOCK_ROWS)]
+"""The place of each row's digest in the digests of its block."""
 
 NEVER = -1
 """In place of a block that is too long: no row is encoded unless it is requested."""
@@ -92,7 +95,7 @@ class Encoder(Protocol):
         """A page of such rows."""
 
 
-class Bodies(NamedTuple):
+class Bodies(msgspec.Struct, frozen=True):
     """Encoded rows, and the digests of each, of `DIGEST_BYTES`.
 
     The tag of a page is made from digests: those of a block are computed once, for many pages.
@@ -178,7 +181,7 @@ class EncodedRows:
             for row in rows:
                 number, at = divmod(row - FIRST_DATA_ROW, size)
                 block = kept.get(number, 0)
-                if isinstance(block, int):
+                if not isinstance(block, Bodies):
                     count = counts.get(number, block)
                     if isinstance(count, int) and count >= MOST_SINGLY and made < MADE_AT_ONCE:
                         place = at + number * size
@@ -195,7 +198,7 @@ class EncodedRows:
                             counts[number] = count + 1
                         continue
                 found.append(block.rows[at])
-                digests.append(block.digests[at * DIGEST_BYTES : (at + 1) * DIGEST_BYTES])
+                digests.append(block.digests[_DIGESTS[at]])
             if singly:
                 selected = self._table.header.seen_with(grant).select(keys)
                 bodies, covered = self._encoded(encoder, selected, [*singly.values()], typed)

@@ -225,6 +225,21 @@ def test_where_has_second_readings(text: str, readings: list[str]) -> None:
     assert asking.readings == readings
 
 
+@pytest.mark.parametrize(
+    ("encoded", "text"),
+    [
+        ("%7b%22a%22%3A+%7D", '{"a": }'),
+        ("%2522%257B", "%22%7B"),
+        ("%%22%2%22%", '%"%2"%'),
+        ("%2%32%22", '%22"'),
+        ("%C3%A9%20%24%5B%2C%5D+", "é $[,] "),
+    ],
+)
+def test_values_are_decoded_once(encoded: str, text: str) -> None:
+    """A decoded sign or digit is never part of another escape; invalid escapes stay."""
+    assert decoded(f"where={encoded}".encode()) == {"where": [text]}
+
+
 def test_a_plain_where_is_never_read_otherwise() -> None:
     """Valid JSON keeps its escapes, quotes and words."""
     where = query_of(urlencode({"where": """{"a%20b":"it's 100%25 True"}"""})).where

@@ -34,9 +34,9 @@ class OffsetSent(ValueError):
     """A moment with a UTC offset was sent for a column of dates; its text is the wall clock."""
 
 
-def as_key(sent: Stored, *, is_form: bool) -> Stored:
-    """A sent value as a key: the boolean that a text of a form is in a column of checkboxes."""
-    return _WORDS.get(sent, sent) if is_form and isinstance(sent, str) else sent
+def as_key(sent: Stored) -> Stored:
+    """A value of a form as a key: the boolean that its text is in a column of checkboxes."""
+    return _WORDS.get(sent, sent) if isinstance(sent, str) else sent
 
 
 def is_open(sent: Stored, *, is_form: bool) -> bool:
@@ -81,7 +81,7 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
     if sent is None or sent == "":
         return value is None or value == "" or (sent is None and text in ERRORS)
     if isinstance(value, bool) or isinstance(sent, bool):
-        read = as_key(sent, is_form=is_form)
+        read = as_key(sent) if is_form else sent
         return read is value or read == text
     if not isinstance(value, int | float):
         return isinstance(sent, str) and sent in (text, value)

@@ -32,7 +32,7 @@ from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.looks import header_of
 from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
-from gateway.worksheets.planning import NewRows, Planned, RowChange, field_steps
+from gateway.worksheets.planning import FIELD_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, SheetExtent
@@ -236,7 +236,7 @@ class AppliedReader:
         first_row, *_ = next(iter(shown.values()))
         for at, (row, texts, values) in shown.items():
             fields = (write.rows or ())[at]
-            yield field_steps(write) * len(fields)
+            yield FIELD_STEPS[write.is_typed] * len(fields)
             named_row = first_row if is_new else row
             try:
                 placement = place(fields, view, ignore_unknown=self.ignore_unknown)
@@ -408,7 +408,7 @@ def _results(
     write, is_same_header = planned.write, before.cells == after.cells
     changed: dict[RowChange, Written] = {}
     for change in planned.changes:
-        yield field_steps(write) * len(change.placement.cells) + len(change.displayed)
+        yield FIELD_STEPS[write.is_typed] * len(change.placement.cells) + len(change.displayed)
         spans = seen.get(change, ())
         if is_lost and change.columns and not _holds(change, spans):
             raise number_unknown()
@@ -433,7 +433,7 @@ def _results(
         for row, (placement, texts, values) in enumerate(
             zip(part.placements, at.texts, at.values, strict=True), at.first_row
         ):
-            yield field_steps(write) * len(placement.cells)
+            yield FIELD_STEPS[write.is_typed] * len(placement.cells)
             typed = values if write.is_typed else None
             created.append(
                 written_row(row, placement, part.view, texts, typed, has_tag=write.has_tag)

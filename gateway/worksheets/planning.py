@@ -85,6 +85,9 @@ KEY_STEPS = 20
 TYPED_STEPS = 160
 """Steps for a value that may be a moment."""
 
+FIELD_STEPS = (UPDATE_STEPS, UPDATE_STEPS + TYPED_STEPS)
+"""Steps per field of a row to find what changes, or to answer it: displayed, and typed."""
+
 CELLS_OF_STEP = 4
 """Cells that are taken out of their columns in one step."""
 
@@ -254,11 +257,6 @@ class Plan:
     """The rows of the look with the forms of their cells, if it has forms."""
 
 
-def field_steps(write: Write) -> int:
-    """Steps per field of a row to find what changes, or to answer it."""
-    return UPDATE_STEPS + TYPED_STEPS * write.is_typed
-
-
 def needs_types(write: Write) -> bool:
     """True if the typed rendering decides which rows are meant, or what is written to them."""
     by = write.selector
@@ -394,7 +392,7 @@ class Planner:
         slots: list[Written | RowChange] = []
         is_form = write.is_typed and write.is_form
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
-            yield field_steps(write) * len(fields)
+            yield FIELD_STEPS[write.is_typed] * len(fields)
             path, displayed = write.path(number), look.rows[row]
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
             slots.append(
@@ -452,7 +450,7 @@ class Planner:
                 is_form=is_form,
             ),
             zip(page.rows, texts, strict=True),
-            lambda _: field_steps(write) * len(placement.cells) + len(table.displayed),
+            lambda _: FIELD_STEPS[write.is_typed] * len(placement.cells) + len(table.displayed),
             MOST_STEPS,
         )
         return Planned(
@@ -507,11 +505,12 @@ class Planner:
         slots = yield from mapped(
             slot,
             range(len(placements)),
-            lambda number: field_steps(upsert) * len(placements[number].cells),
+            lambda number: FIELD_STEPS[upsert.is_typed] * len(placements[number].cells),
             MOST_STEPS,
         )
+        stored = [[*map(as_key, key)] for key in keys] if is_form else keys
         new_keys = yield from mapped(
-            lambda number: _new_key(columns, keys[number], is_form=is_form),
+            lambda number: tuple(sorted(zip(columns, map(key_form, stored[number]), strict=True))),
             new,
             lambda _: KEY_STEPS * len(columns),
             MOST_STEPS,
@@ -714,7 +713,7 @@ def _rows_of(
         numbers: dict[Operand, set[int]] = {}
         yield KEY_STEPS * len(keys)
         for number, key in enumerate(keys):
-            for value in {key[at], as_key(key[at], is_form=is_form)}:
+            for value in {key[at], as_key(key[at])} if is_form else key[at : at + 1]:
                 numbers.setdefault(make_operand(value), set()).add(number)
         equal: dict[int, list[Set[int]]] = {}
         for operand, several in numbers.items():
@@ -767,11 +766,6 @@ def _key(placement: Placement, columns: Sequence[int], view: View, path: str) ->
         detail = "on_conflict names this field, so it needs a value."
         raise not_written([Problem(pointer(view.names[at], at=path), detail) for at in missing])
     return values
-
-
-def _new_key(columns: Sequence[int], key: Sequence[Stored], *, is_form: bool) -> NewKey:
-    forms = [key_form(as_key(value, is_form=is_form)) for value in key]
-    return tuple(sorted(zip(columns, forms, strict=True)))
 
 
 def _too_large(reason: str) -> WriteTooLarge:

@@ -1,6 +1,7 @@
 """Bounds of one write: what it may look at, send and get back."""
 
 from collections.abc import Sequence
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -213,10 +214,10 @@ async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Benc
     count, matched = 12, 0
     original = planning._rows_of
 
-    def counting(*args: object) -> object:
+    def counting(*args: Any, **options: Any) -> object:
         nonlocal matched
         matched += 1
-        return original(*args)  # type: ignore[arg-type]
+        return original(*args, **options)
 
     upserts = [
         Write.upsert(keys=("name",), rows=({"name": f"new {at % 2}", "population": at},))

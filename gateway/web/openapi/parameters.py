@@ -245,7 +245,7 @@ def _values(reach: Reach) -> Node:
     schema: Node = {"type": "string", "enum": [word]}
     if reach.must_name_values:
         return {**_parameter("query", VALUES, told, schema), "required": True}
-    return _parameter("query", VALUES, told, {**schema, "default": word})
+    return _parameter("query", VALUES, told, schema)  # a default would be sent by `/docs`
 
 
 def _max_affected(reach: Reach) -> Node:

@@ -114,11 +114,13 @@ def matching_old_rows() -> Defect:
     kept: dict[object, tuple[int, Snapshot]] = {}
     read_in_turn = Worksheet.read_in_turn
 
-    async def read_before(worksheet: Worksheet, part: Whole) -> tuple[int, Snapshot]:
+    async def read_before(
+        worksheet: Worksheet, part: Whole, *, has_forms: bool
+    ) -> tuple[int, Snapshot]:
         place = (worksheet.id, part)
         if place in kept:
             return kept.pop(place)
-        kept[place] = await read_in_turn(worksheet, part)
+        kept[place] = await read_in_turn(worksheet, part, has_forms=has_forms)
         return kept[place]
 
     return Defect(planted=lambda: patch.object(Worksheet, "read_in_turn", read_before))

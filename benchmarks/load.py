@@ -27,6 +27,7 @@ SPARE_SECONDS = 30
 QUESTIONS_PER_SECOND: Mapping[Kind, int] = {
     "again": 1,
     "plain": 30_000,
+    "typed": 30_000,
     "range": 25_000,
     "equality": 30_000,
     "row": 40_000,

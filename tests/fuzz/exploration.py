@@ -225,7 +225,8 @@ def _is_mixed(case: AnyCase) -> bool:
     has_preference = bool(case.headers) and "Prefer" in case.headers
     if case.method == "PATCH":
         is_list = isinstance(case.body, list)
-        return is_list is ("where" in case.query) or (is_list and has_preference)
+        is_limited = has_preference or "max-affected" in case.query
+        return is_list is ("where" in case.query) or (is_list and is_limited)
     return case.method == "POST" and (has_preference or "on_conflict" in case.query)
 
 

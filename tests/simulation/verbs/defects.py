@@ -169,8 +169,9 @@ def deleting_young_fences() -> Defect:
 def tagging_visible_cells() -> Defect:
     """The tag of a row is of the cells that the key sees, so that others have the same one."""
 
-    def tag(view: View, *place: Any) -> str:
-        displayed = place[-1]
+    def tag(
+        view: View, _row: int, displayed: Sequence[object], _typed: Sequence[object] | None = None
+    ) -> str:
         if view.is_whole:
             return row_tag(view.header_cells, displayed)
         width = len(displayed)

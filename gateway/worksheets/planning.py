@@ -736,7 +736,8 @@ def _rows_of(
                 found[each] = both
         candidates = found
     rows: dict[int, list[int]] = {}
-    for each, both in sorted((candidates or {}).items()):
+    for each, both in (candidates or {}).items():
+        yield STEPS_PER_ROW
         if len(both) > 1:
             raise InvalidBody("Two rows of the body have the key of the same row.")
         (number,) = both
@@ -744,8 +745,8 @@ def _rows_of(
     for several_rows in rows.values():
         if len(several_rows) > 1:
             raise DuplicateKey(
-                f"Rows {_listed(several_rows)} have the same key. Nothing was written: make their "
-                "keys different, or delete all but one.",
+                f"Rows {_listed(sorted(several_rows))} have the same key. Nothing was written: "
+                "make their keys different, or delete all but one.",
                 outcome="not_applied",
             )
     return {number: row for number, (row,) in sorted(rows.items())}

@@ -25,9 +25,6 @@ _WALL_CLOCK = (
     "Convert it to that time zone, and send it without the offset, in the form"
 )
 
-OwnCells = Mapping[int, Sequence[SeenCell]]
-"""The cells of rows that are written, as they were looked at."""
-
 
 def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
     """First and last column of the open values of each existing row; True if new rows have some."""
@@ -48,10 +45,13 @@ def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, in
     return spans, has_new
 
 
-def with_stored_values(planned: Planned, forms: SheetForms, own: OwnCells) -> Work[Planned]:
+def with_stored_values(
+    planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]]
+) -> Work[Planned]:
     """A write with the values and number formats that are stored in place of open values.
 
-    `own` are the rows that it changes. Raises InvalidBody for a moment with a UTC offset.
+    `own` are the cells of the rows that it changes, as they were looked at. Raises InvalidBody
+    for a moment with a UTC offset.
     """
     write = planned.write
     if not write.has_open_values:

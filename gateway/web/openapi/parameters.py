@@ -237,15 +237,15 @@ def _limit(reach: Reach) -> Node:
 
 def _values(reach: Reach) -> Node:
     word, other = ("typed", "displayed") if reach.is_typed else ("displayed", "typed")
-    told = (
+    description = (
         "`typed`: cells are answered as numbers, booleans, dates and texts, and dates that are "
         "sent are stored as dates. `displayed`: cells are answered as texts. "
         f"`/openapi.json?{VALUES}={other}` describes requests with `{other}`."
     )
     schema: Node = {"type": "string", "enum": [word]}
     if reach.must_name_values:
-        return {**_parameter("query", VALUES, told, schema), "required": True}
-    return _parameter("query", VALUES, told, schema)  # a default would be sent by `/docs`
+        return {**_parameter("query", VALUES, description, schema), "required": True}
+    return _parameter("query", VALUES, description, schema)  # a default would be sent by `/docs`
 
 
 def _max_affected(reach: Reach) -> Node:

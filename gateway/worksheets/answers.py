@@ -187,7 +187,7 @@ class EncodedRows:
             for row in rows:
                 number, at = divmod(row - FIRST_DATA_ROW, size)
                 block = kept.get(number, 0)
-                if not isinstance(block, Bodies):
+                if isinstance(block, int):
                     count = counts.get(number, block)
                     if isinstance(count, int) and count >= MOST_SINGLY and made < MADE_AT_ONCE:
                         place = at + number * size

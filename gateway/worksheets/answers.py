@@ -271,20 +271,21 @@ class EncodedRows:
 
     def _keep(self, way: _Way, blocks: Mapping[int, Bodies | int]) -> None:
         """Cache blocks and counts, unless they exceed the limit by themselves."""
-        byte_count = _way_bytes(way) + sum(map(_block_bytes, blocks.values()))
-        if self.byte_count + byte_count > self._max_bytes:
-            if byte_count > self._max_bytes:
-                return
-            self._make_room(byte_count)
         kept = self._kept.get(way)
-        if kept is None:
-            kept = self._kept[way] = {}
-            self.byte_count += _way_bytes(way)
+        byte_count = _way_bytes(way) if kept is None else 0
         for number, block in blocks.items():
-            if number in kept:
-                self.byte_count -= _block_bytes(kept[number])
-            kept[number] = block
-            self.byte_count += _block_bytes(block)
+            if not kept or number not in kept:
+                byte_count += _block_bytes(block)
+            elif not isinstance(block, int):  # in place of a count
+                byte_count += _block_bytes(block) - ROW_OVERHEAD_BYTES
+        if self.byte_count + byte_count > self._max_bytes:
+            needed = _way_bytes(way) + sum(map(_block_bytes, blocks.values()))
+            if needed <= self._max_bytes:
+                self._make_room(needed)
+                self._keep(way, blocks)
+            return
+        self._kept.setdefault(way, {}).update(blocks)
+        self.byte_count += byte_count
 
     def _make_room(self, byte_count: int) -> None:
         """Drop the oldest blocks until these bytes fit, and a part of the limit beside them."""

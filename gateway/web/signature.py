@@ -20,7 +20,8 @@ ON_CONFLICT = "on_conflict"
 MAX_AFFECTED = "max-affected"
 RESOLUTION = "resolution"
 VALUES = "values"
-READ_PARAMETERS = (WHERE, "order", "skip", "limit", "keys", "count", VALUES, "no-cache")
+CURSOR = "cursor"
+READ_PARAMETERS = (WHERE, "order", "skip", "limit", CURSOR, "keys", "count", VALUES, "no-cache")
 PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED)
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
 """Parameters that may have brackets behind their names."""

@@ -14,6 +14,7 @@ from gateway.web.openapi.answers import (
     KINDS,
     OF_ALL,
     OF_CREATES,
+    OF_LISTS,
     OF_MANY,
     OF_READS,
     OF_UPDATES,
@@ -151,7 +152,7 @@ def paths_of(place: Place) -> Nodes:
 
 
 def _list(place: Place) -> _Described:
-    page = _answer("The rows.", OF_READS, schema_reference(f"{place.stem}Page"))
+    page = _answer("The rows.", OF_LISTS, schema_reference(f"{place.stem}Page"))
     return _Described(
         "List rows",
         "Rows in the order of the worksheet, or as `order` says, page by page.",

@@ -196,7 +196,7 @@ def find_page(
 def place_behind(
     table: Table, query: Query, page: Page, view: View, place: Place | None
 ) -> Work[Place]:
-    """The place behind the rows of a page, which has one row more than the query's limit.
+    """The place behind the rows of a page, which has `AHEAD` rows more than the query's limit.
 
     `place` is the one before it.
     """
@@ -206,8 +206,8 @@ def place_behind(
     columns = columns_of((), order, view)
     terms = [table.index(columns[each.field]) if each.field in columns else None for each in order]
     seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
-    rows, next_row = page.rows[: query.limit], page.rows[query.limit]
-    return (yield from place_after(rows, next_row, page.before, terms, seen))
+    rows, following = page.rows[: query.limit], page.rows[query.limit :]
+    return (yield from place_after(rows, following, page.before, terms, seen))
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:

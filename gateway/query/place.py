@@ -27,6 +27,9 @@ from gateway.table.steps import BLOCK, Work, blocks
 CONTEXT = 8
 """Rows before the place whose digests are kept."""
 
+AHEAD = 2
+"""Rows behind the place whose digests are kept."""
+
 NEAR = 64
 """Rows on both sides of a row in which its context must not stand a second time."""
 
@@ -41,6 +44,7 @@ _MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
 """Bytes of a kept text at most; of all values; of a value besides its text."""
 _TOGETHER, _BEHIND = CONTEXT + 4, 4
 """Rows before and behind the place in which its context may be spread after edits."""
+_NOWHERE = -NEAR
 _MOST_LOST = 2
 """Rows of a context that may be gone or moved."""
 _DIGEST_STEPS = 30
@@ -73,15 +77,19 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     """Digests of the last rows given among those equal in all values; fewer than `CONTEXT` if these
     are all rows before the place."""
     next: bytes = b""
-    """Digest of the equal row that follows; b"" if all equal rows were given."""
+    """Digests of the equal rows that follow; fewer than `AHEAD` if there are no more."""
     cells: bytes = b""
     """Digest of all cells that the key sees, if the context may stand at other places, too."""
 
     @property
     def context(self) -> list[bytes]:
         """The digests of the last rows given."""
-        starts = range(0, len(self.given), _DIGEST_BYTES)
-        return [self.given[start : start + _DIGEST_BYTES] for start in starts]
+        return _apart(self.given)
+
+    @property
+    def following(self) -> list[bytes]:
+        """The digests of the rows that follow."""
+        return _apart(self.next)
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -136,12 +144,12 @@ class Seen(msgspec.Struct, frozen=True):
 
 def place_after(
     rows: Sequence[int],
-    next_row: int | None,
+    following: Sequence[int],
     before: Sequence[int],
     terms: Sequence[ColumnIndex | None],
     seen: Seen,
 ) -> Work[Place]:
-    """The place behind the last of some rows, with the next row and some equal ones `before`.
+    """The place behind the last of some rows, with rows that follow, and equal ones `before`.
 
     `terms` are the columns of `order`, None for `rowIndex`.
     """
@@ -159,15 +167,22 @@ def place_after(
         if columns and (yield from _cells(columns, row - 1)) != own:
             break
         equal.append(row - 1)
-    following = b""
-    if next_row is not None and (not columns or (yield from _cells(columns, next_row - 1)) == own):
-        (following,) = seen.digests([next_row - 1])
-    yield _DIGEST_STEPS * (CONTEXT + 1)
+    ahead: list[int] = []
+    for row in following[:AHEAD]:
+        if columns and (yield from _cells(columns, row - 1)) != own:
+            break
+        ahead.append(row - 1)
+    yield _DIGEST_STEPS * (CONTEXT + AHEAD)
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
-    if following and seen.is_whole and seen.stands_twice(last):
+    if ahead and seen.is_whole and seen.stands_twice(last):
         cells = yield from seen.all_cells()
-    return Place(rows[-1], tuple(values), given, following, cells)
+    return Place(rows[-1], tuple(values), given, b"".join(seen.digests(ahead)), cells)
+
+
+def _apart(digests: bytes) -> list[bytes]:
+    starts = range(0, len(digests), _DIGEST_BYTES)
+    return [digests[start : start + _DIGEST_BYTES] for start in starts]
 
 
 def _cells(columns: Sequence[ColumnIndex], place: int) -> Work[list[Cell]]:
@@ -248,12 +263,13 @@ def find_gap(
     others: Sequence[RowSet] = (),
     *,
     has_start: bool = True,
+    has_end: bool = True,
 ) -> Work[Gap | None]:
     """Find a place among equal rows: those of `places`, ascending, that are in all `others`.
 
-    None if it is lost. `has_start`: the first of these rows is the first of all.
+    None if it is lost. `has_start`, `has_end`: the first or last of these rows is that of all.
     """
-    context, old = place.context, place.row - 1
+    old = place.row - 1
     at, count = bisect_left(places, old), len(places)
     known: dict[int, bytes] = {}
     radius = _FIRST_RADIUS
@@ -266,8 +282,8 @@ def find_gap(
             yield _DIGEST_STEPS * len(piece)
             known |= zip(piece, seen.digests(piece), strict=True)
         digests = [known[each] for each in rows]
-        is_from_start = low == 0 and has_start
-        exact = _exact(digests, context, place.next, is_from_start=is_from_start)
+        is_from_start, is_to_end = low == 0 and has_start, high == count and has_end
+        exact = _exact(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
         gap: int | None = None
         here = bisect_left(rows, old) + 1
         if here in exact and rows[here - 1] == old and (yield from _is_sure(place, seen, old)):
@@ -280,7 +296,7 @@ def find_gap(
             elif not place.next:
                 return Gap(places[-1] if places else 0)
             else:
-                gap = _tolerant(digests, context, place.next, is_from_start=is_from_start)
+                gap = _tolerant(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
         if gap is not None:
             before = [row + 1 for row in rows[max(0, gap - CONTEXT) : gap]]
             return Gap(rows[gap - 1] if gap else 0, before)
@@ -298,56 +314,63 @@ def _is_sure(place: Place, seen: Seen, old: int) -> Work[bool]:
 
 
 def _exact(
-    digests: Sequence[bytes], context: Sequence[bytes], following: bytes, *, is_from_start: bool
+    digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> list[int]:
     """The places at which the context is unchanged, as numbers of rows before them."""
-    length, last = len(context), context[-1]
+    context, following = place.context, place.following
+    length, ahead, last = len(context), len(following), context[-1]
+    if length < CONTEXT and not is_from_start:
+        return []
     found: list[int] = []
     for at, digest in enumerate(digests, 1):
         if digest != last or at < length or (length < CONTEXT and at != length):
             continue
-        if length < CONTEXT and not is_from_start:
+        if [*digests[at - length : at]] != context or [*digests[at : at + ahead]] != following:
             continue
-        if following and (at == len(digests) or digests[at] != following):
-            continue
-        if [*digests[at - length : at]] == [*context]:
+        if not 0 < ahead < AHEAD or (is_to_end and at + ahead == len(digests)):
             found.append(at)
     return found
 
 
 def _tolerant(
-    digests: Sequence[bytes], context: Sequence[bytes], following: bytes, *, is_from_start: bool
+    digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> int | None:
     """The place at which most of the context stands together, if there is one.
 
     It is behind the last row given, or before the row that followed.
     """
+    context, following = place.context, place.following
     counts = Counter(digests)
     at = {digest: number for number, digest in enumerate(digests) if counts[digest] == 1}
-    marks = [each for each in (*context, following) if counts[each] < 2]
-    total = len(marks) + (len(context) < CONTEXT)
-    needed = max(2 if len(context) < CONTEXT else 3, total - _MOST_LOST)
+    is_short = len(context) < CONTEXT
+    total = sum(counts[each] < 2 for each in (*context, *following)) + is_short
+    needed = max(2 if is_short else 3, total - _MOST_LOST)
+    gaps: list[int] = []
+    last, first = at.get(context[-1]), at.get(following[0])
+    if last is not None:
+        known = [at[each] for each in context if last - _TOGETHER < at.get(each, last + 1) <= last]
+        others = last - min(known) + 1 - len(known)
+        # Without the row that followed, another row in between may be one that was not given.
+        if first is not None or others <= len(context) - len(known):
+            gaps.append(last + 1)
+    if first is not None:
+        second = at.get(following[1]) if len(following) > 1 else None
+        ends = len(following) < AHEAD and is_to_end and first == len(digests) - 1
+        if last is not None or ends or second == first + 1:
+            gaps.append(first)
     scores: dict[int, int] = {}
-    gaps = [at[context[-1]] + 1] if context[-1] in at else []
-    if following in at:
-        gaps.append(at[following])
     for gap in gaps:
-        score = int(len(context) < CONTEXT and is_from_start and gap == len(context))
-        above = gap
+        score, above, below = int(is_short and is_from_start and gap == len(context)), gap, gap
         for digest in reversed(context):
-            number = at.get(digest)
-            if number is None:
-                continue
-            if number >= gap:
-                score -= number < gap + _TOGETHER
-            elif gap - _TOGETHER <= number < above:
+            number = at.get(digest, _NOWHERE)
+            if gap - _TOGETHER <= number < above:
                 score, above = score + 1, number
-        number = at.get(following)
-        if number is not None:
-            if gap <= number < gap + _BEHIND:
-                score += 1
-            elif gap - _TOGETHER <= number < gap:
-                score -= 1
+            score -= gap <= number < gap + _TOGETHER
+        for digest in following:
+            number = at.get(digest, _NOWHERE)
+            if below <= number < gap + _BEHIND:
+                score, below = score + 1, number
+            score -= gap - _TOGETHER <= number < gap
         scores[gap] = score
     best = max(scores.values(), default=0)
     found = [gap for gap, score in scores.items() if score == best]

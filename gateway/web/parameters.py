@@ -13,6 +13,7 @@ Rules
 import json
 import math
 import re
+import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -56,10 +57,10 @@ _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _PUNCTUATION: Final = tuple((quote(each).encode(), each.encode()) for each in '"{}[]:,$ ')
 """Escapes of JSON's signs. None is `%` or a digit, so that decoding them first makes no escape."""
-_PAGE = re.compile(rb"(?:^|&)(?:skip|cursor)(?:=[^&]*|(?=&|$))")
-"""Parameters of a page of a list."""
-_UNSAFE = re.compile(rb"[^A-Za-z0-9._~!$&'()*+,;=:@/?%-]")
-"""Characters that a query has percent-encoded (RFC 3986, 3.4)."""
+_OF_PAGE: Final = (b"skip", b"cursor")
+"""Beginnings of the parameters of a page."""
+_SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
+"""Characters that a query may have (RFC 3986, 3.4)."""
 _FREE = frozenset((CURSOR, "skip", "limit", "keys", "keys[]", "count", VALUES, "no-cache"))
 """Parameters that may change from page to page."""
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
@@ -235,9 +236,10 @@ def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
 def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
     asking = asking_of(decoded(text), again)
     query = parse_query(asking, max_limit=max_limit)
-    others, bound = _PAGE.sub(b"", text).lstrip(b"&"), b""
-    if _UNSAFE.search(others):
-        others = _UNSAFE.sub(lambda found: b"%%%02X" % ord(found[0]), others)
+    parts = [each for each in text.split(b"&") if not each.startswith(_OF_PAGE)]
+    others, bound = b"&".join(parts), b""
+    if others.translate(None, _SAFE):
+        others = quote(others, _SAFE).encode()
     if query.wants_place:
         given = sorted(asking.parameters.items())
         bound = repr([each for each in given if each[0] not in _FREE]).encode()

@@ -31,7 +31,7 @@ from msgspec.structs import replace as replaced
 from gateway.errors import CursorLost, GatewayError, SheetTooLarge
 from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.query.evaluate import Page, find_page, place_behind, plain_page
-from gateway.query.place import CONTEXT, NEAR, Place, find_gap, place_after
+from gateway.query.place import AHEAD, CONTEXT, NEAR, Place, find_gap, place_after
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
@@ -67,10 +67,10 @@ TOLD_SECONDS = 3_600.0
 def span_of(query: Query, place: Place | None, *, has_types: bool) -> RowSpan:
     """The rows of a plain list: behind its place those around the old row, with some more."""
     if place is None or not place.row:
-        count = query.limit + 1 if query.wants_place else query.limit
+        count = query.limit + AHEAD if query.wants_place else query.limit
         return RowSpan(FIRST_DATA_ROW + query.skip, count, has_types)
     first = max(FIRST_DATA_ROW, place.row - NEAR - CONTEXT)
-    return RowSpan(first, place.row + NEAR + query.limit + 2 - first, has_types)
+    return RowSpan(first, place.row + NEAR + query.limit + AHEAD + 1 - first, has_types)
 
 
 class RowService:
@@ -180,7 +180,7 @@ class RowService:
             key = (*key, target.access.key_id)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            wanted = replaced(query, limit=query.limit + 1) if query.wants_place else query
+            wanted = replaced(query, limit=query.limit + AHEAD) if query.wants_place else query
             if query.needs_types or (place and place.row):
                 view, after = rows.header.seen_with(columns), place if place and place.row else None
                 found = find_page(rows.table, wanted, view, after)
@@ -207,7 +207,7 @@ class RowService:
             if query.wants_place and has_next:
                 view = rows.header.seen_with(columns)
                 placing = place_behind(rows.table, query, page, view, place)
-                behind = await worksheet.build(placing, target.access.key_id)
+                behind = await worksheet.search(None, placing, target.access.key_id)
             encode = rows.encodings.rows.get
             try:
                 bodies = encode(encoder, query.keys, columns, given)
@@ -236,13 +236,14 @@ class RowService:
         seen = window.seen([*view.columns.values()])
         if place is not None and place.row:
             places = range(first - 1, first - 1 + len(window.rows))
-            finding = find_gap(place, seen, places, has_start=first == FIRST_DATA_ROW)
+            has_start, has_end = first == FIRST_DATA_ROW, not window.has_next
+            finding = find_gap(place, seen, places, has_start=has_start, has_end=has_end)
             gap = await worksheet.build(finding, target.access.key_id)
             if gap is None:
                 return None
             before = [*gap.before]
             left = places.stop - gap.last - 1
-            if left <= query.limit and window.has_next:
+            if left < query.limit + AHEAD and window.has_next:
                 return None
             first = gap.last + 2
         window = window.cut(
@@ -256,9 +257,9 @@ class RowService:
             behind = place or Place()
             numbers = range(first, first + query.limit)
             if numbers:
-                next_row = first + query.limit if len(window.rows) > query.limit else None
-                placing = place_after(numbers, next_row, before, (), seen)
-                behind = await worksheet.build(placing, target.access.key_id)
+                following = range(numbers.stop, first + len(window.rows))
+                placing = place_after(numbers, following, before, (), seen)
+                behind = await worksheet.search(None, placing, target.access.key_id)
                 if seal is not None and seen.stands_twice(numbers[-1] - 1):
                     return None
         shown: Sequence[Sequence[object]] | None = None

@@ -19,7 +19,7 @@ from random import Random
 
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
-from tests.fakes import FakeWorksheet
+from tests.fakes import FakeWorksheet, Held
 from tests.simulation.command import exit_status, parsed
 from tests.simulation.report import Problem, Report
 from tests.surfaces.stage import GRANTED, Surface, open_surface
@@ -62,8 +62,11 @@ class Place:
     @classmethod
     def of(cls, surface: Surface, chance: Random, rows: int) -> "Place":
         surface.sheets.worksheets.clear()
-        lines = [[number, chance.randrange(TIES), "note"] for number in range(1000, 1000 + rows)]
-        surface.sheets.add("Edited", [["id", "tie", "note"], *lines])
+        lines: list[list[Held]] = [
+            [number, chance.randrange(TIES), "note"] for number in range(1000, 1000 + rows)
+        ]
+        header: list[Held] = ["id", "tie", "note"]
+        surface.sheets.add("Edited", [header, *lines])
         ids = [*range(1000, 1000 + rows)]
         return cls(surface.sheets.worksheets[0], chance, ids, {*ids})
 

@@ -16,9 +16,9 @@ from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
-from tests.fakes import FakeWorksheet
+from tests.fakes import BOOK, FakeWorksheet
 from tests.journeys.failure import refused
-from tests.surfaces.stage import BOOK, GRANTED, Surface, open_surface
+from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 NAMED = ColumnGrant(frozenset({"name", "state"}))
 KEYS: Mapping[str, KeyRequest] = {

@@ -169,37 +169,47 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them.
-
-    Two texts are one key only if they are identical or name the same moment, but a number and all
-    texts that name it are one.
-    """
+    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them."""
     problems: list[Problem] = []
-    rows: list[list[Stored]] = []
-    for fields in body.rows:
+    seen: list[dict[Hashable, int]] = [{} for _ in keys]
+    for number, fields in enumerate(body.rows):
         names = map(_finder(fields), keys)
-        rows.append([None if name is None else fields[name] for name in names])
-    columns = zip(*rows, strict=True)
-    numbers = [{each for each in column if type(each) in (int, float)} for column in columns]
-    seen: dict[tuple[Hashable, ...], int] = {}
-    for number, row in enumerate(rows):
+        row = [None if name is None else fields[name] for name in names]
         at = pointer(str(number)) if body.is_array else pointer()
         missing = [key for key, value in zip(keys, row, strict=True) if value in (None, "")]
         problems += [
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
             for key in missing
         ]
-        forms = []
-        for value, several in zip(row, numbers, strict=True):
-            form = key_form(value)
-            is_text = isinstance(form, int | float) and form not in several
-            forms.append(composed(str(value)) if is_text else form)
-        first = number if missing else seen.setdefault(tuple(forms), number)
-        if first != number:
+        if not missing and (same := _same_keys(row, number, seen)):
+            first = (same & -same).bit_length() - 1
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
         if len(problems) >= MAX_PROBLEMS:
             break
     return problems
+
+
+def _same_keys(row: Sequence[Stored], number: int, seen: Sequence[dict[Hashable, int]]) -> int:
+    """The rows before that have the same key as a row, as bits of an integer.
+
+    `seen` are the rows of each value by key field, to which this one is added. Two texts are one
+    key only if they are identical or name the same moment, but a number and each text that names
+    it are one.
+    """
+    same = (1 << number) - 1
+    for value, rows in zip(row, seen, strict=True):
+        form = key_form(value)
+        own = equal = (form, form)
+        if isinstance(form, int | float):
+            of_numbers = (form,)
+            if isinstance(value, str):
+                own, equal = (form, composed(value)), (of_numbers, composed(value))
+            else:
+                own = (form, of_numbers)
+        same &= rows.get(equal[0], 0) | rows.get(equal[1], 0)
+        for each in own:
+            rows[each] = rows.get(each, 0) | 1 << number
+    return same
 
 
 def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:

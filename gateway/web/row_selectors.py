@@ -20,7 +20,7 @@ from gateway.query.operators import verdict
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
 from gateway.table.header import Selection
 from gateway.table.quoting import quoted
-from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer
+from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer, same_key
 from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_body
@@ -181,35 +181,12 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
             for key in missing
         ]
-        if not missing and (same := _same_keys(row, number, seen)):
-            first = (same & -same).bit_length() - 1
+        first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
+        if first is not None:
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
         if len(problems) >= MAX_PROBLEMS:
             break
     return problems
-
-
-def _same_keys(row: Sequence[Stored], number: int, seen: Sequence[dict[Hashable, int]]) -> int:
-    """The rows before that have the same key as a row, as bits of an integer.
-
-    `seen` are the rows of each value by key field, to which this one is added. Two texts are one
-    key only if they are identical or name the same moment, but a number and each text that names
-    it are one.
-    """
-    same = (1 << number) - 1
-    for value, rows in zip(row, seen, strict=True):
-        form = key_form(value)
-        own = equal = (form, form)
-        if isinstance(form, int | float):
-            of_numbers = (form,)
-            if isinstance(value, str):
-                own, equal = (form, composed(value)), (of_numbers, composed(value))
-            else:
-                own = (form, of_numbers)
-        same &= rows.get(equal[0], 0) | rows.get(equal[1], 0)
-        for each in own:
-            rows[each] = rows.get(each, 0) | 1 << number
-    return same
 
 
 def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:

@@ -177,6 +177,8 @@ class Planned:
     """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    held: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
+    """What the compared cells of existing rows held, by row and column (`typed.held_cell`)."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
     """The typed cells of the rows of a typed write, as we saw them."""
 
@@ -395,19 +397,10 @@ class Planner:
         is_form = write.is_typed and write.is_form
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
             yield FIELD_STEPS[write.is_typed] * len(fields)
-            path, displayed = write.path(number), look.rows[row]
+            path = write.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(
-                row_change(
-                    row,
-                    placement,
-                    view,
-                    displayed,
-                    typed.get(row),
-                    is_form=is_form,
-                    has_tag=write.has_tag,
-                )
-            )
+            seen = (row, placement, view, look.rows[row], typed.get(row))
+            slots.append(row_change(*seen, is_form=is_form, has_tag=write.has_tag))
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
@@ -461,6 +454,7 @@ class Planner:
             slots=[number_only(row, placement.ignored) for row in page.rows],
             changes=[each for each in changes if isinstance(each, RowChange)],
             compared=compared,
+            held=(yield from table.held(page.rows, compared)),
         )
 
     def _by_key(self, index: int, upsert: Write, by: ByKey, table: Table) -> Work[Planned]:
@@ -518,6 +512,7 @@ class Planner:
                 placements=[placements[number] for number in new],
                 rows=[sent.rows[number] for number in new],
             )
+        compared = _compared(upsert, view)
         return Planned(
             index=index,
             write=upsert,
@@ -525,7 +520,8 @@ class Planner:
             changes=[slot for slot in slots if isinstance(slot, RowChange)],
             created=created,
             new_keys=new_keys,
-            compared=_compared(upsert, view),
+            compared=compared,
+            held=(yield from table.held(found.values(), compared)),
             typed=typed,
         )
 
@@ -601,15 +597,13 @@ def row_change(
     if typed is None:
         runs = changed_runs(cells, displayed)
     else:
-        width = len(typed)
-        held = {at: typed[at] if at < width else None for at in cells}
-        runs = changed_runs(
-            {
-                at: sent
-                for at, sent in cells.items()
-                if not is_held(sent, text_at(displayed, at), held[at], is_form=is_form)
-            }
-        )
+        held = {at: typed[at] if at < len(typed) else None for at in cells}
+        changed = {
+            at: sent
+            for at, sent in cells.items()
+            if not is_held(sent, text_at(displayed, at), held[at], is_form=is_form)
+        }
+        runs = changed_runs(changed)
     if not runs:
         return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)

@@ -4,7 +4,7 @@ Rules: text and empty cells are equal in both renderings, except for the explana
 another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat, zip_longest
@@ -17,7 +17,8 @@ from gateway.table.header import ROW_INDEX, Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.steps import BLOCK, Unbuilt, Work, ready
+from gateway.table.steps import BLOCK, Unbuilt, Work, mapped, ready
+from gateway.table.typed import held_cell
 
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
@@ -117,6 +118,7 @@ _PIECE = 16_384
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
+_HELD_STEPS = 8
 """Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
@@ -180,6 +182,18 @@ class Table:
         """The typed cells of a row; None past the end of a column."""
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
+
+    def held(
+        self, rows: Iterable[int], columns: Collection[int]
+    ) -> Work[dict[int, dict[int, object]]]:
+        """What cells of some rows hold beyond their texts (`held_cell`), by row and column."""
+        typed = self.typed or ()
+
+        def of_row(row: int) -> tuple[int, dict[int, object]]:
+            held = {at: held_cell(self.text(row, at), cell_at(typed, row, at)) for at in columns}
+            return row, held
+
+        return dict((yield from mapped(of_row, rows, lambda _: _HELD_STEPS * len(columns))))
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""

@@ -7,6 +7,8 @@ Rules
   blank now counts if its row has no formula, or if the row was found by it.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
+- Cells by which a row was found, and all cells of a typed `If-Match`, are compared by what they
+  hold, too; other cells by their displays.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
   another one if most of their cells changed, or if the row that was meant is among them; not if
   they show that one row was inserted or deleted further down. Rows that were blank show neither.
@@ -16,7 +18,8 @@ Rules
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import count
+from itertools import count, zip_longest
+from math import isclose
 from typing import NamedTuple
 
 from gateway.errors import RowsMoved
@@ -25,7 +28,7 @@ from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.typed import held_cells
+from gateway.table.typed import held_cell
 from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
 
@@ -75,8 +78,11 @@ def met_others(
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
-            typed = write.typed.get(change.row) if write.has_condition else None
-            found = _compared_change(change, spans, write.compared, typed)
+            held = write.held.get(change.row, {})
+            if write.has_condition and change.row in write.typed:
+                cells = zip_longest(change.displayed, write.typed[change.row], fillvalue="")
+                held = {at: held_cell(*cell) for at, cell in enumerate(cells)}
+            found = _compared_change(change, spans, write.compared, held)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):
                 met = shown_row(change.displayed, spans) if has_header else None
@@ -179,14 +185,11 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 
 
 def _compared_change(
-    change: RowChange,
-    spans: Sequence[Span],
-    keys: Collection[int],
-    typed: Sequence[object] | None,
+    change: RowChange, spans: Sequence[Span], keys: Collection[int], held: Mapping[int, object]
 ) -> _Compared:
     """The cells of a changed row that were seen and not written, compared with their texts.
 
-    With a condition on its `typed` cells these are compared, too.
+    Those of `held` are compared with what they held, too.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -196,15 +199,18 @@ def _compared_change(
             if column not in written
         )
         found = _compared(change.displayed, cells, span.computed, keys)
-        same += found.same
         changed += found.changed
-    if typed is not None:
-        before = dict(enumerate(held_cells(change.displayed, typed)))
-        after = held_cells(shown_row(change.displayed, spans), shown_values(typed, spans))
-        now = dict(enumerate(after))
-        changed += [at for at in same if before.get(at) != now.get(at)]
-        same = [at for at in same if at not in changed]
+        for at in found.same:
+            now = held_cell(span.texts[at - span.first], span.values[at - span.first])
+            (same if at not in held or _is_same(held[at], now) else changed).append(at)
     return _Compared(same, changed)
+
+
+def _is_same(before: object, now: object) -> bool:
+    """True if two cells held the same; how many digits Google prints may depend on the call."""
+    if isinstance(before, float) and isinstance(now, float):
+        return isclose(before, now, rel_tol=1e-13)
+    return before == now
 
 
 def _compared(

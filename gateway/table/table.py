@@ -13,12 +13,12 @@ from typing import Any
 
 from msgspec import UNSET
 
+from gateway.table.cells import held_cell
 from gateway.table.header import ROW_INDEX, Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.steps import BLOCK, Unbuilt, Work, mapped, ready
-from gateway.table.typed import held_cell
+from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
@@ -187,13 +187,13 @@ class Table:
         self, rows: Iterable[int], columns: Collection[int]
     ) -> Work[dict[int, dict[int, object]]]:
         """What cells of some rows hold beyond their texts (`held_cell`), by row and column."""
-        typed = self.typed or ()
-
-        def of_row(row: int) -> tuple[int, dict[int, object]]:
-            held = {at: held_cell(self.text(row, at), cell_at(typed, row, at)) for at in columns}
-            return row, held
-
-        return dict((yield from mapped(of_row, rows, lambda _: _HELD_STEPS * len(columns))))
+        typed, found = self.typed or (), dict[int, dict[int, object]]()
+        for row in rows:
+            yield _HELD_STEPS * len(columns)
+            found[row] = {
+                at: held_cell(self.text(row, at), cell_at(typed, row, at)) for at in columns
+            }
+        return found
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""

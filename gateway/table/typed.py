@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from gateway.table.cells import ERRORS, READ_AT_ONCE, read_steps
+from gateway.table.cells import ERRORS, READ_AT_ONCE, held_cell, read_steps
 from gateway.table.moments import displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work, finish
 
@@ -83,13 +83,6 @@ def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object
     while cells and cells[-1] is None:
         cells.pop()
     return cells
-
-
-def held_cell(text: object, value: object) -> object:
-    """What a cell holds beyond its text; None if it is the text, nothing or an error."""
-    if isinstance(value, str):
-        return None if value in (text, "") or value.partition(" (")[0] in ERRORS else value
-    return float(value) if type(value) is int else value  # both types are one number in JSON
 
 
 def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[TypedColumn]:

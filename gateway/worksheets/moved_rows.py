@@ -24,11 +24,11 @@ from typing import NamedTuple
 
 from gateway.errors import RowsMoved
 from gateway.google.sheets import Block
+from gateway.table.cells import held_cell
 from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.typed import held_cell
 from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
 
@@ -74,7 +74,7 @@ def met_others(
         gone |= {row: (write, texts) for row, texts in write.removed.items()}
         for change in write.changes:
             yield REQUEST_STEPS + len(change.displayed)
-            if change.is_emptied:
+            if not change.placement.cells:  # emptied in place of being removed
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
@@ -201,16 +201,18 @@ def _compared_change(
         found = _compared(change.displayed, cells, span.computed, keys)
         changed += found.changed
         for at in found.same:
-            now = held_cell(span.texts[at - span.first], span.values[at - span.first])
-            (same if at not in held or _is_same(held[at], now) else changed).append(at)
+            place = at - span.first
+            now = held_cell(span.texts[place], span.values[place]) if at in held else None
+            is_same = at not in held or held[at] == now or _is_rounded(held[at], now)
+            (same if is_same else changed).append(at)
     return _Compared(same, changed)
 
 
-def _is_same(before: object, now: object) -> bool:
-    """True if two cells held the same; how many digits Google prints may depend on the call."""
+def _is_rounded(before: object, now: object) -> bool:
+    """True if two cells hold one number; how many digits Google prints may depend on the call."""
     if isinstance(before, float) and isinstance(now, float):
         return isclose(before, now, rel_tol=1e-13)
-    return before == now
+    return False
 
 
 def _compared(

@@ -138,11 +138,6 @@ class RowChange:
     def columns(self) -> frozenset[int]:
         return frozenset(self.placement.cells)
 
-    @property
-    def is_emptied(self) -> bool:
-        """True if the row is emptied in place of being removed."""
-        return not self.placement.cells
-
     @cached_property
     def values(self) -> Mapping[int, Stored]:
         """The written values by column, in ascending order."""
@@ -178,7 +173,7 @@ class Planned:
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
     held: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
-    """What the compared cells of existing rows held, by row and column (`typed.held_cell`)."""
+    """What the compared cells of existing rows held, by row and column (`cells.held_cell`)."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
     """The typed cells of the rows of a typed write, as we saw them."""
 
@@ -406,7 +401,8 @@ class Planner:
 
     def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:
         view = write.view(table.header)
-        compared = _compared(write, view)
+        read = [column for column in _read_columns(write, view) if column is not None]
+        compared = frozenset(read[:MAX_COMPARED])
         query = Query(where=by.where, limit=by.max_rows, wants_total=True)
         page = yield from evaluate(table, query, view)
         if page.total is not None and page.total > by.max_rows:
@@ -512,7 +508,7 @@ class Planner:
                 placements=[placements[number] for number in new],
                 rows=[sent.rows[number] for number in new],
             )
-        compared = _compared(upsert, view)
+        compared = frozenset(columns[:MAX_COMPARED])
         return Planned(
             index=index,
             write=upsert,
@@ -521,7 +517,7 @@ class Planner:
             created=created,
             new_keys=new_keys,
             compared=compared,
-            held=(yield from table.held(found.values(), compared)),
+            held=(yield from table.held(found.values(), compared)) if found else {},
             typed=typed,
         )
 
@@ -679,12 +675,6 @@ def _read_columns(write: Write, view: View) -> frozenset[int | None]:
     return frozenset(map(view.find, names))
 
 
-def _compared(write: Write, view: View) -> frozenset[int]:
-    """The columns by which rows are found, as far as they are compared."""
-    columns = [column for column in _read_columns(write, view) if column is not None]
-    return frozenset(columns[:MAX_COMPARED])
-
-
 def _rows_of(
     table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]], *, is_form: bool
 ) -> Work[Mapping[int, int]]:
@@ -757,7 +747,7 @@ def _new_keys(
     for number, key in keys.items():
         yield KEY_STEPS * len(columns)
         forms = [form_of(value) for form_of, value in zip(forms_of, key, strict=True)]
-        first = same_key(key, forms, number, seen)
+        first = same_key(key, forms, number, seen) if len(keys) > 1 else None
         if first is not None:
             detail = f"The row at {upsert.path(first)} has the same key, as cells display it."
             raise not_written([Problem(upsert.path(number), detail)])

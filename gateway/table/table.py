@@ -17,8 +17,7 @@ from gateway.table.header import ROW_INDEX, Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.steps import BLOCK, Unbuilt, Work, mapped, ready
-from gateway.table.typed import held_cell
+from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
@@ -118,7 +117,7 @@ _PIECE = 16_384
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
-_HELD_STEPS = 8
+_VALUE_STEPS = 2
 """Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
@@ -183,17 +182,15 @@ class Table:
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
 
-    def held(
+    def typed_values(
         self, rows: Iterable[int], columns: Collection[int]
     ) -> Work[dict[int, dict[int, object]]]:
-        """What cells of some rows hold beyond their texts (`held_cell`), by row and column."""
-        typed = self.typed or ()
-
-        def of_row(row: int) -> tuple[int, dict[int, object]]:
-            held = {at: held_cell(self.text(row, at), cell_at(typed, row, at)) for at in columns}
-            return row, held
-
-        return dict((yield from mapped(of_row, rows, lambda _: _HELD_STEPS * len(columns))))
+        """The typed values of some columns of rows, by row and column."""
+        typed, found = self.typed or (), dict[int, dict[int, object]]()
+        for row in rows:
+            yield _VALUE_STEPS * len(columns)
+            found[row] = {at: cell_at(typed, row, at) for at in columns}
+        return found
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""

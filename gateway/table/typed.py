@@ -79,14 +79,13 @@ def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object
     """What the cells of a row hold beyond their texts: numbers and booleans, and texts that are
     displayed otherwise. Cells at the end that hold no more are left out."""
     more = len(values) - len(texts)
-    cells = [*map(held_cell, [*texts, *[""] * more] if more > 0 else texts, values)]
+    cells = [*map(_held, [*texts, *[""] * more] if more > 0 else texts, values)]
     while cells and cells[-1] is None:
         cells.pop()
     return cells
 
 
-def held_cell(text: object, value: object) -> object:
-    """What a cell holds beyond its text; None if it is the text, nothing or an error."""
+def _held(text: object, value: object) -> object:
     if isinstance(value, str):
         return None if value in (text, "") or value.partition(" (")[0] in ERRORS else value
     return float(value) if type(value) is int else value  # both types are one number in JSON

@@ -60,7 +60,7 @@ class Results:
         if not isinstance(content, Cell):
             return Evaluated(value=content)
         if content.formula is None:
-            return Evaluated(value=content.value, pattern=content.pattern)
+            return Evaluated(value=content.effective_value, pattern=content.pattern)
         place = Place(sheet.sheet_id, row, column)
         if place not in self._known:
             self._compute(place)
@@ -127,7 +127,7 @@ class Results:
         """The value of a cell with this content."""
         cell = whole(content)
         if cell.formula is None:
-            return Evaluated(value=cell.value, pattern=cell.pattern)
+            return Evaluated(value=cell.effective_value, pattern=cell.pattern)
         if place not in self._known:
             yield place
         return self._known[place]

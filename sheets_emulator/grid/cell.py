@@ -35,8 +35,13 @@ class Cell:
 
     @property
     def is_blank(self) -> bool:
-        """Whether the cell displays nothing, whatever its format and note."""
-        return self.value is None and self.formula is None
+        """Whether the cell has no value, no formula and no checkbox, whatever else it has."""
+        return self.value is None and self.formula is None and not self.is_checkbox
+
+    @property
+    def effective_value(self) -> CellValue:
+        """The value without a formula; a checkbox that was never ticked is FALSE (reported)."""
+        return False if self.value is None and self.is_checkbox else self.value
 
     @property
     def pattern(self) -> str | None:
@@ -50,9 +55,11 @@ class Cell:
 
     @property
     def is_checkbox(self) -> bool:
-        """Whether the cell has the validation rule of a checkbox, ticked or not."""
-        condition = cast(Json, (self.validation or NOTHING).get("condition", NOTHING))
-        return condition.get("type") == "BOOLEAN"
+        """Whether the cell has the validation rule of a checkbox with the values TRUE and FALSE."""
+        if self.validation is None:
+            return False
+        condition = cast(Json, self.validation.get("condition", NOTHING))
+        return condition.get("type") == "BOOLEAN" and not condition.get("values")
 
     @property
     def is_plain_text(self) -> bool:
@@ -83,15 +90,8 @@ def bare(cell: Cell) -> Content:
 
 
 def is_blank(content: Content) -> bool:
-    """Whether the content displays nothing."""
+    """Whether the content is neither a value nor a formula nor a checkbox."""
     return content is None or (isinstance(content, Cell) and content.is_blank)
-
-
-def has_data(content: Content) -> bool:
-    """Whether the content displays something, or is a formula or checkbox."""
-    if not isinstance(content, Cell):
-        return content is not None
-    return not content.is_blank or content.is_checkbox
 
 
 def rewritten(old: Content, new: Cell) -> Content:

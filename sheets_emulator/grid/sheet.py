@@ -17,7 +17,6 @@ from sheets_emulator.grid.cell import (
     Cell,
     Content,
     emptied,
-    has_data,
     is_blank,
     rewritten,
     whole,
@@ -220,9 +219,12 @@ class Sheet:
         return None
 
     def data_end(self, box: Box) -> int:
-        """The row after the last one with data in a box; an unticked checkbox is data (assumed)."""
+        """The row after the last one with data in a box; an unticked checkbox is data (reported).
+
+        So is a formula that displays nothing (assumed).
+        """
         for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
-            if any(map(has_data, self.rows[row][box.left : box.right])):
+            if not all(map(is_blank, self.rows[row][box.left : box.right])):
                 return row + 1
         return box.top
 

@@ -132,10 +132,10 @@ def _paste(
 
 def _followed(taken: Taken, row: int, column: int) -> Cell:
     formula = taken.cell.formula
-    if formula is None:
-        return taken.cell
-    moved = translated(formula, row - taken.row, column - taken.column)
-    return replace(taken.cell, formula=moved)
+    moved = None
+    if formula is not None:
+        moved = translated(formula, row - taken.row, column - taken.column)
+    return replace(taken.cell, formula=moved, spill=None)
 
 
 def _paste_merges(sheet: Sheet, box: Box, stamp: Stamp) -> None:

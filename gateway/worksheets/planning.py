@@ -9,7 +9,7 @@ Rules
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -34,11 +34,13 @@ from gateway.table.record import (
     changed_runs,
     check_has_value,
     key_form,
+    new_key_form,
     new_row,
     not_written,
     place,
     pointer,
     row_record,
+    same_key,
     text_at,
 )
 from gateway.table.sent_values import as_key, is_held
@@ -464,7 +466,6 @@ class Planner:
     def _by_key(self, index: int, upsert: Write, by: ByKey, table: Table) -> Work[Planned]:
         view = table.header.seen_with(upsert.access.columns)
         columns = _key_columns(by, view)
-        key_columns = frozenset(columns)
         view.check_parameters(upsert.unknown)
         sent = yield from self._new_rows(upsert, view)
         placements = sent.placements
@@ -497,7 +498,7 @@ class Planner:
             seen = (row, placement, view, displayed[number], typed.get(row))
             change: Written | RowChange
             if by.merges:
-                change = row_change(*seen, kept=key_columns, is_form=is_form)
+                change = row_change(*seen, kept=frozenset(columns), is_form=is_form)
             else:
                 change = written_row(*seen, has_tag=False)
             return told_if_new(change, is_new=False) if isinstance(change, Written) else change
@@ -509,12 +510,7 @@ class Planner:
             MOST_STEPS,
         )
         stored = [[*map(as_key, key)] for key in keys] if is_form else keys
-        new_keys = yield from mapped(
-            lambda number: tuple(sorted(zip(columns, map(key_form, stored[number]), strict=True))),
-            new,
-            lambda _: KEY_STEPS * len(columns),
-            MOST_STEPS,
-        )
+        new_keys = yield from _new_keys(table, columns, {at: stored[at] for at in new}, upsert)
         created = None
         if new:
             created = NewRows(
@@ -750,6 +746,29 @@ def _rows_of(
                 outcome="not_applied",
             )
     return {number: row for number, (row,) in sorted(rows.items())}
+
+
+def _new_keys(
+    table: Table, columns: Sequence[int], keys: Mapping[int, Sequence[Stored]], upsert: Write
+) -> Work[Sequence[NewKey]]:
+    """The forms of the keys of new rows, by column: `$5.00` may be 5 where numbers have a format.
+
+    Raises InvalidBody if one cell could match two of them.
+    """
+    forms_of: list[Callable[[Stored], Hashable]] = []
+    for column in columns:
+        forms_of.append(new_key_form if (yield from table.index(column).keys()).odd else key_form)
+    found: list[NewKey] = []
+    seen: list[dict[Hashable, int]] = [{} for _ in columns]
+    for number, key in keys.items():
+        yield KEY_STEPS * len(columns)
+        forms = [form_of(value) for form_of, value in zip(forms_of, key, strict=True)]
+        first = same_key(key, forms, number, seen)
+        if first is not None:
+            detail = f"The row at {upsert.path(first)} has the same key, as cells display it."
+            raise not_written([Problem(upsert.path(number), detail)])
+        found.append(tuple(sorted(zip(columns, forms, strict=True))))
+    return found
 
 
 def _key_columns(by: ByKey, view: View) -> list[int]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from sheets_emulator.grid.cell import Cell
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
 from sheets_emulator.refusal import Refusal
@@ -181,6 +181,7 @@ def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
         workbook.sheets.append(sheet)
     if sum(sheet.cell_count for sheet in sheets) > MAX_CELLS:
         raise SeedError(f"{path}: {TOO_MANY_CELLS}")
+    spill(workbook)
     return workbook
 
 
@@ -253,14 +254,16 @@ def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
 
 def _sheet(path: Path, sheet_id: int, rows: list[Row]) -> Sheet:
-    return Sheet(
+    sheet = Sheet(
         sheet_id=sheet_id,
         title=_title(path),
         row_count=max(len(rows), 1),
         column_count=max(map(len, rows), default=1) or 1,
         rows=rows,
-        has_formulas=any(isinstance(each, Cell) and each.formula for row in rows for each in row),
     )
+    for row in rows:
+        sheet.note_formulas(row)
+    return sheet
 
 
 def _title(path: Path) -> str:

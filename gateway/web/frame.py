@@ -141,19 +141,23 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
         await send({"type": "http.response.body", "body": body})
         return
     if event.method != "HEAD":
-        await _send_parts(body, send)
+        await _send_parts(event, body, send)
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _send_parts(body: Sequence[bytes] | AsyncGenerator[bytes], send: Send) -> None:
+async def _send_parts(
+    event: RequestEvent, body: Sequence[bytes] | AsyncGenerator[bytes], send: Send
+) -> None:
     """Send parts of a body, each when the client has taken the one before it."""
     if isinstance(body, Sequence):
         for part in body:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         return
+    event.bytes = 0
     async with aclosing(body):
         async for part in body:
             await send({"type": "http.response.body", "body": part, "more_body": True})
+            event.bytes += len(part)
 
 
 def rate_lines(lease: RateLease) -> HeaderLines:

@@ -9,4 +9,5 @@ _CHARSET = "; charset=utf-8"
 
 JSON_TEXT = f"{JSON}{_CHARSET}"
 """`Content-Type` of answers."""
+PLAIN_TEXT = f"text/plain{_CHARSET}"
 PROBLEM_JSON_TEXT = f"{PROBLEM_JSON}{_CHARSET}"

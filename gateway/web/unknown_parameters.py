@@ -68,7 +68,7 @@ WORDS: Final[Mapping[str, str]] = {
             "raw castnumbers cast cellformat typecast valuerenderoption datetimerenderoption"
         ),
         _OBJECTS: (
-            "format mode singleobject timezone userlocale returnfieldsbyfieldid majordimension tqx"
+            "mode singleobject timezone userlocale returnfieldsbyfieldid majordimension tqx"
         ),
     }.items()
     for word in words.split()

@@ -15,7 +15,9 @@ from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import MAX_ORDER_FIELDS
 from gateway.web.prefer import RESOLUTIONS
+from gateway.web.schema import JSON_FORMAT, TYPESCRIPT
 from gateway.web.signature import (
+    FORMAT,
     MAX_AFFECTED,
     ON_CONFLICT,
     RESOLUTION,
@@ -101,6 +103,12 @@ _PREFER_MAX_AFFECTED = _parameter(
     f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
     {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
 )
+_SCHEMA_FORMAT = _parameter(
+    "query",
+    FORMAT,
+    f"`{JSON_FORMAT}`: JSON Schema 2020-12, the default. `{TYPESCRIPT}`: an interface.",
+    {"type": "string", "enum": [JSON_FORMAT, TYPESCRIPT]},
+)
 _WHERE_EXAMPLES: Node = {
     "equal": {"summary": "One value", "value": '{"state":"California"}'},
     "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
@@ -119,6 +127,7 @@ _QUERY = {
     "count": "Count",
     VALUES: "Values",
     "no-cache": "NoCache",
+    FORMAT: "SchemaFormat",
     MAX_AFFECTED: "MaxAffected",
 }
 """Query parameters in the document's order; "" for those that each worksheet has of its own."""
@@ -137,6 +146,7 @@ def shared_parameters(reach: Reach) -> Nodes:
         "Count": _COUNT,
         "Values": _values(reach),
         "NoCache": _NO_CACHE,
+        "SchemaFormat": _SCHEMA_FORMAT,
         "IfNoneMatch": _IF_NONE_MATCH,
     }
     if reach.may_write:
@@ -158,6 +168,11 @@ def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
         *(["Row"] if has_row else []),
         *(["SpreadsheetId"] if place.reach.takes_spreadsheet else []),
     )
+
+
+def spreadsheet_parameters(reach: Reach) -> Sequence[Node]:
+    """Parameters of the path of a spreadsheet."""
+    return _shared(*(["SpreadsheetId"] if reach.takes_spreadsheet else []))
 
 
 def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence[Node]:

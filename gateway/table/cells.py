@@ -89,7 +89,7 @@ def cell_kinds(
     keys = [*values]
     if len(types) == 1:
         kinds = bytearray([_KINDS[next(iter(types))]]) * len(values)
-        if types == {int} and [*map(str, values)] == texts:
+        if types == {int} and [*map(str, values)] == [*texts]:
             return kinds, keys, ()
     else:
         kinds = bytearray(map(_KINDS.__getitem__, map(type, values)))

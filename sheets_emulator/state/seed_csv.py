@@ -11,7 +11,8 @@ Rules:
   because everything up to the next quote would be one cell. Blanks before a cell in quotes are
   dropped; all others stay.
 - Cells are parsed as if typed by a person; but texts that start with `+` and are not a supported
-  formula stay texts: phone numbers, for example.
+  formula stay texts: phone numbers with blanks, for example. A note counts the numbers that were
+  codes perhaps, such as `00501`.
 """
 
 import codecs
@@ -25,6 +26,7 @@ from itertools import islice
 
 from sheets_emulator.formulas.formula import parse
 from sheets_emulator.formulas.result import CellError
+from sheets_emulator.grid.box import column_name
 from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Content, bare
 from sheets_emulator.grid.entered import stored, typed
 from sheets_emulator.grid.sheet import Row
@@ -60,6 +62,10 @@ WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff](?![\x80-\xff])|[\xc0-\xff](?=[A
 """A letter with an accent beside one of A to Z: rare in other encodings."""
 
 
+CODE = re.compile(r"-?0\d[\d.]*|\+\d+|-?\d{16,}|\d+[Ee][+-]?\d+")
+"""Digits that a number does not keep: postcodes, telephone numbers and the like."""
+
+
 class CsvError(Exception):
     """The file cannot be read; the message gives the reason without the file name."""
 
@@ -85,7 +91,9 @@ def read_csv(content: bytes) -> Csv:
     if any(map(_has_late_quote, lines)):
         lines = _lines(_without_late_quotes(text, separator), separator, first_line)
     _note_wide_lines(lines, separator, notes)
-    return Csv(rows=[tuple(map(_content, cells)) for cells in lines], notes=notes)
+    rows = [tuple(map(_content, cells)) for cells in lines]
+    _note_changed_numbers(lines, rows, notes)
+    return Csv(rows=rows, notes=notes)
 
 
 def _decoded(content: bytes, notes: list[str]) -> str:
@@ -264,6 +272,26 @@ def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list
         notes.append(
             f"rows with more cells than the others: {len(wide)}, the first is row {wide[0]}. "
             f"Enclose texts with {name} in quotes"
+        )
+
+
+def _note_changed_numbers(
+    lines: Sequence[Sequence[str]], rows: Sequence[Row], notes: list[str]
+) -> None:
+    """Note numbers that show other digits than the file."""
+    places = (
+        f"{column_name(column)}{number}"
+        for number, (cells, row) in enumerate(zip(lines, rows, strict=True), start=1)
+        for column, (text, content) in enumerate(zip(cells, row, strict=True))
+        if CODE.fullmatch(text) and not isinstance(content, str)
+    )
+    first = next(places, None)
+    if first is not None:
+        count = 1 + sum(1 for _ in places)
+        numbers = "1 number is" if count == 1 else f"{count} numbers are"
+        notes.append(
+            f"{numbers} shown in another way than in the file, the first in {first}: zeros in "
+            "front, a +, an exponent or digits past the 15th. Texts have a ' in front of them"
         )
 
 

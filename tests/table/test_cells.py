@@ -1,5 +1,7 @@
 """Numbers and dates in texts."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from gateway.table.cells import (
     LONGEST_NUMBER,
     NUMERAL,
     TEXT,
+    cell_kinds,
     displayed_number,
     number_in,
     plain_notation,
@@ -183,3 +186,12 @@ def test_a_display_that_does_not_name_the_value_is_odd(
     index = ColumnIndex(["h", *texts], ["h", *values], 1 + len(cells))
 
     assert [*finish(index.keys()).odd] == [1] * is_odd
+
+
+@pytest.mark.parametrize("texts", [("9007199254740993", "-7"), ["9007199254740993", "-7"]])
+def test_integers_in_plain_notation_are_not_read_singly(texts: Sequence[str]) -> None:
+    """Integers that are displayed as they are need no look at each cell, not even large ones."""
+    _, keys, unread = cell_kinds(texts, [9_007_199_254_740_993, -7])
+
+    assert keys == [9_007_199_254_740_993, -7]
+    assert not unread

@@ -193,6 +193,27 @@ def test_guesses_are_noted(text: str, notes: list[str]) -> None:
         assert note.startswith(words)
 
 
+@pytest.mark.parametrize(
+    "text", ["00501", "+442079460000", "-007", "1234567890123456", "1E5", "12e3", "007.5"]
+)
+def test_numbers_that_show_less_than_the_file_are_noted(text: str) -> None:
+    """Postcodes, telephone numbers and codes become numbers, as when a person types them."""
+    found = read_csv(f"n,code\nx,y\nz,{text}\n1,{text}\n".encode())
+
+    assert found.notes == [
+        "2 numbers are shown in another way than in the file, the first in B3: zeros in front, a "
+        "+, an exponent or digits past the 15th. Texts have a ' in front of them"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "0.5", "9.90", "'00501", "123456789012345", "+44 20", "1e999", "00:30", "+1-2"]
+)
+def test_other_numbers_and_texts_are_not_noted(text: str) -> None:
+    """They are shown as in the file, or all but so: a price loses a zero at its end."""
+    assert read_csv(f"n,code\nx,{text}\n".encode()).notes == []
+
+
 def test_one_long_line_is_refused_with_its_number() -> None:
     """The grid is as wide as the widest line."""
     text = "a,b\n" * 2000 + "," * 5000 + "\n"

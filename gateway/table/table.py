@@ -4,7 +4,7 @@ Rules: text and empty cells are equal in both renderings, except for the explana
 another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat, zip_longest
@@ -117,6 +117,7 @@ _PIECE = 16_384
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
+_VALUE_STEPS = 2
 """Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
@@ -180,6 +181,16 @@ class Table:
         """The typed cells of a row; None past the end of a column."""
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
+
+    def typed_values(
+        self, rows: Iterable[int], columns: Collection[int]
+    ) -> Work[dict[int, dict[int, object]]]:
+        """The typed values of some columns of rows, by row and column."""
+        typed, found = self.typed or (), dict[int, dict[int, object]]()
+        for row in rows:
+            yield _VALUE_STEPS * len(columns)
+            found[row] = {at: cell_at(typed, row, at) for at in columns}
+        return found
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""

@@ -45,7 +45,9 @@ WORDS: Final[Mapping[str, str]] = {
     for advice, words in {
         _PAGE: (
             "page pageno pagenumber pageindex perpage pagesize offset start end startindex top "
-            "take maxrecords maxresults cursor pagetoken nextpagetoken skiptoken"
+            "take maxrecords maxresults cursor pagetoken nextpagetoken skiptoken "
+            "pagination after before startingafter endingbefore startat startafter endat endbefore "
+            "limittofirst limittolast"
         ),
         _ORDER: (
             "sort sortby sortorder sortdir sortdirection sorttype sortmethod sortdateformat "
@@ -53,7 +55,7 @@ WORDS: Final[Mapping[str, str]] = {
         ),
         _WHERE: (
             "filter filters filterby filterbyformula search searchor searchexact q query tq and or "
-            "not notand notor condition conditions criteria casesensitive view"
+            "not notand notor condition conditions criteria casesensitive view equalto"
         ),
         _KEYS: "fields field select columns cols attributes",
         _COUNT: "inlinecount",
@@ -74,7 +76,7 @@ WORDS: Final[Mapping[str, str]] = {
     for word in words.split()
 }
 """Advice by the letters of words of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable,
-OData and Google."""
+OData, Google, Strapi, Stripe and Firebase."""
 
 _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 """A name and its brackets; behind them, a value may be folded into it."""

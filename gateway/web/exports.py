@@ -35,6 +35,7 @@ from gateway.web.answers import (
     CACHING,
     ENCODERS,
     TYPED_ENCODERS,
+    VARY,
     Answer,
     JsonEncoder,
     freshness_lines,
@@ -176,7 +177,8 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
         encoder = encoders[request.state["api"].empty_cell]
         lines = JsonLines(encoder) if parsed.format == "ndjson" else JsonRows(encoder)
     age = freshness_lines(freshness, no_cache=asked.no_cache)
-    return Answer(200, [*header_lines(headers), *age], made_body(export, lines, event))
+    all_lines = [*header_lines(headers), *age, VARY]
+    return Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
 
 
 async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:

@@ -20,6 +20,7 @@ from gateway.table.column_kinds import (
     KINDS_OF_RULES,
     CellForm,
     Kind,
+    NumberFormat,
 )
 from gateway.table.moments import displayed_moment
 from gateway.table.texts import composed
@@ -121,15 +122,36 @@ def _found(
             return _of_options(form.options, filled, "validation")
         if form.rule == _CHECKBOX:
             return ("boolean",), "validation", ()
-    for form in (cell.form for cell in (*filled, *cells)):
-        if form.format is not None and form.format.type in KINDS_OF_FORMATS:
-            return (_name(form.format.type, KINDS_OF_FORMATS),), "format", ()
+    if names := _of_formats(filled) or _of_formats(cells)[:1]:
+        return names, "format", ()
     for form in (cell.form for cell in cells):
         kind = KINDS_OF_RULES.get(form.rule.partition("_")[0])
         if kind is not None:
             return (_NAMES[kind],), "validation", ()
     names = _distinct(filter(None, map(_name_of_cell, filled)))
     return names, "cells" if names else None, ()
+
+
+def _of_formats(cells: Sequence[FirstCell]) -> tuple[TypeName, ...]:
+    """The types by number formats; none if no cell has one.
+
+    Values of cells without one count, too, but for texts, which get none as they are typed.
+    """
+    found = [cell.form.format for cell in cells]
+    if not any(each is not None and each.type in KINDS_OF_FORMATS for each in found):
+        return ()
+    return _distinct(
+        name
+        for cell, each in zip(cells, found, strict=True)
+        if each is not None or isinstance(cell.value, int | float)
+        if (name := _name_of_form(each) or _name_of_cell(cell)) is not None
+    )
+
+
+def _name_of_form(number_format: NumberFormat | None) -> TypeName | None:
+    if number_format is None or number_format.type not in KINDS_OF_FORMATS:
+        return None
+    return _name(number_format.type, KINDS_OF_FORMATS)
 
 
 def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:

@@ -149,6 +149,12 @@ TYPES: Mapping[str, tuple[Sequence[Value | Formatted], CellForm | None, str, dic
         "time",
         {"type": ["string", "null"], "format": "time", "x-source": "format"},
     ),
+    "a format beside texts": (
+        ["soon", DAY],
+        numbers("DATE"),
+        "date",
+        {**DATES, "x-source": "format"},
+    ),
     "a checkbox": (
         [""],
         CHECKBOX,

@@ -48,7 +48,7 @@ async def check_spreadsheet(
         return
     try:
         found = await sheets.list_worksheets(given)
-        looked_at = (await read_first_rows(sheets, given, found)).worksheets
+        looked_at = (await read_first_rows(sheets, given, found)).worksheets if found else []
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
         return

@@ -174,13 +174,6 @@ def displayed_number(text: str) -> float | None:
     return float(f"{sign}{''.join(whole)}.{last}{'e-2' if '%' in text else ''}")
 
 
-def held_cell(text: object, value: object) -> object:
-    """What a cell holds beyond its text; None if it is the text, nothing or an error."""
-    if isinstance(value, str):
-        return None if value in (text, "") or value.partition(" (")[0] in ERRORS else value
-    return float(value) if type(value) is int else value  # both types are one number in JSON
-
-
 def plain_notation(number: float | int) -> str:
     """A number without exponent, separators or a needless fraction: 1250, -0.5."""
     if isinstance(number, int):

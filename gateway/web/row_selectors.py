@@ -181,9 +181,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
             for key in missing
         ]
-        first = None
-        if not missing and len(body.rows) > 1:
-            first = same_key(row, [*map(key_form, row)], number, seen)
+        first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
         if first is not None:
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
         if len(problems) >= MAX_PROBLEMS:

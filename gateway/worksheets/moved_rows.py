@@ -7,8 +7,8 @@ Rules
   blank now counts if its row has no formula, or if the row was found by it.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
-- Cells by which a row was found, and all cells of a typed `If-Match`, are compared by what they
-  hold, too; other cells by their displays.
+- Cells by which a row was found, and all cells of a typed `If-Match`, are compared by value, too;
+  other cells by their displays.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
   another one if most of their cells changed, or if the row that was meant is among them; not if
   they show that one row was inserted or deleted further down. Rows that were blank show neither.
@@ -18,13 +18,13 @@ Rules
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import count, zip_longest
+from itertools import count
 from math import isclose
 from typing import NamedTuple
 
 from gateway.errors import RowsMoved
 from gateway.google.sheets import Block
-from gateway.table.cells import held_cell
+from gateway.table.cells import ERRORS
 from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
@@ -74,15 +74,14 @@ def met_others(
         gone |= {row: (write, texts) for row, texts in write.removed.items()}
         for change in write.changes:
             yield REQUEST_STEPS + len(change.displayed)
-            if not change.placement.cells:  # emptied in place of being removed
+            if change.is_emptied:
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
-            held = write.held.get(change.row, {})
+            values = write.values.get(change.row, {})
             if write.has_condition and change.row in write.typed:
-                cells = zip_longest(change.displayed, write.typed[change.row], fillvalue="")
-                held = {at: held_cell(*cell) for at, cell in enumerate(cells)}
-            found = _compared_change(change, spans, write.compared, held)
+                values = dict(enumerate(write.typed[change.row]))
+            found = _compared_change(change, spans, write.compared, values)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):
                 met = shown_row(change.displayed, spans) if has_header else None
@@ -185,11 +184,11 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 
 
 def _compared_change(
-    change: RowChange, spans: Sequence[Span], keys: Collection[int], held: Mapping[int, object]
+    change: RowChange, spans: Sequence[Span], keys: Collection[int], values: Mapping[int, object]
 ) -> _Compared:
     """The cells of a changed row that were seen and not written, compared with their texts.
 
-    Those of `held` are compared with what they held, too.
+    Those of `values` are compared by value, too.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -201,18 +200,14 @@ def _compared_change(
         found = _compared(change.displayed, cells, span.computed, keys)
         changed += found.changed
         for at in found.same:
-            place = at - span.first
-            now = held_cell(span.texts[place], span.values[place]) if at in held else None
-            is_same = at not in held or held[at] == now or _is_rounded(held[at], now)
+            text, now = span.texts[at - span.first], span.values[at - span.first]
+            was = values.get(at, now)
+            is_same = was == now or text in ERRORS  # some explain an error
+            if isinstance(was, int | float) and isinstance(now, int | float):
+                # How many digits Google prints may depend on the call.
+                is_same = isclose(was, now, rel_tol=1e-13)
             (same if is_same else changed).append(at)
     return _Compared(same, changed)
-
-
-def _is_rounded(before: object, now: object) -> bool:
-    """True if two cells hold one number; how many digits Google prints may depend on the call."""
-    if isinstance(before, float) and isinstance(now, float):
-        return isclose(before, now, rel_tol=1e-13)
-    return False
 
 
 def _compared(

@@ -138,6 +138,11 @@ class RowChange:
     def columns(self) -> frozenset[int]:
         return frozenset(self.placement.cells)
 
+    @property
+    def is_emptied(self) -> bool:
+        """True if the row is emptied in place of being removed."""
+        return not self.placement.cells
+
     @cached_property
     def values(self) -> Mapping[int, Stored]:
         """The written values by column, in ascending order."""
@@ -172,8 +177,8 @@ class Planned:
     """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
-    held: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
-    """What the compared cells of existing rows held, by row and column (`cells.held_cell`)."""
+    values: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
+    """The typed values of these columns of existing rows, by row and column."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
     """The typed cells of the rows of a typed write, as we saw them."""
 
@@ -401,8 +406,7 @@ class Planner:
 
     def _by_filter(self, index: int, write: Write, by: ByFilter, table: Table) -> Work[Planned]:
         view = write.view(table.header)
-        read = [column for column in _read_columns(write, view) if column is not None]
-        compared = frozenset(read[:MAX_COMPARED])
+        compared = _compared(write, view)
         query = Query(where=by.where, limit=by.max_rows, wants_total=True)
         page = yield from evaluate(table, query, view)
         if page.total is not None and page.total > by.max_rows:
@@ -431,26 +435,20 @@ class Planner:
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
 
         is_form = write.is_typed and write.is_form
-        changes = yield from mapped(
-            lambda each: row_change(
-                each[0],
-                placement,
-                view,
-                each[1],
-                table.typed_cells(each[0]) if write.is_typed else None,
-                is_form=is_form,
-            ),
-            zip(page.rows, texts, strict=True),
-            lambda _: FIELD_STEPS[write.is_typed] * len(placement.cells) + len(table.displayed),
-            MOST_STEPS,
-        )
+        changes: list[RowChange] = []
+        for row, displayed in zip(page.rows, texts, strict=True):
+            yield FIELD_STEPS[write.is_typed] * len(placement.cells) + len(table.displayed)
+            typed = table.typed_cells(row) if write.is_typed else None
+            change = row_change(row, placement, view, displayed, typed, is_form=is_form)
+            if isinstance(change, RowChange):
+                changes.append(change)
         return Planned(
             index=index,
             write=write,
             slots=[number_only(row, placement.ignored) for row in page.rows],
-            changes=[each for each in changes if isinstance(each, RowChange)],
+            changes=changes,
             compared=compared,
-            held=(yield from table.held(page.rows, compared)),
+            values=(yield from table.typed_values(page.rows, compared)),
         )
 
     def _by_key(self, index: int, upsert: Write, by: ByKey, table: Table) -> Work[Planned]:
@@ -459,12 +457,10 @@ class Planner:
         view.check_parameters(upsert.unknown)
         sent = yield from self._new_rows(upsert, view)
         placements = sent.placements
-        keys = yield from mapped(
-            lambda at: _key(placements[at], columns, view, upsert.path(at)),
-            range(len(placements)),
-            lambda _: KEY_STEPS * len(columns),
-            MOST_STEPS,
-        )
+        keys: list[Sequence[Stored]] = []
+        for number, placement in enumerate(placements):
+            yield KEY_STEPS * len(columns)
+            keys.append(_key(placement, columns, view, upsert.path(number)))
         is_form = upsert.is_typed and upsert.is_form
         found = yield from _rows_of(table, columns, keys, is_form=is_form)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
@@ -481,24 +477,22 @@ class Planner:
             cells = yield from mapped(table.typed_cells, rows, lambda _: width, MOST_STEPS)
             typed = dict(zip(rows, cells, strict=True))
 
-        def slot(number: int) -> Written | RowChange | int:
+        slots: list[Written | RowChange | int] = []
+        for number, placement in enumerate(placements):
+            yield FIELD_STEPS[upsert.is_typed] * len(placement.cells)
             if number in places:
-                return places[number]
-            row, placement = found[number], placements[number]
+                slots.append(places[number])
+                continue
+            row = found[number]
             seen = (row, placement, view, displayed[number], typed.get(row))
             change: Written | RowChange
             if by.merges:
                 change = row_change(*seen, kept=frozenset(columns), is_form=is_form)
             else:
                 change = written_row(*seen, has_tag=False)
-            return told_if_new(change, is_new=False) if isinstance(change, Written) else change
-
-        slots = yield from mapped(
-            slot,
-            range(len(placements)),
-            lambda number: FIELD_STEPS[upsert.is_typed] * len(placements[number].cells),
-            MOST_STEPS,
-        )
+            if isinstance(change, Written):
+                change = told_if_new(change, is_new=False)
+            slots.append(change)
         stored = [[*map(as_key, key)] for key in keys] if is_form else keys
         new_keys = yield from _new_keys(table, columns, {at: stored[at] for at in new}, upsert)
         created = None
@@ -508,7 +502,7 @@ class Planner:
                 placements=[placements[number] for number in new],
                 rows=[sent.rows[number] for number in new],
             )
-        compared = frozenset(columns[:MAX_COMPARED])
+        compared = _compared(upsert, view)
         return Planned(
             index=index,
             write=upsert,
@@ -517,7 +511,7 @@ class Planner:
             created=created,
             new_keys=new_keys,
             compared=compared,
-            held=(yield from table.held(found.values(), compared)) if found else {},
+            values=(yield from table.typed_values(found.values(), compared)) if found else {},
             typed=typed,
         )
 
@@ -675,6 +669,12 @@ def _read_columns(write: Write, view: View) -> frozenset[int | None]:
     return frozenset(map(view.find, names))
 
 
+def _compared(write: Write, view: View) -> frozenset[int]:
+    """The columns by which rows are found, as far as they are compared."""
+    columns = [column for column in _read_columns(write, view) if column is not None]
+    return frozenset(columns[:MAX_COMPARED])
+
+
 def _rows_of(
     table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]], *, is_form: bool
 ) -> Work[Mapping[int, int]]:
@@ -747,7 +747,7 @@ def _new_keys(
     for number, key in keys.items():
         yield KEY_STEPS * len(columns)
         forms = [form_of(value) for form_of, value in zip(forms_of, key, strict=True)]
-        first = same_key(key, forms, number, seen) if len(keys) > 1 else None
+        first = same_key(key, forms, number, seen)
         if first is not None:
             detail = f"The row at {upsert.path(first)} has the same key, as cells display it."
             raise not_written([Problem(upsert.path(number), detail)])

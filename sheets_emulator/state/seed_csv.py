@@ -64,6 +64,17 @@ WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff](?![\x80-\xff])|[\xc0-\xff](?=[A
 
 CODE = re.compile(r"-?0\d[\d.]*|\+\d+|-?\d{16,}|\d+[Ee][+-]?\d+")
 """Digits that a number does not keep: postcodes, telephone numbers and the like."""
+COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+")
+"""Programs that separate cells with semicolons write decimal commas."""
+CODES = (
+    "numbers that are shown in another way than in the file: {count}, the first is in {first}. "
+    "They lose zeros in front, a +, an exponent or digits past the 15th. Write a ' in front of "
+    "texts"
+)
+COMMAS = (
+    "numbers with a comma: {count}, the first is in {first}. They are read as in the USA: 1,500 is "
+    "1500, and 1,50 a text. Write a decimal point"
+)
 
 
 class CsvError(Exception):
@@ -92,7 +103,7 @@ def read_csv(content: bytes) -> Csv:
         lines = _lines(_without_late_quotes(text, separator), separator, first_line)
     _note_wide_lines(lines, separator, notes)
     rows = [tuple(map(_content, cells)) for cells in lines]
-    _note_changed_numbers(lines, rows, notes)
+    _note_numbers(lines, rows, separator, notes)
     return Csv(rows=rows, notes=notes)
 
 
@@ -275,24 +286,22 @@ def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list
         )
 
 
-def _note_changed_numbers(
-    lines: Sequence[Sequence[str]], rows: Sequence[Row], notes: list[str]
+def _note_numbers(
+    lines: Sequence[Sequence[str]], rows: Sequence[Row], separator: str, notes: list[str]
 ) -> None:
-    """Note numbers that show other digits than the file."""
-    places = (
-        f"{column_name(column)}{number}"
-        for number, (cells, row) in enumerate(zip(lines, rows, strict=True), start=1)
-        for column, (text, content) in enumerate(zip(cells, row, strict=True))
-        if CODE.fullmatch(text) and not isinstance(content, str)
-    )
-    first = next(places, None)
-    if first is not None:
-        count = 1 + sum(1 for _ in places)
-        numbers = "1 number is" if count == 1 else f"{count} numbers are"
-        notes.append(
-            f"{numbers} shown in another way than in the file, the first in {first}: zeros in "
-            "front, a +, an exponent or digits past the 15th. Texts have a ' in front of them"
-        )
+    """Note numbers that show other digits than the file, or have a comma."""
+    counts, first = Counter[str](), dict[str, str]()
+    for number, (cells, row) in enumerate(zip(lines, rows, strict=True), start=1):
+        for column, (text, content) in enumerate(zip(cells, row, strict=True)):
+            if CODE.fullmatch(text) and not isinstance(content, str):
+                note = CODES
+            elif separator == ";" and COMMA_NUMBER.fullmatch(text):
+                note = COMMAS
+            else:
+                continue
+            counts[note] += 1
+            first.setdefault(note, f"{column_name(column)}{number}")
+    notes.extend(note.format(count=counts[note], first=place) for note, place in first.items())
 
 
 def _width(cells: Sequence[str]) -> int:

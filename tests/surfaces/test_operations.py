@@ -4,6 +4,7 @@ Rules: each case is a cell of a table. A cell without an effect is a refusal: it
 no call, and nothing written.
 """
 
+import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,8 @@ class Sent:
 SENT: Mapping[str, Sent] = {
     "list": Sent("list", "GET", "Cities"),
     "list by HEAD": Sent("list", "HEAD", "Cities"),
+    "export": Sent("export", "GET", "Cities", "format=csv"),
+    "export by HEAD": Sent("export", "HEAD", "Cities", "format=csv"),
     "read": Sent("read", "GET", "Cities/4"),
     "read by HEAD": Sent("read", "HEAD", "Cities/4"),
     "create": Sent("create", "POST", "Cities", body=ROW),
@@ -65,6 +68,10 @@ SENT: Mapping[str, Sent] = {
     "delete": Sent("delete", "DELETE", "Cities/4"),
     "delete by filter": Sent("delete_where", "DELETE", "Cities", CHICAGO),
     "refresh": Sent("refresh", "POST", "Cities/refresh"),
+    "worksheets": Sent("worksheets", "GET", "/v2/sheets"),
+    "worksheets by HEAD": Sent("worksheets", "HEAD", "/v2/sheets"),
+    "schema": Sent("schema", "GET", "Cities/schema"),
+    "schema by HEAD": Sent("schema", "HEAD", "Cities/schema"),
 }
 KINDS_OF_WRITES: Sequence[RequestKind] = [
     kind for kind, operation in OPERATIONS.items() if operation.is_write
@@ -86,6 +93,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 
 def names(answer: Answer) -> list[str]:
     return [record["name"] for record in answer.json()["results"]]
+
+
+def exported(answer: Answer) -> list[str]:
+    return [record["name"] for record in csv.DictReader(answer.content.decode().splitlines())]
+
+
+def exported_fields(answer: Answer) -> list[str]:
+    return answer.content.decode().splitlines()[0].split(",")
 
 
 def fields(answer: Answer) -> list[str]:
@@ -136,6 +151,20 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
         "values=typed": is_typed,
         "no-cache=true": is_read,
     },
+    "export": {
+        CHICAGO: lambda answer: exported(answer) == ["Chicago"],
+        "where[name]=Chicago": lambda answer: exported(answer) == ["Chicago"],
+        "order=name": lambda answer: exported(answer) == ["Chicago", "Los Angeles", "New York"],
+        "order[]=name": lambda answer: exported(answer) == ["Chicago", "Los Angeles", "New York"],
+        "skip=2": lambda answer: exported(answer) == ["Chicago"],
+        "limit=1": lambda answer: exported(answer) == ["New York"],
+        "keys=state": lambda answer: exported_fields(answer) == ["rowIndex", "state"],
+        "keys[]=state": lambda answer: exported_fields(answer) == ["rowIndex", "state"],
+        "values=typed": is_read,
+        "no-cache=true": is_read,
+        "format=json": lambda answer: names(answer) == ["New York", "Los Angeles", "Chicago"],
+        "formulas=raw": is_read,
+    },
     "read": {
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
@@ -153,10 +182,15 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
     },
     "update_where": OF_FILTERS,
     "delete_where": OF_FILTERS,
+    "schema": {
+        "format=json": lambda answer: "properties" in answer.json(),
+        "format=typescript": lambda answer: b"export interface Cities" in answer.content,
+    },
 }
 VALUES = sorted({value for effects in EFFECTS.values() for value in effects})
 MEANT: Mapping[tuple[RequestKind, str], RequestKind] = {
     ("create", "on_conflict"): "upsert",
+    ("list", "format"): "export",
     ("update_rows", "where"): "update_where",
 }
 """The operations that a parameter makes of others."""
@@ -177,13 +211,14 @@ def test_the_table_has_every_parameter() -> None:
 @pytest.mark.parametrize(
     ("path", "method", "kinds"),
     [
-        ("", "get", ["list"]),
+        ("", "get", ["list", "export"]),
         ("", "post", ["create", "upsert"]),
         ("", "patch", ["update_rows", "update_where"]),
         ("", "delete", ["delete_where"]),
         ("/{rowIndex}", "get", ["read"]),
         ("/{rowIndex}", "patch", ["update"]),
         ("/{rowIndex}", "delete", ["delete"]),
+        ("/schema", "get", ["schema"]),
     ],
 )
 def test_the_document_has_the_same_parameters(
@@ -290,7 +325,7 @@ def test_a_header_has_its_effect_or_is_refused(surface: Surface, name: str, head
     elif sent.kind in KINDS_OF_WRITES:
         assert answer.status_code in (200, 201, 204)
         assert surface.calls.writes == (0 if header == "resolution" else 1)
-    elif header == "if-none-match" and sent.kind != "refresh":
+    elif header == "if-none-match" and sent.kind not in ("export", "refresh"):
         assert answer.status_code == 304
     else:
         assert answer.status_code in (200, 202)

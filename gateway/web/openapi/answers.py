@@ -20,11 +20,23 @@ from gateway.web.operations import OPERATIONS
 from gateway.web.state import State
 
 OperationKind = Literal[
-    "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
+    "health",
+    "worksheets",
+    "schema",
+    "list",
+    "read",
+    "create",
+    "update",
+    "change",
+    "delete",
+    "delete_where",
+    "refresh",
 ]
 """Operations of the document: those of a path with a method, with all of their forms."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
-    "list": ["list"],
+    "worksheets": ["worksheets"],
+    "schema": ["schema"],
+    "list": ["list", "export"],
     "read": ["read"],
     "create": ["create", "upsert"],
     "update": ["update"],
@@ -213,6 +225,7 @@ _OF_PARAMETERS: _Errors = (errors.InvalidQuery,)
 
 FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "health": (_OF_HTTP,),
+    **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
     "list": (*_OF_ROWS, _OF_READS, (errors.UnknownField, errors.QueryTooCostly)),
     "read": (*_OF_ROWS, _OF_READS, _OF_ROW),
     "create": (*_OF_ROWS, *_OF_WRITES, _OF_UPSERTS, _OF_MOVES, (errors.PreconditionRequired,)),

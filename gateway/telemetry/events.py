@@ -54,6 +54,9 @@ RequestKind = Literal[
     "delete_where",
     "upsert",
     "refresh",
+    "export",
+    "worksheets",
+    "schema",
     "other",
 ]
 CacheResult = Literal["", "hit", "miss", "stale"]
@@ -166,6 +169,10 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     level: str = "info"
     operation: RequestKind | msgspec.UnsetType = "other"
     """In the line only where method and path do not tell it."""
+    rows: int | msgspec.UnsetType = msgspec.UNSET
+    """Rows of an export, in the line of exports only."""
+    bytes: int | msgspec.UnsetType = msgspec.UNSET
+    """Its bytes that were sent, as encoded."""
 
 
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)
@@ -236,7 +243,7 @@ def request_done(event: RequestEvent, seconds: float) -> None:
     if kind not in _LOGGED_KINDS:
         event.operation = msgspec.UNSET
     event.path = event.path[:_LONGEST_TEXT]
-    event.worksheet = event.worksheet and event.worksheet[:_LONGEST_TEXT]
+    event.worksheet = event.worksheet[:_LONGEST_TEXT] if event.worksheet else None
     # To a tenth; `round` takes three times as long.
     event.google_ms = int(event.google_ms * 10 + 0.5) / 10
     event.ms = int(seconds * 10_000 + 0.5) / 10

@@ -11,6 +11,7 @@ from typing import Final
 from gateway.access.caller import may_delete, may_refresh
 from gateway.access.rates import FRESH_PRICE
 from gateway.telemetry.events import RequestKind
+from gateway.web.exports import exported, parse_export, refuse_export, run_export
 from gateway.web.rows import (
     ByMethod,
     RowOperation,
@@ -39,7 +40,16 @@ from gateway.web.rows import (
     upserted,
     written_rows,
 )
+from gateway.web.schema import (
+    parse_schema,
+    run_schema,
+    run_worksheets,
+    served_schema,
+    served_worksheets,
+)
 from gateway.web.signature import (
+    FORMAT,
+    FORMULAS,
     MAX_AFFECTED,
     ON_CONFLICT,
     READ_PARAMETERS,
@@ -55,6 +65,40 @@ _ALL_THAT_MATCH = (
 )
 
 _TABLE: Final[Sequence[RowOperation]] = [
+    RowOperation(
+        kind="worksheets",
+        noun="the list of worksheets",
+        methods=("GET",),
+        is_of_spreadsheet=True,
+        hint="For rows, name a worksheet in the path, as in /v2/sheets/Cities.",
+        parse=parse_nothing,
+        run=run_worksheets,
+        answer=served_worksheets,
+    ),
+    RowOperation(
+        kind="schema",
+        noun="a schema",
+        methods=("GET",),
+        is_of_row=True,
+        row="schema",
+        parameters=(FORMAT,),
+        hint="For rows, leave /schema out of the path.",
+        parse=parse_schema,
+        run=run_schema,
+        answer=served_schema,
+    ),
+    RowOperation(
+        kind="export",
+        noun="an export",
+        methods=("GET",),
+        is_export=True,
+        parameters=(WHERE, "order", "skip", "limit", "keys", VALUES, "no-cache", FORMAT, FORMULAS),
+        hint="X-Total-Count has the number of rows that match.",
+        check=refuse_export,
+        parse=parse_export,
+        run=run_export,
+        answer=exported,
+    ),
     RowOperation(
         kind="list",
         noun="a list",
@@ -191,16 +235,19 @@ _TABLE: Final[Sequence[RowOperation]] = [
 OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {each.kind: each for each in _TABLE}
 
 
-def _by_method(*, is_of_row: bool) -> ByMethod:
+def _by_method(*, is_of_spreadsheet: bool = False, is_of_row: bool = False) -> ByMethod:
     found: dict[str, list[RowOperation]] = {}
+    path = (is_of_spreadsheet, is_of_row)
     for operation in _TABLE:
         for method in operation.methods:
-            if operation.is_of_row == is_of_row:
+            if (operation.is_of_spreadsheet, operation.is_of_row) == path:
                 found.setdefault(method, []).append(operation)
     return {**found, "HEAD": found["GET"]}
 
 
-OF_WORKSHEET: Final = _by_method(is_of_row=False)
+OF_SPREADSHEET: Final = _by_method(is_of_spreadsheet=True)
+"""Operations at `/v2/sheets`."""
+OF_WORKSHEET: Final = _by_method()
 """Operations at `/v2/sheets/{title}`."""
 OF_ROW: Final = _by_method(is_of_row=True)
 """Operations at `/v2/sheets/{title}/{row}`."""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
-from gateway.web.media_types import FORM, JSON
+from gateway.web.exports import ROWS_PER_REQUEST
+from gateway.web.media_types import CSV, FORM, JSON, NDJSON
 from gateway.web.openapi.answers import (
     KINDS,
     OF_ALL,
@@ -25,21 +26,29 @@ from gateway.web.openapi.answers import (
     error_references,
     header_references,
 )
-from gateway.web.openapi.parameters import operation_parameters, path_parameters
+from gateway.web.openapi.parameters import (
+    operation_parameters,
+    path_parameters,
+    spreadsheet_parameters,
+)
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import (
     MATCHES,
+    SCHEMA,
+    WORKSHEETS,
     Node,
     Nodes,
     list_of,
+    reference,
     schema_reference,
 )
 from gateway.web.operations import OPERATIONS
 from gateway.web.prefer import PREFERENCE_APPLIED
 from gateway.web.signature import KEY_PARAMETER
 
-ANY_TAG, HEALTH_TAG = "Rows", "Health"
+ANY_TAG, HEALTH_TAG, WORKSHEETS_TAG = "Rows", "Health", "Worksheets"
 _VERBS: Mapping[tuple[OperationKind, str], str] = {
+    ("schema", "GET"): "describe",
     ("update", "PUT"): "put",
     ("update", "PATCH"): "patch",
     ("delete_where", "DELETE"): "remove",
@@ -68,6 +77,16 @@ SECURITY_SCHEMES: Nodes = {
 _PREFERENCE: Node = {
     "description": "The preference of the request that had an effect.",
     "schema": {"type": "string"},
+}
+_OF_EXPORTS: Node = {
+    "X-Total-Count": {
+        "description": "How many rows match; of exports.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "Content-Disposition": {
+        "description": "The name of the file; of exports as CSV.",
+        "schema": {"type": "string"},
+    },
 }
 _UNCHANGED: Node = {
     "description": "Nothing has changed since the answer that `If-None-Match` names; no body.",
@@ -128,6 +147,8 @@ def paths_of(place: Place) -> Nodes:
         if kind in ("create", "update", "change") and not place.is_writable:
             continue
         row = OPERATIONS[lines[0]]
+        if row.is_of_spreadsheet:
+            continue
         end = f"/{row.row or '{rowIndex}'}" if row.is_of_row else ""
         has_number = row.is_of_row and not row.row
         item = items.setdefault(
@@ -151,11 +172,56 @@ def paths_of(place: Place) -> Nodes:
     return items
 
 
+def spreadsheet_paths(reach: Reach) -> Nodes:
+    """The path of a spreadsheet, which lists its worksheets."""
+    worksheets = _answer("The worksheets.", OF_READS, schema_reference(WORKSHEETS))
+    operation: Node = {
+        "operationId": "worksheets",
+        "summary": "List worksheets",
+        "description": "Worksheets in the order of their tabs, with their fields and types, and "
+        "what the key may do there, as they were at most a minute ago.",
+        "tags": [WORKSHEETS_TAG],
+        "security": security(is_write=False),
+        "parameters": [reference("parameters", "IfNoneMatch")],
+        "responses": {
+            "200": worksheets,
+            "304": _UNCHANGED,
+            **error_references("worksheets"),
+        },
+    }
+    return {"/v2/sheets": {"parameters": spreadsheet_parameters(reach), "get": operation}}
+
+
+def _schema(place: Place) -> _Described:
+    schema = _answer("The schema.", OF_READS, schema_reference(SCHEMA))
+    content = {**_json(schema_reference(SCHEMA)), "text/plain": {"schema": {"type": "string"}}}
+    return _Described(
+        "Describe the fields",
+        "Types of the typed records: those of a native table, else of data validation, of number "
+        "formats, or of the first cells, as they were at most a minute ago.",
+        {"200": {**schema, "content": content}, "304": _UNCHANGED},
+    )
+
+
 def _list(place: Place) -> _Described:
-    page = _answer("The rows.", OF_LISTS, schema_reference(f"{place.stem}Page"))
+    has_export = place.reach.has("export")
+    text: Node = {"schema": {"type": "string"}}
+    page = _answer(
+        "The rows.",
+        OF_LISTS,
+        schema_reference(f"{place.stem}Page"),
+        own=_OF_EXPORTS if has_export else {},
+        others={CSV: text, NDJSON: text} if has_export else {},
+    )
+    told = "Rows in the order of the worksheet, or as `order` says, page by page."
+    export = (
+        "\n\nWith `format`, or an `Accept` that prefers CSV or JSON lines, it is an export: all "
+        "rows that match, without `count`. It counts as one request, and another for each "
+        f"{ROWS_PER_REQUEST} rows."
+    )
     return _Described(
         "List rows",
-        "Rows in the order of the worksheet, or as `order` says, page by page.",
+        told + (export if has_export else ""),
         {"200": page, "304": _UNCHANGED},
     )
 
@@ -281,6 +347,7 @@ _DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
     "delete": _delete,
     "delete_where": _delete_where,
     "refresh": _refresh,
+    "schema": _schema,
 }
 
 
@@ -294,13 +361,20 @@ def _json(schema: Node, **more: object) -> Node:
 
 
 def _answer(
-    told: str, headers: Sequence[str], schema: Node, *, has_preference: bool = False
+    told: str,
+    headers: Sequence[str],
+    schema: Node,
+    *,
+    has_preference: bool = False,
+    own: Node | None = None,
+    others: Node | None = None,
 ) -> Node:
+    """An answer as JSON and as `others`, with headers of its `own` that not all answers expose."""
     preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
         "description": told,
-        "headers": {**header_references(headers), **preference},
-        "content": _json(schema),
+        "headers": {**header_references(headers), **preference, **(own or {})},
+        "content": {**_json(schema), **(others or {})},
     }
 
 

@@ -24,7 +24,6 @@ from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import (
-    FIRST_ROWS,
     check_header,
     check_writing,
     id_words,
@@ -44,14 +43,14 @@ from gateway.google.credentials import (
     check_credentials,
     load_service_account,
 )
-from gateway.google.sheets import Sheets
+from gateway.google.sheets import Sheets, WorksheetProperties
 from gateway.settings.model import ConfigError, GoogleSettings, Settings
 from gateway.settings.private_file import is_open_to_others, open_regular
 from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
-from gateway.worksheets.catalogue import read_headers
+from gateway.worksheets.catalogue import header_of, read_first_rows
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
@@ -218,19 +217,17 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
     async with opened_accounts({"": account}) as opened:
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
-            titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            looked_at = [
-                each async for each in read_headers(sheets, spreadsheet, titles, rows=FIRST_ROWS)
-            ]
+            listed = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
+            looked_at = (await read_first_rows(sheets, spreadsheet, listed)).worksheets
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
         for each in looked_at:
-            _show(check_header(each.title, each.header, each.below))
+            _show(check_header(each.title, header_of(each), each.blocks[0].texts[1:]))
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
-    served = [each.title for each in looked_at if each.header.columns]
+    served = [each.title for each in looked_at if header_of(each).columns]
     if not served:
         raise ConfigError("no worksheet has field names: write them into row 1, run init again")
     return served[0]
@@ -238,15 +235,15 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
 
 async def _wait_until_shared(
     sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
-) -> list[str]:
-    """The titles of the worksheets. Raises the last error after `wait_seconds`.
+) -> list[WorksheetProperties]:
+    """The worksheets. Raises the last error after `wait_seconds`.
 
     Raises the first error if waiting does not help: no such spreadsheet, no network.
     """
     started, said = anyio.current_time(), ""
     while True:
         try:
-            titles = [each.title for each in await sheets.list_worksheets(spreadsheet)]
+            listed = await sheets.list_worksheets(spreadsheet)
         except GatewayError as error:
             waited = anyio.current_time() - started
             can_help = isinstance(error, WAITED_FOR) or bool(said and not isinstance(error, FINAL))
@@ -259,7 +256,7 @@ async def _wait_until_shared(
             await _pause(min(every, wait_seconds - waited), started)
         else:
             say(f"The spreadsheet {spreadsheet} is shared.")
-            return titles
+            return listed
 
 
 async def _pause(seconds: float, started: float) -> None:

@@ -110,7 +110,7 @@ class Admission:
             event.worksheet = target.worksheet.title
         else:
             caller, spreadsheet, lease = await self.recognise(request, parameters, operation)
-            title = event.worksheet = decode_title(request.title)
+            title = event.worksheet = decode_title(request.title)  # "" for a spreadsheet
             target, reading = _authorised(caller, spreadsheet, title, is_write=operation.is_write)
             if number:
                 self._auth_cache.issue(number, caller, target, reading)

@@ -138,22 +138,34 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
 
 
-def read_answer(request: Request, served: Served, *, no_cache: bool) -> Answer:
+def read_answer(
+    request: Request,
+    served: Served,
+    *,
+    no_cache: bool,
+    content_type: tuple[bytes, bytes] = _JSON,
+) -> Answer:
     """The answer, or 304 without a body if the client has it already."""
     encoded, freshness = served.encoded, served.freshness
     if freshness.reason:
         request.event.cache = "stale"
     else:
         request.event.cache = "hit" if freshness.is_hit else "miss"
-    return encoded_answer(request, encoded, freshness_lines(freshness, no_cache=no_cache))
+    lines = freshness_lines(freshness, no_cache=no_cache)
+    return encoded_answer(request, encoded, lines, content_type)
 
 
-def encoded_answer(request: Request, encoded: Encoded, lines: HeaderLines) -> Answer:
+def encoded_answer(
+    request: Request,
+    encoded: Encoded,
+    lines: HeaderLines,
+    content_type: tuple[bytes, bytes] = _JSON,
+) -> Answer:
     """Bytes with their tag and further header lines, or 304 if the client has them already."""
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines, VARY]
     if b"if-none-match" in request.head.lines and is_known(request.head, encoded.tag):
         return Answer(304, headers)
-    headers += (_JSON, (b"content-length", b"%d" % len(encoded.body)))
+    headers += (content_type, (b"content-length", b"%d" % len(encoded.body)))
     return Answer(200, headers, encoded.body, encoded.tag[0] == "W")
 
 

@@ -42,7 +42,7 @@ from gateway.web.head import Head, head_of
 from gateway.web.health import livez, readyz
 from gateway.web.negotiation import takes_gzip
 from gateway.web.openapi.document import describe
-from gateway.web.operations import OF_ROW, OF_WORKSHEET
+from gateway.web.operations import OF_ROW, OF_SPREADSHEET, OF_WORKSHEET
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.request import HeaderLines, Request
 from gateway.web.rows import carry_out
@@ -212,6 +212,8 @@ def respond(request: Request) -> Awaitable[Answer]:
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
             return carry_out(request, OF_ROW)
+        case ["", "v2", "sheets"]:
+            return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:
             if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
                 raise _gone()

@@ -91,6 +91,8 @@ class Asked(msgspec.Struct, frozen=True):
     """The constructor of a write, which lacks the worksheet and the filter."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
+    format: str = ""
+    """Of a schema."""
     applied: Mapping[str, str] = {}
     """Headers of the answer about preferences."""
 
@@ -100,8 +102,10 @@ class RowOperation(Signature):
     """An operation: when it is meant, and how it is carried out."""
 
     methods: tuple[str, ...]
+    is_of_spreadsheet: bool = False
+    """True if its path names no worksheet."""
     is_of_row: bool = False
-    """True if its path ends with a row."""
+    """True if its path ends with a row, or with a word in its place."""
 
     row: str = ""
     """A condition: this segment in place of a row."""

@@ -38,6 +38,7 @@ _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header 
 _ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
 _VALUES = "values=typed answers numbers, booleans and ISO dates, values=displayed displayed texts."
 _EXPORT = "rows are exported with format, as in format=csv."
+_VALUE = "did you mean values, as in values=typed? A field of this name is compared in where."
 _OBJECTS = "rows are JSON objects. Leave it out."
 
 WORDS: Final[Mapping[str, str]] = {
@@ -70,6 +71,7 @@ WORDS: Final[Mapping[str, str]] = {
         _VALUES: (
             "raw castnumbers cast cellformat typecast valuerenderoption datetimerenderoption"
         ),
+        _VALUE: "value",
         _EXPORT: "tqx",
         _OBJECTS: ("mode singleobject timezone userlocale returnfieldsbyfieldid majordimension"),
     }.items()

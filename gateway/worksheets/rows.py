@@ -348,6 +348,19 @@ class RowService:
             self._told[write.identity.scope] = True
         return replace(settled, is_alone=is_alone)
 
+    def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
+        """The number of records that were read so lately; None if they were not. No call."""
+        found = self._pool.find(worksheet)
+        since = self._clock() - max_age_seconds
+        snapshots = [] if found is None else found.snapshots()
+        lately = [
+            each
+            for each in snapshots
+            if each.began_seconds(DISPLAYED) >= since and not each.is_expired
+        ]
+        newest = max(lately, key=lambda each: each.began_seconds(DISPLAYED), default=None)
+        return None if newest is None else newest.last_row + 1 - FIRST_DATA_ROW
+
     def report_change(self, target: Target, name: str) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look.
 

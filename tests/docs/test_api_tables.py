@@ -77,7 +77,8 @@ LISTED: Mapping[str, Sequence[RequestKind]] = {
     "create, update of a row or of a list, delete of a row": [
         *("create", "update", "update_rows", "delete")
     ],
-    "refresh": ["refresh"],
+    "refresh, list of worksheets": ["refresh", "worksheets"],
+    "schema": ["schema"],
     "upsert": ["upsert"],
     "update or delete by filter": ["update_where", "delete_where"],
 }

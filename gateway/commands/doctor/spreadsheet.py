@@ -24,10 +24,8 @@ from gateway.google.sheets import (
 )
 from gateway.table import a1
 from gateway.table.header import ROW_INDEX, Header
-from gateway.worksheets.catalogue import read_headers
+from gateway.worksheets.catalogue import header_of, read_first_rows
 
-FIRST_ROWS = 6
-"""Rows that show a title above the field names, and columns without a name."""
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
 FULL = MAX_METADATA_CHARACTERS - 100
 """Room for three fences."""
@@ -41,31 +39,34 @@ _OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
 async def check_spreadsheet(
     sheets: Sheets, given: str, context: CheckContext
 ) -> AsyncIterator[Finding]:
-    """Check the ID, read access and the headers. Cost: 0 reads, or those of `read_headers`."""
+    """Check the ID, read access and the headers.
+
+    Cost: 0 reads, or 1 and those of `read_first_rows`.
+    """
     if not a1.is_spreadsheet_id(given):
         yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")
         return
     try:
-        titles = [worksheet.title for worksheet in await sheets.list_worksheets(given)]
-        found = read_headers(sheets, given, titles, rows=FIRST_ROWS)
-        looked_at = [each async for each in found]
+        found = await sheets.list_worksheets(given)
+        looked_at = (await read_first_rows(sheets, given, found)).worksheets if found else []
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
         return
-    if not titles:
+    if not found:
         yield problem(
             f"spreadsheet {given}: it has no worksheet with cells, only charts or connected data. "
             "Add a worksheet (the + at the bottom left)"
         )
         return
     yield ok(
-        f"spreadsheet {given}: {counted(len(titles), 'worksheet')} can be read; writing was not "
+        f"spreadsheet {given}: {counted(len(found), 'worksheet')} can be read; writing was not "
         f"tested, it requires {context.who} to be an Editor"
     )
     for worksheet in looked_at:
-        for finding in check_header(worksheet.title, worksheet.header, worksheet.below):
+        below = worksheet.blocks[0].texts[1:]
+        for finding in check_header(worksheet.title, header_of(worksheet), below):
             yield finding
-    if len(looked_at) < len(titles):
+    if len(looked_at) < len(found):
         yield warning(f"spreadsheet {given}: only the first {len(looked_at)} were checked")
 
 

@@ -20,7 +20,17 @@ from gateway.web.operations import OPERATIONS
 from gateway.web.state import State
 
 OperationKind = Literal[
-    "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
+    "health",
+    "worksheets",
+    "schema",
+    "list",
+    "read",
+    "create",
+    "update",
+    "change",
+    "delete",
+    "delete_where",
+    "refresh",
 ]
 """Operations of the document: those of a path with a method, with all of their forms."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
@@ -32,6 +42,8 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "delete": ["delete"],
     "delete_where": ["delete_where"],
     "refresh": ["refresh"],
+    "worksheets": ["worksheets"],
+    "schema": ["schema"],
 }
 """Lines of the table of operations."""
 
@@ -221,6 +233,7 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "delete": (*_OF_ROWS, _OF_ROW, *_OF_DELETES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
     "delete_where": (*_OF_ROWS, *_OF_DELETES, _OF_FILTERS, _OF_MOVES),
     "refresh": (_OF_HTTP, _OF_KEYS, _OF_PARAMETERS),
+    **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
 }
 """Groups of errors. Operations with the same groups for a status have one answer for it."""
 WRITES: frozenset[OperationKind] = frozenset(

@@ -90,6 +90,9 @@ SLOW: Mapping[str, str] = {
     "storage": """
         damaged_rows sent_batches
     """,
+    "surfaces": """
+        schema
+    """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.
 

@@ -4,7 +4,7 @@ Rules: text and empty cells are equal in both renderings, except for the explana
 another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat, zip_longest
@@ -117,6 +117,7 @@ _PIECE = 16_384
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
+_VALUE_STEPS = 2
 """Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
@@ -181,6 +182,16 @@ class Table:
         place = row - 1
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
 
+    def typed_values(
+        self, rows: Iterable[int], columns: Collection[int]
+    ) -> Work[dict[int, dict[int, object]]]:
+        """The typed values of some columns of rows, by row and column."""
+        typed, found = self.typed or (), dict[int, dict[int, object]]()
+        for row in rows:
+            yield _VALUE_STEPS * len(columns)
+            found[row] = {at: cell_at(typed, row, at) for at in columns}
+        return found
+
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""
         first, end = rows.start - 1, rows.stop - 1
@@ -196,10 +207,12 @@ class Table:
         selected: Mapping[int, str],
         empty: object,
         typed: Mapping[int, Column] | None = None,
+        cells: Mapping[int, Column] | None = None,
     ) -> Iterator[object]:
         """Rows as `record.row_object` makes them, made column by column.
 
-        With the `typed` columns they have typed values.
+        With the `typed` columns they have typed values, with `cells` those: the cells of these rows
+        by column.
         """
         if not rows:
             return iter(())
@@ -214,11 +227,14 @@ class Table:
             if column not in selected:
                 columns.append(repeat(UNSET))
                 continue
-            cells = column_at(self.displayed, column) if typed is None else typed[column]
-            if len(cells) >= height:
-                found = pick(cells)
+            if cells is not None:
+                found = cells[column]
             else:
-                found = [cells[row - 1] if row <= len(cells) else "" for row in rows]
+                whole = column_at(self.displayed, column) if typed is None else typed[column]
+                if len(whole) >= height:
+                    found = pick(whole)
+                else:
+                    found = [whole[row - 1] if row <= len(whole) else "" for row in rows]
             if "" in found or None in found:  # a number or False is not empty
                 found = [cell if cell or cell == 0 else empty for cell in found]
             columns.append(found)
@@ -257,10 +273,7 @@ class Table:
             cells = column_at(self.displayed, column)
             if values is cells:
                 continue
-            if isinstance(rows, range) and len(cells) >= rows.stop - 1:
-                columns.append(cells[rows.start - 1 : rows.stop - 1])
-            else:
-                columns.append([cells[row - 1] if row <= len(cells) else "" for row in rows])
+            columns.append(picked(cells, rows))
         return zip(*columns, strict=True) if columns else iter([()] * len(rows))
 
     def index(self, column: int) -> ColumnIndex:
@@ -341,6 +354,28 @@ def make_table(displayed: Sequence[Column]) -> Table:
 def column_at(columns: Sequence[Column], column: int) -> Column:
     """One column of a rendering; an empty one past the last."""
     return columns[column] if column < len(columns) else ()
+
+
+def picked(cells: Column, rows: Sequence[int]) -> Column:
+    """The cells of some rows; "" past the end of the column."""
+    return picker(rows)(cells)
+
+
+def picker(rows: Sequence[int]) -> Callable[[Column], Column]:
+    """Picks the cells of some rows out of columns; "" past the end of a column."""
+    if not rows:
+        return lambda _: ()
+    height = max(rows)
+    is_run = isinstance(rows, range) or len(rows) == 1
+    pick = itemgetter(*([slice(rows[0] - 1, height)] if is_run else [row - 1 for row in rows]))
+
+    def pick_cells(cells: Column) -> Column:
+        if len(cells) >= height:
+            found: Column = pick(cells)
+            return found
+        return [cells[row - 1] if row <= len(cells) else "" for row in rows]
+
+    return pick_cells
 
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:

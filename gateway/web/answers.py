@@ -7,7 +7,7 @@ claims to be more than a second younger than it is. Stale answers have a negativ
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -33,6 +33,8 @@ _DETAIL_ALONE = "; detail=alone"
 ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
 """`Cache-Status` of a write that other processes may miss, or of an error without their writes."""
 
+VARY = (b"vary", b"Accept, Accept-Encoding")
+"""Headers that choose among the representations of rows, beside `Origin`."""
 _CACHING = (b"cache-control", CACHING.encode("ascii"))
 _JSON = (b"content-type", JSON_TEXT.encode("ascii"))
 
@@ -47,8 +49,13 @@ class Answer(msgspec.Struct, frozen=True):
 
     status: int
     headers: HeaderLines
-    body: bytes | Sequence[bytes] = b""
-    """In one part, or in several that other answers share."""
+    body: bytes | Sequence[bytes] | AsyncGenerator[bytes] = b""
+    """In one part, in several that other answers share, or in parts that are made one by one.
+
+    A failure of the latter cuts the connection: nothing marks the end of such a body.
+    """
+    may_be_compressed: bool = False
+    """True if it has no strong tag."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
@@ -155,11 +162,11 @@ def encoded_answer(
     content_type: tuple[bytes, bytes] = _JSON,
 ) -> Answer:
     """Bytes with their tag and further header lines, or 304 if the client has them already."""
-    headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
+    headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines, VARY]
     if b"if-none-match" in request.head.lines and is_known(request.head, encoded.tag):
         return Answer(304, headers)
     headers += (content_type, (b"content-length", b"%d" % len(encoded.body)))
-    return Answer(200, headers, encoded.body)
+    return Answer(200, headers, encoded.body, encoded.tag[0] == "W")
 
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:

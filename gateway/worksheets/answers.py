@@ -16,6 +16,9 @@ MAX_BYTES = 2_097_152
 MAX_ROW_BYTES = 33_554_432
 """Upper bound for the cached rows of one snapshot."""
 
+MOST_GROWTH = 6
+"""Upper bound of encoded rows relative to the cells: names of fields are long, cells short."""
+
 _LEAST_BYTES = 65_536
 _NULL_BYTES = 8
 """JSON of an empty cell, without its name."""
@@ -43,6 +46,9 @@ NEVER = -1
 
 MOST_SINGLY = 16
 """Rows of a block that are encoded singly before the block is made."""
+
+PART_FREED = 8
+"""One part in so many of the limit is freed at once, so that blocks are rarely dropped."""
 
 MADE_AT_ONCE = 2
 """Blocks that one answer makes for rows that are no range."""
@@ -181,7 +187,7 @@ class EncodedRows:
             for row in rows:
                 number, at = divmod(row - FIRST_DATA_ROW, size)
                 block = kept.get(number, 0)
-                if not isinstance(block, Bodies):
+                if isinstance(block, int):
                     count = counts.get(number, block)
                     if isinstance(count, int) and count >= MOST_SINGLY and made < MADE_AT_ONCE:
                         place = at + number * size
@@ -266,22 +272,37 @@ class EncodedRows:
     def _keep(self, way: _Way, blocks: Mapping[int, Bodies | int]) -> None:
         """Cache blocks and counts, unless they exceed the limit by themselves."""
         kept = self._kept.get(way)
-        byte_count = 0
+        byte_count = _way_bytes(way) if kept is None else 0
         for number, block in blocks.items():
-            if not kept or number not in kept or not isinstance(block, int):
+            if not kept or number not in kept:
                 byte_count += _block_bytes(block)
-        if kept is None or self.byte_count + byte_count > self._max_bytes:
-            _, keys, _ = way
-            names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
-            byte_count = OVERHEAD_BYTES + ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
-            byte_count += sum(map(_block_bytes, blocks.values()))
-            if byte_count > self._max_bytes:
-                return
-            if self.byte_count + byte_count > self._max_bytes:
-                self._kept, self.byte_count = {}, 0
-            kept = self._kept.setdefault(way, {})
-        kept.update(blocks)
+            elif not isinstance(block, int):  # in place of a count
+                byte_count += _block_bytes(block) - ROW_OVERHEAD_BYTES
+        if self.byte_count + byte_count > self._max_bytes:
+            needed = _way_bytes(way) + sum(map(_block_bytes, blocks.values()))
+            if needed <= self._max_bytes:
+                self._make_room(needed)
+                self._keep(way, blocks)
+            return
+        self._kept.setdefault(way, {}).update(blocks)
         self.byte_count += byte_count
+
+    def _make_room(self, byte_count: int) -> None:
+        """Drop the oldest blocks until these bytes fit, and a part of the limit beside them."""
+        most = max(0, self._max_bytes - byte_count - self._max_bytes // PART_FREED)
+        for way, kept in [*self._kept.items()]:
+            for number in [*kept]:
+                if self.byte_count <= most:
+                    return
+                self.byte_count -= _block_bytes(kept.pop(number))
+            del self._kept[way]
+            self.byte_count -= _way_bytes(way)
+
+
+def _way_bytes(way: _Way) -> int:
+    _, keys, _ = way
+    names = () if keys is None else (*keys.names, *keys.checked, keys.whole)
+    return OVERHEAD_BYTES + ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
 
 
 def _block_bytes(block: Bodies | int) -> int:
@@ -319,10 +340,12 @@ class Encodings:
 
     def __init__(self, table: Table, displayed_bytes: int) -> None:
         answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)
-        row_bytes = min(MAX_ROW_BYTES, _LEAST_BYTES + 2 * displayed_bytes)
         names = table.header.cells
         one_row = sum(map(len, names)) + _NULL_BYTES * len(names)
         one_row += displayed_bytes // max(1, table.last_row)
+        all_rows = (one_row + ROW_OVERHEAD_BYTES) * table.last_row
+        all_rows += all_rows // PART_FREED
+        row_bytes = min(MAX_ROW_BYTES, _LEAST_BYTES + min(all_rows, MOST_GROWTH * displayed_bytes))
         block_rows = max(1, min(MAX_BLOCK_ROWS, BLOCK_BYTES // max(1, one_row)))
         self.answers = Answers(answer_bytes)
         self.rows = EncodedRows(table, row_bytes, block_rows)

@@ -4,12 +4,15 @@ Rules:
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
 - `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
+- `DIR/<spreadsheetId>.json` is the body of a batchUpdate, by which the owner edits the spreadsheet
+  afterwards; without another entry, a new one.
 - The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with any account.
 - Only regular files are read, 100 MiB for each spreadsheet at most. A link in a folder must stay
   within it: other programs' files are not data.
 - Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
   error.
-- A spreadsheet has one entry in `DIR`. Titles of worksheets must satisfy the rules of `addSheet`.
+- A spreadsheet has one entry in `DIR`, besides its edits. Titles of worksheets must satisfy the
+  rules of `addSheet`.
 - Contents of `.csv` files: see `seed_csv`. The grid is exactly as large as the data.
 - The bytes of a file show its kind: a name may mislead.
 - Nothing is written.
@@ -22,9 +25,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from sheets_emulator.grid.cell import Cell
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.sheet import Row, Sheet
-from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
+from sheets_emulator.grid.workbook import MAX_CELLS, Workbook, new_sheet
 from sheets_emulator.refusal import Refusal
 from sheets_emulator.state import file_kind
 from sheets_emulator.state.file_kind import kind_of_file
@@ -33,6 +36,7 @@ from sheets_emulator.state.seed_xlsx import read_xlsx
 from sheets_emulator.state.xlsx_package import XlsxError
 
 UNSHARED = ".unshared"
+EDITS = ".json"
 XLSX = ".xlsx"
 CSV = ".csv"
 MAX_FILE_BYTES = 100 * 2**20
@@ -42,8 +46,12 @@ TOO_LARGE = (
 TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
 """Suffixes of the kinds that are read."""
+UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
+"""Suffixes of spreadsheets that are no worksheet of a folder."""
+NAMED_FILES = 3
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
+    EDITS: "edits of a spreadsheet are a file.",
     XLSX: "a spreadsheet in this format is a file.",
 }
 
@@ -53,10 +61,19 @@ class SeedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeedEdits:
+    """A file with the body of a batchUpdate."""
+
+    path: Path
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
 class Seed:
-    """Initial data of an emulator."""
+    """Initial data of an emulator; `edits` have to be applied, by spreadsheet ID."""
 
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
+    edits: Mapping[str, SeedEdits] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
     notes: Sequence[str] = ()
     """Guesses, and differences from the files."""
@@ -68,9 +85,13 @@ def read_seed(directory: Path) -> Seed:
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
+    edits: dict[str, SeedEdits] = {}
     notes: list[str] = []
     for path in _entries(directory, directory):
         spreadsheet_id = _spreadsheet_id(path)
+        if path.suffix == EDITS:
+            edits[spreadsheet_id] = SeedEdits(path=path, body=_content(path))
+            continue
         if spreadsheet_id in workbooks or spreadsheet_id in unshared:
             raise SeedError(f"{path}: there is another entry for {spreadsheet_id!r}.")
         if path.suffix == UNSHARED:
@@ -79,13 +100,18 @@ def read_seed(directory: Path) -> Seed:
             is_file = path.suffix == XLSX
             sheets = _from_xlsx(path, notes) if is_file else _from_folder(path, directory, notes)
             workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
-    return Seed(workbooks=workbooks, unshared=frozenset(unshared), notes=notes)
+    for spreadsheet_id, edit in edits.items():
+        if spreadsheet_id in unshared:
+            raise SeedError(f"{edit.path}: the spreadsheet {spreadsheet_id!r} is not shared.")
+        if spreadsheet_id not in workbooks:
+            workbooks[spreadsheet_id] = _workbook(edit.path, spreadsheet_id, [new_sheet()])
+    return Seed(workbooks=workbooks, edits=edits, unshared=frozenset(unshared), notes=notes)
 
 
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     """A seed of one spreadsheet: an .xlsx file, a .csv file, or the .csv files in a folder.
 
-    Other files in the folder are ignored. Raises SeedError.
+    Other files in the folder are ignored; a note names spreadsheets. Raises SeedError.
     """
     try:
         return _read_spreadsheet(path, spreadsheet_id)
@@ -101,6 +127,7 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
         if not files:
             raise SeedError(f"{path}: there is no {CSV} file in this folder.")
         sheets = _sheets(files, notes)
+        _note_unread(path, notes)
     elif not path.exists():
         raise SeedError(f"{path}: no such file or folder.")
     elif kind == XLSX:
@@ -113,6 +140,23 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     return Seed(workbooks={spreadsheet_id: workbook}, notes=notes)
 
 
+def _note_unread(folder: Path, notes: list[str]) -> None:
+    """Note spreadsheets in a folder that are not .csv files."""
+    names = sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.suffix.lower() in UNREAD and not path.name.startswith((".", "~$"))
+    )
+    if names:
+        files = "1 file was" if len(names) == 1 else f"{len(names)} files were"
+        others = " and others" if len(names) > NAMED_FILES else ""
+        notes.append(
+            f"{folder}: {files} not read: {', '.join(names[:NAMED_FILES])}{others}. In a folder "
+            "only .csv files are worksheets: save them as such, or serve an .xlsx file by its own "
+            "name"
+        )
+
+
 def _spreadsheet_id(path: Path) -> str:
     """The spreadsheet ID of an entry; raises for an invalid entry."""
     is_file = path.is_file()
@@ -122,7 +166,7 @@ def _spreadsheet_id(path: Path) -> str:
         return _utf8(path, path.stem)
     if not path.is_dir():
         raise SeedError(
-            f"{path}: a spreadsheet is a directory of .csv files, {XLSX}, or {UNSHARED}."
+            f"{path}: a spreadsheet is a directory of .csv files, {XLSX}, {EDITS}, or {UNSHARED}."
         )
     return _utf8(path, path.name)
 
@@ -160,6 +204,7 @@ def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
         workbook.sheets.append(sheet)
     if sum(sheet.cell_count for sheet in sheets) > MAX_CELLS:
         raise SeedError(f"{path}: {TOO_MANY_CELLS}")
+    spill(workbook)
     return workbook
 
 
@@ -232,14 +277,16 @@ def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
 
 def _sheet(path: Path, sheet_id: int, rows: list[Row]) -> Sheet:
-    return Sheet(
+    sheet = Sheet(
         sheet_id=sheet_id,
         title=_title(path),
         row_count=max(len(rows), 1),
         column_count=max(map(len, rows), default=1) or 1,
         rows=rows,
-        has_formulas=any(isinstance(each, Cell) and each.formula for row in rows for each in row),
     )
+    for row in rows:
+        sheet.note_formulas(row)
+    return sheet
 
 
 def _title(path: Path) -> str:

@@ -152,7 +152,7 @@ def test_answers_tell_how_fresh_they_are(client: TestClient, place: str) -> None
         assert answer.headers["cache-status"] == "sheets-gateway; hit; ttl=3"
         assert answer.headers["cache-control"] == "private, no-cache"
         assert answer.headers["etag"] == full.headers["etag"]
-        assert answer.headers["vary"] == "Origin"
+        assert answer.headers["vary"] == "Accept, Accept-Encoding, Origin"
         assert answer.headers["server-timing"] == "google;dur=0.0"
 
 

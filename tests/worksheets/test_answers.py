@@ -215,6 +215,33 @@ def test_kept_rows_have_a_bound(max_bytes: int, is_scattered: bool) -> None:
     assert kept.byte_count <= max_bytes
 
 
+@pytest.mark.parametrize("is_scattered", [False, True])
+def test_the_oldest_blocks_are_dropped_first(is_scattered: bool) -> None:
+    """Rows that exceed the limit a little are mostly answered from blocks, page after page."""
+    kept, encoder = EncodedRows(TABLE, ROOM, 4), CountingEncoder()
+    kept.get(encoder, None, ALL_COLUMNS, range(2, LAST_ROW + 1))
+    kept, encoder = EncodedRows(TABLE, kept.byte_count * 3 // 4, 4), CountingEncoder()
+    for first in range(2, LAST_ROW - 3, 4):
+        kept.get(encoder, None, ALL_COLUMNS, range(first, first + 4))
+    encoder.counts.clear()
+
+    newest = range(LAST_ROW - 51, LAST_ROW - 7)
+    kept.get(encoder, None, ALL_COLUMNS, [*newest] if is_scattered else newest)
+
+    assert encoder.counts == []
+
+
+def test_short_cells_under_long_names_have_room() -> None:
+    """The blocks of all rows fit, although they are several times as large as the cells."""
+    table = make_table([[name, *["ee"] * 1_000] for name in ("population", "state", "name")])
+    kept, encoder = Encodings(table, 15_000).rows, CountingEncoder()
+    for _ in range(2):
+        for first in range(2, 1_001, 20):
+            kept.get(encoder, None, ALL_COLUMNS, range(first, first + 20))
+
+    assert sum(encoder.counts) == 1_000
+
+
 def test_selections_and_columns_have_rows_of_their_own() -> None:
     """A key that does not see a column gets no row that was made for one that does."""
     kept, encoder = EncodedRows(TABLE, ROOM, 16), CountingEncoder()

@@ -82,7 +82,7 @@ def general_document(reach: Reach) -> Encoded:
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
-    """The encoded document, with its strong tag; with worksheets only for a key."""
+    """The encoded document, with its tag; with worksheets only for a key."""
     places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
     errors = error_components(("health", *operations_of(reach)))
     schemas = {
@@ -120,4 +120,4 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
         },
     }
     body = msgspec.json.encode(document)
-    return Encoded(body, opaque_tag(body))
+    return Encoded(body, f"W/{opaque_tag(body)}")

@@ -9,7 +9,9 @@ from gateway.access.rates import FRESH_PRICE
 from gateway.query.query import DEFAULT_LIMIT
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
+from gateway.web.exports import RAW
 from gateway.web.idempotency import IDEMPOTENCY_KEY
+from gateway.web.negotiation import FORMATS
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
 from gateway.web.operations import OPERATIONS
@@ -18,6 +20,7 @@ from gateway.web.prefer import RESOLUTIONS
 from gateway.web.schema import JSON_FORMAT, TYPESCRIPT
 from gateway.web.signature import (
     FORMAT,
+    FORMULAS,
     MAX_AFFECTED,
     ON_CONFLICT,
     RESOLUTION,
@@ -67,6 +70,20 @@ _COUNT = _parameter(
     "count",
     "`true` adds `total`, the number of rows that match.",
     {"type": "boolean", "default": False},
+)
+_FORMAT = _parameter(
+    "query",
+    FORMAT,
+    "All rows that match, as a file: `csv`, `ndjson` (a record in each line), or `json`, the JSON "
+    "of a list. It has a `limit` only if one is sent.",
+    {"type": "string", "enum": [*FORMATS]},
+)
+_FORMULAS = _parameter(
+    "query",
+    FORMULAS,
+    "For `format=csv`: `raw` exports texts that spreadsheet programs take for formulas as they "
+    "are, without an apostrophe in front.",
+    {"type": "string", "enum": [RAW]},
 )
 _NO_CACHE = _parameter(
     "query",
@@ -126,11 +143,13 @@ _QUERY = {
     "keys": "",
     "count": "Count",
     VALUES: "Values",
+    FORMAT: "Format",
+    FORMULAS: "Formulas",
     "no-cache": "NoCache",
-    FORMAT: "SchemaFormat",
     MAX_AFFECTED: "MaxAffected",
 }
 """Query parameters in the document's order; "" for those that each worksheet has of its own."""
+_OF_SCHEMA = {FORMAT: "SchemaFormat"}
 _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
 
@@ -149,6 +168,8 @@ def shared_parameters(reach: Reach) -> Nodes:
         "SchemaFormat": _SCHEMA_FORMAT,
         "IfNoneMatch": _IF_NONE_MATCH,
     }
+    if reach.has("export"):
+        parameters |= {"Format": _FORMAT, "Formulas": _FORMULAS}
     if reach.may_write:
         parameters |= {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
     if reach.has("upsert"):
@@ -185,7 +206,7 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
     of_worksheet = {WHERE: _where, "order": _order, ON_CONFLICT: _on_conflict, "keys": _keys}
     query = [
         reference("parameters", shared) if shared else of_worksheet[name](place, kinds)
-        for name, shared in _QUERY.items()
+        for name, shared in (_OF_SCHEMA if kinds[0] == "schema" else _QUERY).items()
         if name in names
     ]
     headers = [_PREFERENCES[name] for name in _PREFERENCES if name in preferences]
@@ -243,11 +264,17 @@ def _limit(reach: Reach) -> Node:
     schema: dict[str, object] = {"type": "integer", "minimum": 0, "default": DEFAULT_LIMIT}
     most = "the most that the key's plan allows"
     if reach.plan is not None:
-        schema["maximum"] = reach.plan.max_limit
+        schema["maximum"] = max(reach.plan.max_limit, reach.plan.max_export_rows)
         schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
         most = f"{reach.plan.max_limit}, the most that your plan allows"
     told = f"How many rows to list at most; more is cut to {most}."
+    if reach.has("export"):
+        told += f" An export has no default, and is refused with more than {_exported(reach)}."
     return _parameter("query", "limit", told, schema)
+
+
+def _exported(reach: Reach) -> str:
+    return "the plan allows" if reach.plan is None else f"{reach.plan.max_export_rows} rows"
 
 
 def _values(reach: Reach) -> Node:

@@ -16,7 +16,7 @@ Rules
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace as replaced
@@ -97,15 +97,16 @@ class Asked(msgspec.Struct, frozen=True):
     """Headers of the answer about preferences."""
 
 
+PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowOperation(Signature):
     """An operation: when it is meant, and how it is carried out."""
 
     methods: tuple[str, ...]
-    is_of_spreadsheet: bool = False
-    """True if its path names no worksheet."""
-    is_of_row: bool = False
-    """True if its path ends with a row, or with a word in its place."""
+    path: PathKind = "worksheet"
+    """What its path names last."""
 
     row: str = ""
     """A condition: this segment in place of a row."""

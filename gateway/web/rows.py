@@ -16,7 +16,7 @@ Rules
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -102,15 +102,16 @@ class Asked(msgspec.Struct, frozen=True):
     """Of a list, as what it was admitted (`Admitted`)."""
 
 
+PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowOperation(Signature):
     """An operation: when it is meant, and how it is carried out."""
 
     methods: tuple[str, ...]
-    is_of_spreadsheet: bool = False
-    """True if its path names no worksheet."""
-    is_of_row: bool = False
-    """True if its path ends with a row, or with a word in its place."""
+    path: PathKind = "worksheet"
+    """What its path names last."""
 
     row: str = ""
     """A condition: this segment in place of a row."""

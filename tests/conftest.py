@@ -53,7 +53,7 @@ SLOW: Mapping[str, str] = {
         answers dockerfile samples shell site
     """,
     "server": """
-        deadlines server
+        deadlines parts server
     """,
     "sheets_emulator": """
         any_request crash every_route round_trips
@@ -91,6 +91,7 @@ SLOW: Mapping[str, str] = {
         damaged_rows sent_batches
     """,
     "surfaces": """
+        exports
         schema
     """,
 }

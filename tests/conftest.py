@@ -92,6 +92,7 @@ SLOW: Mapping[str, str] = {
     """,
     "surfaces": """
         exports
+        schema
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

@@ -149,16 +149,17 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
     Without one, a method is missing: `Allow` lists operations without conditions.
     """
     admission, query = request.state["admission"], request.scope["query_string"]
+    lines = request.head.lines
     for operation in operations.get(request.event.method, ()):
+        if operation.is_export:  # it has no other condition, and comes before most requests: lists
+            is_named = query.find(_FORMAT) >= 0 and is_filled(FORMAT, query)
+            if is_named or (b"accept" in lines and accepted_format(lines[b"accept"])):
+                break
+            continue
         if operation.row and operation.row != request.row:
             continue
         if operation.parameter and not (query and is_given(operation.parameter, query)):
             continue
-        if operation.is_export:
-            accept = request.head.lines.get(b"accept", ())
-            is_named = query.find(_FORMAT) >= 0 and is_filled(FORMAT, query)
-            if not (is_named or (accept and accepted_format(accept))):
-                continue
         if operation.is_of_list and not await begins_list(request):
             continue
         if operation.needs and not await admission.has_right(request, operation.needs):

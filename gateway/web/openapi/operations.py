@@ -79,10 +79,6 @@ _PREFERENCE: Node = {
     "schema": {"type": "string"},
 }
 _OF_EXPORTS: Node = {
-    "X-Total-Count": {
-        "description": "How many rows match; of exports.",
-        "schema": {"type": "integer", "minimum": 0},
-    },
     "Content-Disposition": {
         "description": "The name of the file; of exports as CSV.",
         "schema": {"type": "string"},

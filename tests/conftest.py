@@ -84,13 +84,14 @@ SLOW: Mapping[str, str] = {
         evaluate_reference one_relation query_cost
     """,
     "simulation": """
-        fire fleet kills linear monotonic overwritten reads_freshness reads_joining
-        reads_load reads_outage reads_own_writes shared_sheet verbs
+        fire fleet kills linear monotonic overwritten paging reads_freshness
+        reads_joining reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """
         damaged_rows sent_batches
     """,
     "surfaces": """
+        cursors
         exports
         schema
     """,

@@ -47,7 +47,7 @@ SLOW: Mapping[str, str] = {
         shared_rows shared_rows_outages storm workers write_lock write_lock_outages wrong_redis
     """,
     "contract": """
-        place
+        open_facts place
     """,
     "docs": """
         answers dockerfile samples shell site

@@ -91,15 +91,20 @@ KEPT_SHEETS = (TASKS, ORDERS, GUESTS, BUDGET, STOCK)
 TABLE_ID = "stock"
 
 
-def write_kept_sheets(directory: Path, spreadsheet_id: str) -> Path:
-    """A seed directory with these worksheets in one spreadsheet."""
+def write_kept_sheets(
+    directory: Path, spreadsheet_id: str, *, filled_rows: int = FILLED_ROWS
+) -> Path:
+    """A seed directory with these worksheets in one spreadsheet.
+
+    Columns are filled down to the row `filled_rows`; reads compute the formulas of all these rows.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    body = {"requests": kept_sheet_requests()}
+    body = {"requests": kept_sheet_requests(filled_rows)}
     (directory / f"{spreadsheet_id}.json").write_text(json.dumps(body), encoding="utf-8")
     return directory
 
 
-def kept_sheet_requests() -> list[Request]:
+def kept_sheet_requests(filled_rows: int = FILLED_ROWS) -> list[Request]:
     """The requests that make the worksheets in a new spreadsheet, as its owner."""
     first = {"properties": {"sheetId": 0, "title": TASKS.title}, "fields": "title"}
     return [
@@ -108,15 +113,15 @@ def kept_sheet_requests() -> list[Request]:
             {"addSheet": {"properties": {"sheetId": each.sheet_id, "title": each.title}}}
             for each in KEPT_SHEETS[1:]
         ),
-        *_tasks(),
-        *_orders(),
+        *_tasks(filled_rows),
+        *_orders(filled_rows),
         *_guests(),
         *_budget(),
         *_stock(),
     ]
 
 
-def _tasks() -> list[Request]:
+def _tasks(filled_rows: int) -> list[Request]:
     sheet = TASKS.sheet_id
     top, end = TASKS.header_row, TASKS.end_row - 1
     label = '=IF(A4="","",A4&" ("&B4&")")'
@@ -131,9 +136,9 @@ def _tasks() -> list[Request]:
                 ["Clean", "Ann", 46088, 0, False, None, "x3"],
             ],
         ),
-        _repeated(sheet, end, FILLED_ROWS, 4, {"userEnteredValue": {"boolValue": False}}),
-        _repeated(sheet, top, FILLED_ROWS, 4, {"dataValidation": CHECKBOX}),
-        _repeated(sheet, top, FILLED_ROWS, 5, {"userEnteredValue": {"formulaValue": label}}),
+        _repeated(sheet, end, filled_rows, 4, {"userEnteredValue": {"boolValue": False}}),
+        _repeated(sheet, top, filled_rows, 4, {"dataValidation": CHECKBOX}),
+        _repeated(sheet, top, filled_rows, 5, {"userEnteredValue": {"formulaValue": label}}),
         _repeated(sheet, top, end, 2, {"userEnteredFormat": {"numberFormat": DATE}}),
         _repeated(sheet, top, end, 3, {"userEnteredFormat": {"numberFormat": DOLLARS}}),
         {"mergeCells": {"range": _range(sheet, 0, 1, 0, 7), "mergeType": "MERGE_ALL"}},
@@ -147,16 +152,16 @@ def _tasks() -> list[Request]:
     ]
 
 
-def _orders() -> list[Request]:
+def _orders(filled_rows: int) -> list[Request]:
     sheet, end = ORDERS.sheet_id, ORDERS.end_row - 1
     values = [{"userEnteredValue": text} for text in ("new", "paid", "sent")]
     rule = {"condition": {"type": "ONE_OF_LIST", "values": values}, "showCustomUi": True}
     return [
         _cells(sheet, 0, [ORDERS.fields, ["A-1", "paid", 2, 3], ["A-2", "new", 1, 4.5]]),
-        _repeated(sheet, end, FILLED_ROWS, 1, {"userEnteredValue": {"stringValue": "new"}}),
-        _repeated(sheet, 1, FILLED_ROWS, 1, {"dataValidation": rule}),
-        _repeated(sheet, 1, FILLED_ROWS, 4, {"userEnteredValue": {"formulaValue": "=C2*D2"}}),
-        _repeated(sheet, 1, FILLED_ROWS, 3, {"userEnteredFormat": {"numberFormat": DOLLARS}}),
+        _repeated(sheet, end, filled_rows, 1, {"userEnteredValue": {"stringValue": "new"}}),
+        _repeated(sheet, 1, filled_rows, 1, {"dataValidation": rule}),
+        _repeated(sheet, 1, filled_rows, 4, {"userEnteredValue": {"formulaValue": "=C2*D2"}}),
+        _repeated(sheet, 1, filled_rows, 3, {"userEnteredFormat": {"numberFormat": DOLLARS}}),
         _frozen(sheet, 1),
     ]
 

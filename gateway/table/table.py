@@ -358,9 +358,24 @@ def column_at(columns: Sequence[Column], column: int) -> Column:
 
 def picked(cells: Column, rows: Sequence[int]) -> Column:
     """The cells of some rows; "" past the end of the column."""
-    if isinstance(rows, range) and len(cells) >= rows.stop - 1:
-        return cells[rows.start - 1 : rows.stop - 1]
-    return [cells[row - 1] if row <= len(cells) else "" for row in rows]
+    return picker(rows)(cells)
+
+
+def picker(rows: Sequence[int]) -> Callable[[Column], Column]:
+    """Picks the cells of some rows out of columns; "" past the end of a column."""
+    if not rows:
+        return lambda _: ()
+    height = max(rows)
+    is_run = isinstance(rows, range) or len(rows) == 1
+    pick = itemgetter(*([slice(rows[0] - 1, height)] if is_run else [row - 1 for row in rows]))
+
+    def pick_cells(cells: Column) -> Column:
+        if len(cells) >= height:
+            found: Column = pick(cells)
+            return found
+        return [cells[row - 1] if row <= len(cells) else "" for row in rows]
+
+    return pick_cells
 
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:

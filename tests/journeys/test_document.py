@@ -42,10 +42,10 @@ def test_general_document_needs_no_key(api: Api) -> None:
     validate(document)
     assert [*document["paths"]] == [
         "/v2/sheets",
-        "/v2/sheets/{sheetName}/schema",
         "/v2/sheets/{sheetName}",
         "/v2/sheets/{sheetName}/{rowIndex}",
         "/v2/sheets/{sheetName}/refresh",
+        "/v2/sheets/{sheetName}/schema",
         "/livez",
         "/readyz",
     ]

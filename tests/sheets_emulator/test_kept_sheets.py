@@ -1,7 +1,6 @@
 """A seed of worksheets as people keep them, and rows that are added to them."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,15 +22,23 @@ from tests.sheets_emulator.bench import Bench, build_bench, message
 from tests.sheets_emulator.requests_of import Request
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench with the worksheets in the spreadsheet `book`."""
-    seed = write_kept_sheets(tmp_path / "seed", "book")
-    built = build_bench(tmp_path, EmulatorOptions(seed=seed))
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A bench with the worksheets in the spreadsheet `book`, for all tests."""
+    folder = tmp_path_factory.mktemp("kept")
+    seed = write_kept_sheets(folder / "seed", "book")
+    built = build_bench(folder, EmulatorOptions(seed=seed))
     with built.client:
         yield built
 
-    assert all_problems(built.recorder.take()) == []
+
+@pytest.fixture
+def bench(served: Bench) -> Iterator[Bench]:
+    """The bench with the worksheets as seeded."""
+    served.client.post("/_emulator/reset")
+    yield served
+
+    assert all_problems(served.recorder.take()) == []
 
 
 def rows(bench: Bench, sheet: KeptSheet, first: int, last: int) -> list[list[Any]]:

@@ -34,8 +34,6 @@ OperationKind = Literal[
 ]
 """Operations of the document: those of a path with a method, with all of their forms."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
-    "worksheets": ["worksheets"],
-    "schema": ["schema"],
     "list": ["list", "export"],
     "read": ["read"],
     "create": ["create", "upsert"],
@@ -44,6 +42,8 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "delete": ["delete"],
     "delete_where": ["delete_where"],
     "refresh": ["refresh"],
+    "worksheets": ["worksheets"],
+    "schema": ["schema"],
 }
 """Lines of the table of operations."""
 
@@ -225,7 +225,6 @@ _OF_PARAMETERS: _Errors = (errors.InvalidQuery,)
 
 FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "health": (_OF_HTTP,),
-    **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
     "list": (*_OF_ROWS, _OF_READS, (errors.UnknownField, errors.QueryTooCostly)),
     "read": (*_OF_ROWS, _OF_READS, _OF_ROW),
     "create": (*_OF_ROWS, *_OF_WRITES, _OF_UPSERTS, _OF_MOVES, (errors.PreconditionRequired,)),
@@ -234,6 +233,7 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "delete": (*_OF_ROWS, _OF_ROW, *_OF_DELETES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
     "delete_where": (*_OF_ROWS, *_OF_DELETES, _OF_FILTERS, _OF_MOVES),
     "refresh": (_OF_HTTP, _OF_KEYS, _OF_PARAMETERS),
+    **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
 }
 """Groups of errors. Operations with the same groups for a status have one answer for it."""
 WRITES: frozenset[OperationKind] = frozenset(

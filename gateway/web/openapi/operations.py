@@ -338,7 +338,6 @@ def _refresh(place: Place) -> _Described:
 
 
 _DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
-    "schema": _schema,
     "list": _list,
     "read": _read,
     "create": _create,
@@ -347,6 +346,7 @@ _DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
     "delete": _delete,
     "delete_where": _delete_where,
     "refresh": _refresh,
+    "schema": _schema,
 }
 
 

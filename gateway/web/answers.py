@@ -21,7 +21,7 @@ from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
 from gateway.web.request import HeaderLines, Request
-from gateway.worksheets.answers import Bodies, Encoded, Freshness, Served
+from gateway.worksheets.answers import Bodies, Encoded, Freshness, Paging, Served
 from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
@@ -102,12 +102,15 @@ class JsonEncoder:
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [*map(_encode, rows)]
 
-    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> Encoded:
+    def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
         """A list of rows; its tag is weak, because it is not of the worksheet."""
-        counted = b"" if total is None else b',"total":%d' % total
-        end = b'],"hasNextPage":true' if has_next else b'],"hasNextPage":false'
-        body = b"".join((b'{"results":[', b",".join(rows.rows), end, counted, b"}"))
-        return Encoded(body, f"W/{opaque_tag(rows.digests + end + counted)}")
+        end = b'],"hasNextPage":true' if paging.has_next else b'],"hasNextPage":false'
+        if cursor is not None:
+            end += b',"cursor":' + (b'"%b"' % cursor.encode("ascii") if cursor else b"null")
+        if paging.total is not None:
+            end += b',"total":%d' % paging.total
+        body = b"".join((b'{"results":[', b",".join(rows.rows), end, b"}"))
+        return Encoded(body, f"W/{opaque_tag(rows.digests + end)}", paging)
 
 
 # Cached answers are keyed by their encoder.
@@ -144,14 +147,15 @@ def read_answer(
     *,
     no_cache: bool,
     content_type: tuple[bytes, bytes] = _JSON,
+    lines: HeaderLines = (),
 ) -> Answer:
-    """The answer, or 304 without a body if the client has it already."""
+    """The answer with further header lines, or 304 without a body if the client has it already."""
     encoded, freshness = served.encoded, served.freshness
     if freshness.reason:
         request.event.cache = "stale"
     else:
         request.event.cache = "hit" if freshness.is_hit else "miss"
-    lines = freshness_lines(freshness, no_cache=no_cache)
+    lines = (*freshness_lines(freshness, no_cache=no_cache), *lines)
     return encoded_answer(request, encoded, lines, content_type)
 
 

@@ -19,6 +19,7 @@ from gateway.web.rows import (
     counted,
     created,
     deleted,
+    listed_rows,
     parse_create,
     parse_delete,
     parse_filter,
@@ -106,7 +107,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         hint="Leave it out.",
         parse=parse_list,
         run=run_list,
-        answer=served_read,
+        answer=listed_rows,
     ),
     RowOperation(
         kind="read",

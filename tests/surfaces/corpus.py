@@ -217,6 +217,7 @@ def _others() -> Iterator[Sequence[Ask]]:
 
 _MASKS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r'("requestId":"|x-request-id: )[0-9a-f]{16}'), r"\1*"),
+    (re.compile(r"(cursor=)[\w-]+"), r"\1*"),
     (re.compile(r"(dur=)[0-9.]+"), r"\1*"),
     (re.compile(r";r=[0-9]+;t=[0-9]+"), ";r=*;t=*"),
 )

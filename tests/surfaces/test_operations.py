@@ -143,6 +143,7 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
         "where[name]=Chicago": lambda answer: names(answer) == ["Chicago"],
         "order=name": lambda answer: names(answer) == ["Chicago", "Los Angeles", "New York"],
         "order[]=name": lambda answer: names(answer) == ["Chicago", "Los Angeles", "New York"],
+        "cursor=": lambda answer: answer.json()["cursor"] is None,
         "skip=2": lambda answer: names(answer) == ["Chicago"],
         "limit=1": lambda answer: names(answer) == ["New York"],
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],

@@ -13,7 +13,8 @@ from gateway.storage.key_store import Grants
 from gateway.table.header import Selection
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served, with_digests
+from gateway.worksheets.answers import Encoded, Encoder, Freshness, Paging, Served, with_digests
+from gateway.worksheets.cursors import Seal
 from tests.web.endpoints import opened
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
@@ -44,12 +45,13 @@ class FakeRows:
         *,
         no_cache: bool = False,
         unknown: Sequence[str] = (),
+        seal: Seal | None = None,
     ) -> Served:
         self.asked.append((target.worksheet.title, query))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
-        page = encoder.page(with_digests(encoder.rows([RECORD])), has_next=False, total=total)
+        page = encoder.page(with_digests(encoder.rows([RECORD])), Paging(False, total))
         return Served(page, FRESHNESS)
 
     async def read_row(

@@ -15,6 +15,7 @@ from gateway.web.openapi.answers import (
     KINDS,
     OF_ALL,
     OF_CREATES,
+    OF_LISTS,
     OF_MANY,
     OF_READS,
     OF_UPDATES,
@@ -207,7 +208,7 @@ def _list(place: Place) -> _Described:
     text: Node = {"schema": {"type": "string"}}
     page = _answer(
         "The rows.",
-        OF_READS,
+        OF_LISTS,
         schema_reference(f"{place.stem}Page"),
         own=_OF_EXPORTS if has_export else {},
         others={CSV: text, NDJSON: text} if has_export else {},

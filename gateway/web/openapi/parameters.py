@@ -19,6 +19,7 @@ from gateway.web.parameters import MAX_ORDER_FIELDS
 from gateway.web.prefer import RESOLUTIONS
 from gateway.web.schema import JSON_FORMAT, TYPESCRIPT
 from gateway.web.signature import (
+    CURSOR,
     FORMAT,
     FORMULAS,
     MAX_AFFECTED,
@@ -28,6 +29,7 @@ from gateway.web.signature import (
     VALUES,
     WHERE,
 )
+from gateway.worksheets.cursors import LONGEST
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"
@@ -65,6 +67,17 @@ _SKIP = _parameter(
     "How many rows to leave out from the beginning.",
     {"type": "integer", "minimum": 0, "default": 0},
 )
+_CURSOR = {
+    **_parameter(
+        "query",
+        CURSOR,
+        "Empty for the first page, then the `cursor` of each answer: no row is given twice or left "
+        "out, whatever is inserted, deleted or moved meanwhile. It belongs to the key, the "
+        "worksheet, `where` and `order`.",
+        {"type": "string", "maxLength": LONGEST},
+    ),
+    "allowEmptyValue": True,
+}
 _COUNT = _parameter(
     "query",
     "count",
@@ -136,6 +149,7 @@ _WHERE_EXAMPLES: Node = {
 }
 _QUERY = {
     "limit": "Limit",
+    CURSOR: "Cursor",
     "skip": "Skip",
     WHERE: "",
     "order": "",
@@ -161,6 +175,7 @@ def shared_parameters(reach: Reach) -> Nodes:
     parameters |= {
         "Row": _ROW,
         "Limit": _limit(reach),
+        "Cursor": _CURSOR,
         "Skip": _SKIP,
         "Count": _COUNT,
         "Values": _values(reach),

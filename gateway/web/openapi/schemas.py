@@ -255,7 +255,13 @@ def _page(row: Node) -> Node:
             "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
-                "description": "Whether there are rows after these: ask again with a larger skip.",
+                "description": "Whether there are rows after these: ask again with the cursor.",
+            },
+            "cursor": {
+                "type": ["string", "null"],
+                "description": (
+                    "The cursor of the next page, null after the last; there with `cursor`."
+                ),
             },
             "total": {
                 "type": "integer",

@@ -54,10 +54,28 @@ export function parseUpsertedRow(answer: Answer): UpsertedRow<AnyFields> {
 
 export function parsePage(answer: Answer): Page<AnyFields> {
   const body = objectOf(answer);
-  const { hasNextPage, total } = body;
+  const { hasNextPage, total, cursor } = body;
   if (typeof hasNextPage !== "boolean") throw new OtherShape("hasNextPage");
   const rows = resultsOf(body).map(rowOf);
-  return { rows, hasNextPage, ...(total === undefined ? {} : { total: numberOf(total) }) };
+  if (cursor !== undefined && cursor !== null && typeof cursor !== "string") {
+    throw new OtherShape("cursor");
+  }
+  return {
+    rows,
+    hasNextPage,
+    ...(total === undefined ? {} : { total: numberOf(total) }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+export const parseCsv = (answer: Answer): string => textOfType(answer, "text/csv");
+
+export const parseNdjson = (answer: Answer): string => textOfType(answer, "application/x-ndjson");
+
+/** The body. Throws OtherShape for another type, as that of a gateway without exports. */
+function textOfType({ headers, text }: Answer, mediaType: string): string {
+  if (headers.get("content-type")?.split(";")[0] !== mediaType) throw new OtherShape(mediaType);
+  return text;
 }
 
 export function parseAffected(answer: Answer): Affected {

@@ -98,6 +98,26 @@ async def _appended_dimension(bench: Bench) -> str:
     return f"{await _rule(bench, 'A3')}, {await _format(bench, 'A3')}"
 
 
+async def _appended_values(bench: Bench) -> str:
+    await bench.spreadsheet.edit(_ruled(bench, 1, 2, DROPDOWN))
+    written = await bench.append("A1", [[46030]], "INSERT_ROWS")
+    return f"written at {written}, {await _rule(bench, 'A3')}, {await _format(bench, 'A3')}"
+
+
+async def _boolean_column(bench: Bench) -> str:
+    table = {
+        "tableId": str(new_id()),
+        "name": f"Fact_{new_id()}",
+        "range": cells_of(bench.sheet_id, 0, 0, 2, 2),
+        "columnProperties": [
+            {"columnIndex": 0, "columnName": "done", "columnType": "BOOLEAN"},
+            {"columnIndex": 1, "columnName": "b", "columnType": "TEXT"},
+        ],
+    }
+    await bench.spreadsheet.edit({"addTable": {"table": table}})
+    return f"{await _rule(bench, 'A2')}, read as {await _readings(bench, 'A2')}"
+
+
 async def _grown_grid(bench: Bench) -> str:
     target = {"sheetId": bench.sheet_id}
     await bench.spreadsheet.edit(_ruled(bench, 1, 2, DROPDOWN), append(target, ["new"]))
@@ -303,6 +323,13 @@ KEPT_FACTS = (
         lines=DATED,
     ),
     Fact(
+        question="values.append inserts a row: has it the rule and the format of the row above?",
+        assumed="written at A3, ONE_OF_LIST, DATE",
+        ask=_appended_values,
+        lines=DATED,
+        blank_rows=1,
+    ),
+    Fact(
         question="PASTE_FORMULA of a text, a number, a formula and a blank to rows: what is there?",
         assumed='[["x", 5, "=B2*2"], ["x", 5, "=B3*2"]]',
         ask=_pasted_formulas,
@@ -422,6 +449,12 @@ KEPT_FACTS = (
         assumed="written at A3:B3, the table ends with row 2",
         ask=_values_under_a_table,
         lines=DATED,
+    ),
+    Fact(
+        question="A table has a column of the type BOOLEAN: has a blank cell in it a checkbox?",
+        assumed="no rule, read as [] and []",
+        ask=_boolean_column,
+        lines=[["done", "b"], [None, "x"]],
     ),
     Fact(
         question="A row is inserted above a table's totals row: is it in the table?",

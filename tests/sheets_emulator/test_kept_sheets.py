@@ -140,6 +140,24 @@ def test_rows_are_inserted_with_formats_rules_and_copied_formulas(bench: Bench) 
     assert bench.size() == (1002, 26)
 
 
+def test_filled_down_formulas_compute_what_is_entered_beside_them(bench: Bench) -> None:
+    """A row of the tail becomes a record, an error goes on, and sorting keeps rows together."""
+    bench.update("Tasks!A7", [["Move", "Ann"]])
+    bench.update("Orders!A4", [["A-3", "new", "many", 2]])
+    spec = {"dimensionIndex": 0, "sortOrder": "ASCENDING"}
+    sort = {"range": cell_range(TASKS, 3, 1000, 0, 7), "sortSpecs": [spec]}
+    bench.edit({"sortRange": sort})
+
+    assert bench.grid("Orders!E4") == [["#VALUE!"]]
+    assert bench.grid("Tasks!A4:F8") == [
+        ["Clean", "Ann", "7 Mar 2026", "$0.00", "FALSE", "Clean (Ann)"],
+        ["Move", "Ann", "", "", "FALSE", "Move (Ann)"],
+        ["Paint", "Ann", "5 Jan 2026", "$120.00", "TRUE", "Paint (Ann)"],
+        ["Repair", "Bob", "6 Feb 2026", "$80.50", "FALSE", "Repair (Bob)"],
+        ["", "", "", "", "FALSE", ""],
+    ]
+
+
 @pytest.mark.parametrize(
     ("sheet", "row"),
     [

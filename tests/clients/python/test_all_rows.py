@@ -96,7 +96,7 @@ def test_a_lost_cursor_is_an_error_of_its_own(connect: Connect, middlebox: Middl
 
 def test_a_gateway_that_ignores_cursors_is_named(connect: Connect, middlebox: Middlebox) -> None:
     """Its first page is not taken for the next one again and again."""
-    middlebox.fail(old_page(more=True))
+    middlebox.fail(*[old_page(more=True)] * 3, old_page(more=False))
     with pytest.raises(SheetsFailure, match="older than this client"):
         list(connect().sheet("Long").rows(page_size=1))
 

@@ -71,7 +71,7 @@ def test_a_lost_cursor_is_an_error_of_its_own(long: NodeSheet, middlebox: Middle
 
 def test_a_gateway_that_ignores_cursors_is_named(long: NodeSheet, middlebox: Middlebox) -> None:
     """Its first page is not taken for the next one again and again."""
-    middlebox.fail(old_page(more=True))
+    middlebox.fail(*[old_page(more=True)] * 3, old_page(more=False))
     error = long.do(["rows", {"pageSize": 1}]).error
 
     assert error["kind"] == "SheetsFailure"

@@ -4,6 +4,7 @@
 // is made once, with the call.
 
 import {
+  checkRows,
   parseAffected,
   parseCsv,
   parseNdjson,
@@ -66,7 +67,13 @@ export function exportRows(sheet: string, format: ExportFormat, options: ListPar
     const known = Object.keys(EXPORTS).join(", ");
     throw new TypeError(`${JSON.stringify(format)} is not a format of exports: ${known}.`);
   }
-  return read(path(sheet), EXPORTS[format], { ...listQuery(options), format });
+  const { skip = 0, limit = Infinity } = options;
+  const parse: Parse<string> = (answer) => {
+    const text = EXPORTS[format](answer);
+    checkRows(text, answer, skip, limit);
+    return text;
+  };
+  return read(path(sheet), parse, { ...listQuery(options), format });
 }
 
 const EXPORTS: Readonly<Record<ExportFormat, Parse<string>>> = {

@@ -11,7 +11,7 @@
 // - After a try that may have been applied, only its own answer settles the outcome: a success, an
 //   `applied`, or an answer that the gateway repeats for the key.
 
-import { errorBody, isSuccess, OtherShape, type Answer } from "./answers.js";
+import { CutShort, errorBody, isSuccess, OtherShape, type Answer } from "./answers.js";
 import type { Call } from "./calls.js";
 import {
   ConnectionFailed,
@@ -94,6 +94,10 @@ export function nextStep<Result>(
     try {
       return { value: call.parse(result) };
     } catch (error) {
+      if (error instanceof CutShort) {
+        const { url } = result;
+        return nextStep(call, before, { error, wasSent: true, url }, instant);
+      }
       if (!(error instanceof OtherShape)) throw error; // else a page in place of the answer
     }
   }

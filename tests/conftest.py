@@ -37,10 +37,10 @@ SLOW: Mapping[str, str] = {
         python typescript
     """,
     "clients/python": """
-        faults planted sentences
+        all_rows faults planted sentences
     """,
     "clients/typescript": """
-        client faults package planted readme sentences
+        all_rows client faults package planted readme sentences
     """,
     "cluster": """
         garbage_rates garbage_rows key_rates key_rates_processes processes quota rolling_upgrade

@@ -716,7 +716,7 @@ def _sheet_view(
         column_types={
             table.range.start_column_index + column.column_index: column.column_type
             for table in sheets[0].tables
-            if table.range.start_row_index == 0
+            if table.range.start_row_index == data[0].start_row
             for column in table.column_properties
         },
     )

@@ -35,7 +35,7 @@ from gateway.table.header import ROW_INDEX, View
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
-from gateway.table.table import FIRST_DATA_ROW, Table
+from gateway.table.table import Table
 
 _FEW = 8
 """Operands of a condition that is looked up at once; more are counted."""
@@ -144,9 +144,10 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
 def plain_page(table: Table, query: Query) -> Page:
     """The page of a query without `where` and `order`, in worksheet order."""
-    first, rows = FIRST_DATA_ROW + query.skip, table.last_row + 1
+    header_row, rows = table.header.row, table.last_row + 1
+    first = header_row + 1 + query.skip
     end = first + query.limit
-    total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
+    total = max(0, rows - header_row - 1) if query.wants_total else None
     return Page(range(min(first, rows), min(end, rows)), end < rows, total)
 
 
@@ -198,7 +199,7 @@ def _looked_up(
     table: Table, query: Query, order: Sequence[SortTerm], indexes: Mapping[str, ColumnIndex]
 ) -> Page | Work[Page]:
     """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
-    rows = table.rows
+    rows, header_row = table.rows, table.header.row
     parts: tuple[RowSet, ...] = ()
     if query.where is not None:
         row_set = _matching(query.where, table, indexes)
@@ -213,10 +214,11 @@ def _looked_up(
         terms.append(Term(column.ranked, column.empties, term.descending))
     source, others = _source(terms[0], parts)
     if others or len(terms) > 1:
-        return _found(source, others, parts, terms, query)
+        return _found(source, others, parts, terms, query, header_row)
     length, end = source.length, query.skip + query.limit
     total = length if query.wants_total else None
-    return Page([place + 1 for place in source.cut(query.skip, end)], end < length, total)
+    found = [place + header_row for place in source.cut(query.skip, end)]
+    return Page(found, end < length, total)
 
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
@@ -271,6 +273,7 @@ def _found(
     parts: Sequence[RowSet],
     terms: Sequence[Term],
     query: Query,
+    header_row: int,
 ) -> Work[Page]:
     """The page of the rows of all `parts`, of which the source is one, and `others` the rest.
 
@@ -290,13 +293,13 @@ def _found(
             is_cheaper = most and fewest <= gathering
             most_steps = min(max(_PATIENCE * fewest, BLOCK), gathering) if is_cheaper else 0
     if most_steps:
-        page = yield from _walk(source, others, terms, query, most_steps)
+        page = yield from _walk(source, others, terms, query, most_steps, header_row)
         if page is not None:
             return page
     matching = yield from sifted((yield from parts[0].places()), parts[1:])
     places = (yield from _sort(terms, matching))[query.skip : end]
     total = len(matching) if query.wants_total else None
-    return Page([place + 1 for place in places], end < len(matching), total)
+    return Page([place + header_row for place in places], end < len(matching), total)
 
 
 def _walk(
@@ -305,6 +308,7 @@ def _walk(
     terms: Sequence[Term],
     query: Query,
     most_steps: float,
+    header_row: int,
 ) -> Work[Page | None]:
     """Filter the source until the page is full; None if that takes too many steps."""
     end = query.skip + query.limit
@@ -335,7 +339,7 @@ def _walk(
         ordered = yield from _sort(terms, found[low:high])
         places = ordered[query.skip - low : query.skip - low + len(places)]
     total = (len(found) if others else source.length) if query.wants_total else None
-    return Page([place + 1 for place in places], end < len(found), total)
+    return Page([place + header_row for place in places], end < len(found), total)
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:

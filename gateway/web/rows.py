@@ -45,7 +45,14 @@ from gateway.web.answers import (
     shaped,
     written_headers,
 )
-from gateway.web.body import begins_list, parse_fields, parse_rows, parse_updates, read_body
+from gateway.web.body import (
+    LAST_ROW,
+    begins_list,
+    parse_fields,
+    parse_rows,
+    parse_updates,
+    read_body,
+)
 from gateway.web.error_responses import missing_method
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
@@ -65,7 +72,6 @@ from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Served
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Write
 
 
@@ -284,7 +290,7 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
     condition = read_condition(request.head)
     check_conditional(admitted.caller, condition, verb="delete")
     if row < FIRST_DATA_ROW:
-        raise row_not_found(row)
+        raise request.state["rows"].no_row(admitted.target, row)
     idempotent = await read_idempotent_request(
         request, {}, admitted.caller.key_id, row=row, is_typed=admitted.is_typed
     )
@@ -294,6 +300,9 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
 
 async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
     rows = await read_body(request, admitted.caller.key_id, parse_updates)
+    for row, _ in rows:
+        if not FIRST_DATA_ROW <= row <= LAST_ROW:
+            raise request.state["rows"].no_row(admitted.target, row)
     sent = [{ROW_INDEX: row, **fields} for row, fields in rows]
     idempotent = await read_idempotent_request(
         request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed

@@ -24,10 +24,11 @@ import anyio.to_thread
 from cachetools import LRUCache
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.sheets import CallContext, Sheets, Values, in_call_context
+from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.texts import composed
+from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId
 from gateway.worksheets.answers import Answers, Encoded, Freshness, Served
 from gateway.worksheets.loader import SingleFlight
 
@@ -69,7 +70,7 @@ class Listed:
     title: str
     header: Header
     below: Sequence[Sequence[object]] = ()
-    """Displayed rows after row 1 that were read with it."""
+    """Displayed rows below the header that were read with it."""
     is_only: bool = True
     """True if no other title of the spreadsheet is the same in NFC."""
 
@@ -90,8 +91,16 @@ class _Contents:
 class Catalogue:
     """Cached worksheets of spreadsheets."""
 
-    def __init__(self, sheets: Sheets, *, max_worksheets: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        sheets: Sheets,
+        *,
+        max_worksheets: int,
+        clock: Callable[[], float],
+        header_rows: HeaderRows = HEADERS_IN_ROW_1,
+    ) -> None:
         self._sheets = sheets
+        self._header_rows = header_rows
         self._clock = clock
         self._limiter = anyio.CapacityLimiter(1)
         self._flights: dict[str, SingleFlight[str, _Contents]] = {}
@@ -149,7 +158,9 @@ class Catalogue:
         titles = [each.title for each in await self._sheets.list_worksheets(spreadsheet)]
         listed: list[Listed] = []
         left = MAX_CHARACTERS
-        async for worksheet in read_headers(self._sheets, spreadsheet, titles):
+        async for worksheet in read_headers(
+            self._sheets, spreadsheet, titles, header_rows=self._header_rows
+        ):
             left -= _characters(worksheet)
             if left < 0:
                 break
@@ -170,22 +181,33 @@ class Catalogue:
 
 
 async def read_headers(
-    sheets: Sheets, spreadsheet: str, titles: Sequence[str], *, rows: int = 1
+    sheets: Sheets,
+    spreadsheet: str,
+    titles: Sequence[str],
+    *,
+    rows: int = 1,
+    header_rows: HeaderRows = HEADERS_IN_ROW_1,
 ) -> AsyncIterator[Listed]:
     """The headers of all worksheets of a spreadsheet, of the first ones if there are too many.
 
-    `rows` is the number of rows to read. 1 read for each `URL_BYTES` of titles, at most
-    `MOST_CALLS`.
+    `rows` is the number of rows to list, from the header down. 1 read for each `URL_BYTES` of
+    titles, at most `MOST_CALLS`.
     """
     forms = Counter(map(composed, titles))
     for some in _in_calls(titles):
-        ranges = [a1.first_rows(title, rows) for title in some]
+        firsts = [header_rows.of(WorksheetId(spreadsheet, title)) for title in some]
+        # From row 1: a range that starts past the end of one grid would refuse the whole call.
+        ranges = [
+            a1.whole_rows(title, 1, first + rows - 1)
+            for title, first in zip(some, firsts, strict=True)
+        ]
         found = await sheets.read_ranges(spreadsheet, ranges)
-        for title, values in zip(some, found, strict=True):
+        for title, first, values in zip(some, firsts, found, strict=True):
+            header, *below = values.cells[first - 1 :] or [()]
             yield Listed(
                 title=title,
-                header=_header(values),
-                below=values.cells[1:],
+                header=parse_header(header, first),
+                below=below,
                 is_only=forms[composed(title)] == 1,
             )
 
@@ -195,7 +217,7 @@ def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:
     some: list[str] = []
     calls, left = 0, URL_BYTES
     for title in titles:
-        size = len("&ranges=") + len(quote(a1.header_range(title), safe=""))
+        size = len("&ranges=") + len(quote(a1.row_range(title, 1), safe=""))
         if some and size > left:
             yield some
             calls, some, left = calls + 1, [], URL_BYTES
@@ -205,10 +227,6 @@ def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:
         left -= size
     if some:
         yield some
-
-
-def _header(values: Values) -> Header:
-    return parse_header(values.cells[0] if values.cells else ())
 
 
 def _characters(worksheet: Listed) -> int:

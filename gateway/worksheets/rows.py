@@ -28,7 +28,7 @@ from dataclasses import replace
 from cachetools import TTLCache
 from msgspec.structs import replace as replaced
 
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, RowNotFound
 from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.query.evaluate import Page, find_page, plain_page
 from gateway.query.query import Query
@@ -36,10 +36,9 @@ from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps, Unbuilt
-from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
-from gateway.worksheets.access import Target, WorksheetId
+from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
@@ -78,8 +77,10 @@ class RowService:
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
         peers: Peers | None = None,
+        header_rows: HeaderRows = HEADERS_IN_ROW_1,
     ) -> None:
         self._peers = peers
+        self._header_rows = header_rows
         self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
         """The scopes of writes of which other processes know."""
         self._clock = clock
@@ -110,6 +111,7 @@ class RowService:
             perform=self._writer.write,
             weigh=pool.weigh,
             peers=peers,
+            header_rows=header_rows,
         )
         self._reader = Reader(
             settings=cache,
@@ -142,7 +144,8 @@ class RowService:
         is_quick = not no_cache and worksheet.shared is None
         read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit, encoder.is_typed)
+            first_row = worksheet.header_row + 1 + query.skip
+            span = RowSpan(first_row, query.limit, encoder.is_typed)
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
         rows, freshness = read.rows, read.freshness
         if unknown:
@@ -201,9 +204,9 @@ class RowService:
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         """
-        if row < FIRST_DATA_ROW:
-            raise row_not_found(row)
         worksheet = self._pool.get(target.worksheet, self._resources)
+        if row <= worksheet.header_row:
+            raise row_not_found(row, worksheet.header_row)
         is_quick = not no_cache and worksheet.shared is None
         part = TYPED if encoder.is_typed else DISPLAYED
         read = self._reader.fresh(worksheet, part) if is_quick else None
@@ -214,7 +217,7 @@ class RowService:
         if unknown:
             rows.header.seen_with(target.access.columns).check_parameters(unknown)
         if row > rows.last_row:
-            error = row_not_found(row)
+            error = row_not_found(row, worksheet.header_row)
             error.is_alone = freshness.is_alone
             raise error
         key = (encoder, row, keys, target.access.columns.readable)
@@ -249,9 +252,11 @@ class RowService:
         `created` in the record); of a write by filter the `rowIndex` of each row that matched, as
         of before the write; of a delete of one row none.
         """
-        for row in write.numbers:
-            if row < FIRST_DATA_ROW:
-                raise row_not_found(row)
+        if write.numbers:
+            first_row = self._pool.get(target.worksheet, self._resources).header_row + 1
+            for row in write.numbers:
+                if row < first_row:
+                    raise self.no_row(target, row)
         for number, fields in enumerate(write.rows or ()):
             path = write.path(number)
             check_granted(fields, target.access.columns, at=path)
@@ -287,6 +292,10 @@ class RowService:
         if write.identity is not None and not is_alone:
             self._told[write.identity.scope] = True
         return replace(settled, is_alone=is_alone)
+
+    def no_row(self, target: Target, row: int) -> RowNotFound:
+        """The error for a row that the worksheet does not have."""
+        return row_not_found(row, self._header_rows.of(target.worksheet))
 
     def report_change(self, target: Target, name: str) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look.

@@ -4,6 +4,9 @@ Rules
 - Each read updates the header cache. A window is read with its header in one call. If its last rows
   are blank, one more call reads it with all that follows: lists end with the last row that is not
   blank.
+- A header below row 1 may be moved, by rows that people insert or delete above it. If it differs
+  from the last one, that one is sought in the first rows: where it is found, nothing is read or
+  written by the other.
 - All rows for a write are read by sheet id, so that they are of the tab that is written to.
 - Single-flight: concurrent requests share a read in progress. It goes on when waiters leave, since
   Google has counted it. Each waiter gets its outcome. Until it is sent, it waits for the quota on
@@ -40,7 +43,7 @@ from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.refusal import explain, no_header_row
+from gateway.worksheets.refusal import explain, header_moved, no_header_row
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import (
@@ -52,6 +55,9 @@ from gateway.worksheets.snapshot import (
     Window,
     is_same,
 )
+
+MOST_MOVED_ROWS = 50
+"""Rows below the header among which it is sought after it was moved."""
 
 FORM_ROWS = 50
 """The first rows, among which the last record is sought if the end is not known."""
@@ -262,6 +268,8 @@ class Loader:
         top, found = own_sheet(self._id, view).blocks
         header = parse_header(top.texts[0] if top.texts else (), self._header_row)
         self._header_cache.compare(header, as_of=moment)
+        if header.row > 1:
+            await check_place(self._sheets, self._id, self._header_cache, header)
         check_names(header)
         blank: list[list[str]] = [[] for _ in range(len(window.rows) - len(found.texts))]
         return replace(
@@ -302,6 +310,8 @@ class Loader:
             header = parse_header(top.cells[0] if top.cells else (), self._header_row)
             own_area(self._id, found.range)
             self._header_cache.compare(header, as_of=moment)
+            if header.row > 1:
+                await check_place(self._sheets, self._id, self._header_cache, header)
             check_names(header)
             lines = found.cells[: span.row_count]
             rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
@@ -355,9 +365,11 @@ class Loader:
     async def _take_header(self, header: Header, moment: int) -> None:
         """Compare the header with the kept one, and log duplicates once per header.
 
-        Raises NoHeaderRow if its row names no field.
+        Raises NoHeaderRow if its row names no field, or if it was moved.
         """
         self._header_cache.compare(header, as_of=moment)
+        if header.row > 1:
+            await check_place(self._sheets, self._id, self._header_cache, header)
         check_names(header)
         known = self._header_cache.last()
         if known is None or known.header.cells != header.cells:
@@ -433,6 +445,25 @@ def cells_of(block: Block) -> list[list[SeenCell]]:
         [SeenCell(form, value) for form, value in zip(forms, values, strict=True)]
         for forms, values in zip(block.forms, block.values, strict=True)
     ]
+
+
+async def check_place(
+    sheets: Sheets, worksheet: WorksheetId, cache: HeaderCache, header: Header
+) -> None:
+    """NoHeaderRow if the last header stands in another row than this one, which was read just now.
+
+    Free if they are equal, else 1 read of the first rows.
+    """
+    trusted = cache.trusted_cells
+    if trusted is not None and trusted != header.cells:
+        ranges = [a1.whole_rows(worksheet.title, 1, header.row + MOST_MOVED_ROWS)]
+        (found,) = await sheets.read_ranges(worksheet.spreadsheet, ranges)
+        own_area(worksheet, found.range)
+        for row, cells in enumerate(found.cells, 1):
+            if row != header.row and parse_header(cells).cells == trusted:
+                raise header_moved(row, header.row)
+    if header.columns:
+        cache.trusted_cells = header.cells
 
 
 def check_names(header: Header) -> None:

@@ -33,6 +33,7 @@ from gateway.worksheets.loader import (
     OtherTab,
     cells_of,
     check_names,
+    check_place,
     form_ranges,
     forms_in,
     read_tab,
@@ -147,6 +148,8 @@ async def _look(
     cache.seen_sheet(view, sent_at)
     if last_row is not None:
         cache.seen_forms(forms_in(view, last_row), header, sent_at)
+    if header_row > 1:
+        await check_place(sheets, worksheet.id, cache, header)
     check_names(header)
     blocks = view.blocks[-len(spans) :]
     shown = _in_spans([block.texts for block in blocks], spans, view.rows)

@@ -114,6 +114,15 @@ def no_header_row(header_row: int) -> NoHeaderRow:
     )
 
 
+def header_moved(row: int, header_row: int) -> NoHeaderRow:
+    """The error of a worksheet whose header stands in another row than its settings say."""
+    return NoHeaderRow(
+        f"The header of the worksheet is in row {row} now, because somebody inserted or deleted "
+        f"rows above it; the gateway's settings say row {header_row}. Move it back, or ask the "
+        f"gateway's operator to set header_row = {row}."
+    )
+
+
 def undecided() -> UpstreamError:
     """The error of a write that Google refused together with others, again and again."""
     return UpstreamError(

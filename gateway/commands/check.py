@@ -47,7 +47,9 @@ async def check_setup(
             from gateway.commands.doctor.shared_store import check_redis  # noqa: PLC0415
 
             yield await check_redis(settings.cluster.redis.get_secret_value())
-    async for finding in check_accounts(settings.google, spreadsheet, now, writes=writes):
+    async for finding in check_accounts(
+        settings.google, spreadsheet, now, writes=writes, worksheets=settings.worksheets
+    ):
         # They contain texts from other servers, which might contain secrets.
         yield replace(finding, text=redacted(finding.text))
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,12 +45,13 @@ from gateway.google.credentials import (
     load_service_account,
 )
 from gateway.google.sheets import Sheets
-from gateway.settings.model import ConfigError, GoogleSettings, Settings
+from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
 from gateway.settings.private_file import is_open_to_others, open_regular
 from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
+from gateway.worksheets.access import HeaderRows
 from gateway.worksheets.catalogue import read_headers
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
@@ -116,7 +117,7 @@ def initialise(
     while worksheet is None:
         found = _spreadsheet_id(spreadsheet)
         try:
-            worksheet = run(_find_worksheet(account, found, wait_seconds))
+            worksheet = run(_find_worksheet(account, settings.worksheets, found, wait_seconds))
         except UnknownSpreadsheet as error:
             if spreadsheet is not None:
                 fail([str(error)])
@@ -210,7 +211,12 @@ def _spreadsheet_id(given: str | None) -> str:
         say(id_words(text), err=True)
 
 
-async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_seconds: float) -> str:
+async def _find_worksheet(
+    account: GoogleSettings,
+    worksheets: Sequence[WorksheetSettings],
+    spreadsheet: str,
+    wait_seconds: float,
+) -> str:
     """The title of the first worksheet with field names, as soon as there is access.
 
     Raises ConfigError and UnknownSpreadsheet.
@@ -219,16 +225,21 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            looked_at = [
-                each async for each in read_headers(sheets, spreadsheet, titles, rows=FIRST_ROWS)
-            ]
+            found = read_headers(
+                sheets,
+                spreadsheet,
+                titles,
+                rows=FIRST_ROWS,
+                header_rows=HeaderRows(worksheets),
+            )
+            looked_at = [each async for each in found]
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
         for each in looked_at:
-            _show(check_header(each.title, each.header, each.below))
+            _show(check_header(each.title, each.header, each.below, spreadsheet))
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
     served = [each.title for each in looked_at if each.header.columns]
     if not served:

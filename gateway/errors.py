@@ -184,7 +184,9 @@ class ProtectedCells(Forbidden):
 
 
 class PlanLimit(Forbidden):
-    """The plan of the key does not include `where` and `order`, or writes. Ask for another plan."""
+    """The plan of the key does not include `where` and `order`, exports, or writes. Ask for another
+    plan.
+    """
 
     code, name = 4034, "PlanLimit"
 
@@ -503,7 +505,9 @@ class RateLimited(TooManyRequests):
 
 
 class TooManyInFlight(TooManyRequests):
-    """The key has `plans.NAME.max_concurrent` requests under way, or too many long queries."""
+    """The key has `plans.NAME.max_concurrent` requests under way, or too many long queries; or four
+    exports run already.
+    """
 
     code, name = 4291, "TooManyInFlight"
 

@@ -119,6 +119,15 @@ def check_filter(caller: Caller) -> None:
         )
 
 
+def check_export(caller: Caller) -> None:
+    """Refuse an export on a plan without them."""
+    if caller.plan.max_export_rows == 0:
+        raise PlanLimit(
+            f"The plan '{caller.plan_name}' of this key does not include exports. List the rows "
+            "page by page, or ask the gateway's operator for another plan."
+        )
+
+
 def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = "update") -> None:
     """Refuse an update or delete of any state of a row if the plan requires conditions."""
     if caller.plan.require_if_match and (condition is None or condition.is_any):

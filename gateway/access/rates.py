@@ -26,6 +26,8 @@ from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
 from gateway.settings.plans import PlanSettings
 
 SMALLEST_BURST = 10
+MAX_EXPORTS = 4
+"""Exports that run at once, of all keys together."""
 FRESH_PRICE = 5
 """Price of a request for fresh data, each of which may cost a call to Google."""
 MAX_KEPT = 10_000
@@ -89,13 +91,21 @@ class KeyUsage:
         self.in_flight = 0
 
 
+class RunningExports:
+    """The number of exports of this process that run."""
+
+    count = 0
+
+
 class RateLease(msgspec.Struct):
     """A request of a key, from its admission until its answer is sent."""
 
     limits: Limits
     usage: Usage
     _timer: Callable[[], float]
+    _exports: RunningExports
     _is_in: bool = False
+    _is_export: bool = False
 
     async def exchange(self, price: int = 1) -> None:
         """Learn what other processes use of the limits, if that must be known before `price`."""
@@ -119,6 +129,18 @@ class RateLease(msgspec.Struct):
         usage.in_flight += 1
         self._is_in = True
 
+    def begin_export(self) -> None:
+        """Take one of the places of exports, once. Raises `TooManyInFlight`."""
+        if self._is_export:
+            return
+        if self._exports.count >= MAX_EXPORTS:
+            raise TooManyInFlight(
+                f"This gateway gives {MAX_EXPORTS} exports at once. Wait for one of them to end.",
+                retry_after_seconds=1,
+            )
+        self._exports.count += 1
+        self._is_export = True
+
     def charge(self, price: int = 1) -> None:
         """Charge `price`, or nothing and raise `RateLimited`."""
         wait_seconds = self.usage.gcra.take(self.limits.rate, self._timer(), price)
@@ -128,11 +150,15 @@ class RateLease(msgspec.Struct):
     async def raise_to(self, price: int) -> None:
         """Raise the price of a running request, or charge nothing and raise `RateLimited`.
 
-        The error's waiting time is that of the whole price.
+        The error's waiting time is that of the whole price. A price above the burst takes the whole
+        burst, and the rest of the time after it.
         """
         await self.exchange(price - 1)
-        self.usage.gcra.give_back(self.limits.rate)
-        self.charge(price)
+        rate, gcra = self.limits.rate, self.usage.gcra
+        gcra.give_back(rate)
+        self.charge(min(price, rate.burst))
+        if price > rate.burst:
+            gcra.give_back(rate, rate.burst - price)
 
     def standing(self) -> Standing:
         """The number of requests that the key may send now; None without a rate limit."""
@@ -146,6 +172,8 @@ class RateLease(msgspec.Struct):
                 self.usage.in_flight -= 1
             else:
                 self.usage.shared.leave()
+            if self._is_export:
+                self._exports.count -= 1
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
@@ -170,6 +198,7 @@ class KeyRates:
         self._timer = timer
         self._max_kept = max_kept
         self._new_usage = new_usage
+        self._exports = RunningExports()
         self._usages: OrderedDict[str, Usage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:
@@ -180,7 +209,7 @@ class KeyRates:
             usage = self._begin(key_id)
         else:
             usages.move_to_end(key_id)
-        return RateLease(self._limits[caller.plan_name], usage, self._timer)
+        return RateLease(self._limits[caller.plan_name], usage, self._timer, self._exports)
 
     def _begin(self, key_id: str) -> Usage:
         if len(self._usages) >= self._max_kept:

@@ -24,6 +24,9 @@ Rules of answers:
   does not matter: equal requests have equal answers.
 - If the body breaks off, reading it raises the error, so that the application answers it like any
   other.
+- A body of unknown length is sent in chunks, to HTTP/1.0 until the connection closes. One that
+  fails in between never ends as if it were whole: it has no last chunk, or ends with a reset.
+- If the client goes while the body is sent in parts, sending the next one raises ClientDisconnect.
 """
 
 import asyncio
@@ -35,6 +38,7 @@ from urllib.parse import unquote
 
 import httptools
 import uvicorn
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
 from gateway.errors import (
@@ -59,6 +63,7 @@ from gateway.server.intake import (
 )
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import NEVER, PeerName, Slot
+from gateway.server.unread import cut_off
 from gateway.web.head import HEAD, read_head
 from gateway.web.request import HeaderLines
 
@@ -506,7 +511,8 @@ class Exchange:
         self._is_gone = False  # the client
         self._start: Message | None = None  # the head that waits for its body
         self._has_begun = False  # bytes of the answer were written
-        self._left_bytes: int | None = None  # of the answer's body; None if it is chunked
+        self._left_bytes: int | None = None  # of the answer's body; None if its length is unknown
+        self._is_chunked = True  # a body of unknown length
 
     async def run(self, app: ASGIApp) -> None:
         """Run the application; if it fails, answer 500 or, after the first byte, disconnect."""
@@ -520,7 +526,9 @@ class Exchange:
                     return
                 verb = "completing" if self._has_begun else "starting"
                 _log.error(f"ASGI callable returned without {verb} response.")
-            if self._has_begun:
+            if self._has_begun and self._left_bytes is None and not self._is_chunked:
+                cut_off(self._connection.transport)
+            elif self._has_begun:
                 self._connection.transport.close()
             else:
                 for message in _FAILED:
@@ -578,11 +586,16 @@ class Exchange:
     # The answer
 
     async def send(self, message: Message) -> None:
-        """Write the answer; raises RuntimeError if its parts do not make one."""
+        """Write the answer; raises RuntimeError if its parts do not make one.
+
+        Raises ClientDisconnect if the client has gone and more of the body would follow.
+        """
         connection = self._connection
         if connection.is_write_paused:
             await connection.writable.wait()
         if self._is_gone:
+            if message.get("more_body", False):
+                raise ClientDisconnect
             return
         if message["type"] == "http.response.start" and not self._has_begun:
             self._start = message  # a second one: the application failed after the first
@@ -596,10 +609,10 @@ class Exchange:
         body, is_end = message.get("body", b""), not message.get("more_body", False)
         if self.scope["method"] == "HEAD":
             body = b""
-        elif self._left_bytes is None:
+        elif self._left_bytes is None and self._is_chunked:
             end = b"0\r\n\r\n" if is_end else b""
             body = b"%x\r\n%b\r\n%b" % (len(body), body, end) if body else end
-        else:
+        elif self._left_bytes is not None:
             self._left_bytes -= len(body)
             if self._left_bytes < 0 or (is_end and self._left_bytes):
                 raise RuntimeError("the body of an answer is not as long as its Content-Length")
@@ -630,6 +643,8 @@ class Exchange:
             self._left_bytes = int(framing[b"content-length"])
         elif self.scope["method"] == "HEAD" or status in _BODILESS:
             self._left_bytes = 0
+        elif self.scope["http_version"] == "1.0":  # which has no chunks
+            self._is_chunked = False
         elif b"transfer-encoding" not in framing:
             headers.append((b"transfer-encoding", b"chunked"))
         lines = [_FIRST_LINES[status], *map(b": ".join, headers), b"", b""]

@@ -120,16 +120,21 @@ def environment_layer(
         for name, at in named.items()
         if name == _environment_name(at) and generic(at, known) in known
     }
-    names = [_environment_name(at) for at in known if "*" not in at]
     return Layer(
         tables=nested((at, environ[name]) for at, name in sources.items()),
         problems=[
-            f"{name}: {removed.get(at, f'there is no such setting{suggestion(name, names)}')}"
+            f"{name}: {removed.get(at, f'there is no such setting{_near(name, at, known)}')}"
             for name, at in named.items()
             if sources.get(at) != name
         ],
         sources=sources,
     )
+
+
+def _near(name: str, at: KeyPath, known: Collection[KeyPath]) -> str:
+    """A hint at the nearest variable; plans have the name of the plan in `at`."""
+    paths = (path[:1] + at[1:2] + path[2:] if path[1:2] == ("*",) else path for path in known)
+    return suggestion(name, [_environment_name(path) for path in paths if "*" not in path])
 
 
 def override_layer(overrides: Mapping[str, object]) -> Layer:

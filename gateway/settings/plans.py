@@ -31,6 +31,8 @@ class PlanSettings(Section):
     """Whether lists may be filtered and sorted."""
     max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
     """Maximum number of rows in one answer; a larger `limit` is reduced to it."""
+    max_export_rows: CountOrZero = 50_000
+    """Maximum number of rows of an export; 0: no exports."""
     writes: bool = True
     """Whether rows may be created and updated."""
     deletes: bool = False

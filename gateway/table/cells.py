@@ -18,7 +18,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
-from gateway.table.moments import LONGEST_DISPLAY, displayed_moment, moment_in
+from gateway.table.moments import LONGEST_DISPLAY, NUMBER_DISPLAY, displayed_moment, moment_in
 
 EMPTY = 0
 NUMBER = 1
@@ -71,6 +71,8 @@ _READ_STEPS, _MOMENT_STEPS = 30, 200
 """Steps of reading a cell, and of one that may be a moment."""
 
 _LIKE_A_MOMENT = re.compile(r"[^0-9.,$€%()\s+-]|.-|\..*\.")
+
+_DIGITS = re.compile(r"(\d+)")
 
 _PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\n)*")
 
@@ -154,6 +156,22 @@ def number_in(text: str) -> float | None:
         return None
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+def displayed_number(text: str) -> float | None:
+    """The number that a text such as `$1,250.00`, `(20)`, `5%` or `007` displays, or None.
+
+    A point alone before three digits parts decimals, another sign thousands.
+    """
+    if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is None or "E" in text.upper():
+        return None
+    pieces = _DIGITS.split(text)  # groups of digits at odd places
+    *whole, last = pieces[1::2]
+    marks = pieces[2:-1:2]
+    if not whole or (len(last) == 3 and len({*marks}) == 1 and marks != ["."]):
+        whole, last = [*whole, last], "0"
+    sign = "-" if "-" in text or "(" in text else ""
+    return float(f"{sign}{''.join(whole)}.{last}{'e-2' if '%' in text else ''}")
 
 
 def plain_notation(number: float | int) -> str:

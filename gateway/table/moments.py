@@ -32,11 +32,12 @@ _END = (datetime.max - _EPOCH) // timedelta(milliseconds=1) + 1
 _MOST_GROUPS = 7  # year, month, day, hour, minute, second, fraction
 
 _CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-⃏﷼﹩＄￠￡￥￦"
-_NUMBER = re.compile(
+NUMBER_DISPLAY = re.compile(
     rf"[-+(]?\s*+[{_CURRENCY}]?\s*+[-+(]?"
     r"(?:\d{1,3}(?:[.,'’\s]\d{3})++|\d++)(?:[.,]\d++)?(?:[eE][-+]?\d++)?"
     rf"\s*+[%{_CURRENCY}]?\s*+\)?"
 )
+"""Displays of numbers with separators, a currency or percent."""
 _NUMBER_SIGN = re.compile(rf"[%‰{_CURRENCY}]")
 _EXPONENT = re.compile(r"[0-9][eE][-+][0-9]")
 _GROUP = re.compile(r"([0-9]+)")
@@ -81,7 +82,7 @@ class Moment(NamedTuple):
 
 def displayed_moment(text: str, serial: float) -> Moment | None:
     """The moment that a cell with this number displays as `text`; None if it is a number."""
-    if len(text) > LONGEST_DISPLAY or _NUMBER.fullmatch(text) is not None:
+    if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is not None:
         return None
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from gateway.errors import InvalidBody, NotGranted, Problem
-from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, text_key
+from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, displayed_number, text_key
 from gateway.table.header import ROW_INDEX, ColumnGrant, Header, View
 from gateway.table.quoting import quoted
 from gateway.table.texts import composed
@@ -126,6 +126,41 @@ def key_form(value: Stored) -> Hashable:
     if kind == NUMERAL:
         return key
     return (kind, key) if kind in (DATE_TEXT, CLOCK_TEXT) else text
+
+
+def new_key_form(value: Stored) -> Hashable:
+    """The same of a value for a new cell in a column of numbers with a format.
+
+    A text that displays a number in a usual format, such as `$5.00`, has the form of that number.
+    """
+    form = key_form(value)
+    number = displayed_number(form) if isinstance(value, str) and isinstance(form, str) else None
+    return form if number is None else number
+
+
+def same_key(
+    row: Sequence[Stored],
+    forms: Sequence[Hashable],
+    number: int,
+    seen: Sequence[dict[Hashable, int]],
+) -> int | None:
+    """The number of the first row before with the same key as a row, which is added to `seen`.
+
+    `seen` are the rows of each form by key field, as bits. Two texts are one key only if they are
+    identical or name the same moment, but a number and each text of its form are one.
+    """
+    same = (1 << number) - 1
+    for value, form, rows in zip(row, forms, seen, strict=True):
+        own = equal = (form, form)
+        if isinstance(form, int | float):
+            if isinstance(value, str):
+                own, equal = (form, composed(value)), ((form,), composed(value))
+            else:
+                own = (form, (form,))
+        same &= rows.get(equal[0], 0) | rows.get(equal[1], 0)
+        for each in own:
+            rows[each] = rows.get(each, 0) | 1 << number
+    return (same & -same).bit_length() - 1 if same else None
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:

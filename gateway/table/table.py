@@ -7,7 +7,7 @@ Rules
   another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat, zip_longest
@@ -121,6 +121,7 @@ _PIECE = 16_384
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
+_VALUE_STEPS = 2
 """Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
@@ -186,6 +187,24 @@ class Table:
         place = row - self.header.row
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
 
+    def typed_values(
+        self, rows: Iterable[int], columns: Collection[int]
+    ) -> Work[dict[int, dict[int, object]]]:
+        """The typed values of some columns of rows, by row and column."""
+        typed, found = self.typed or (), dict[int, dict[int, object]]()
+        for row in rows:
+            yield _VALUE_STEPS * len(columns)
+            place = row + 1 - self.header.row
+            found[row] = {at: cell_at(typed, place, at) for at in columns}
+        return found
+
+    def picked(self, cells: Column, rows: Sequence[int]) -> Column:
+        """The cells of some rows of a column; "" past its end."""
+        first, end = self.header.row, self.header.row + len(cells)
+        if isinstance(rows, range) and rows.stop <= end:
+            return cells[rows.start - first : rows.stop - first]
+        return [cells[row - first] if row < end else "" for row in rows]
+
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""
         first, end = rows.start - self.header.row, rows.stop - self.header.row
@@ -201,10 +220,12 @@ class Table:
         selected: Mapping[int, str],
         empty: object,
         typed: Mapping[int, Column] | None = None,
+        cells: Mapping[int, Column] | None = None,
     ) -> Iterator[object]:
         """Rows as `record.row_object` makes them, made column by column.
 
-        With the `typed` columns they have typed values.
+        With the `typed` columns they have typed values, with `cells` those: the cells of these rows
+        by column.
         """
         if not rows:
             return iter(())
@@ -220,12 +241,15 @@ class Table:
             if column not in selected:
                 columns.append(repeat(UNSET))
                 continue
-            cells = column_at(self.displayed, column) if typed is None else typed[column]
-            if len(cells) >= height:
-                found = pick(cells)
+            if cells is not None:
+                found = cells[column]
             else:
-                end = first + len(cells)
-                found = [cells[row - first] if row < end else "" for row in rows]
+                whole = column_at(self.displayed, column) if typed is None else typed[column]
+                if len(whole) >= height:
+                    found = pick(whole)
+                else:
+                    end = first + len(whole)
+                    found = [whole[row - first] if row < end else "" for row in rows]
             if "" in found or None in found:  # a number or False is not empty
                 found = [cell if cell or cell == 0 else empty for cell in found]
             columns.append(found)
@@ -259,17 +283,12 @@ class Table:
         self, rows: Sequence[int], typed: Mapping[int, Column]
     ) -> Iterator[Sequence[object]]:
         """The displayed cells of rows in the columns whose typed values are not these texts."""
-        first = self.header.row
         columns: list[Sequence[object]] = []
         for column, values in typed.items():
             cells = column_at(self.displayed, column)
             if values is cells:
                 continue
-            end = first + len(cells)
-            if isinstance(rows, range) and rows.stop <= end:
-                columns.append(cells[rows.start - first : rows.stop - first])
-            else:
-                columns.append([cells[row - first] if row < end else "" for row in rows])
+            columns.append(self.picked(cells, rows))
         return zip(*columns, strict=True) if columns else iter([()] * len(rows))
 
     def index(self, column: int) -> ColumnIndex:

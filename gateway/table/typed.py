@@ -98,19 +98,29 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
     """
     cells, made = [*values[:1]], 0
     for start in range(1, len(values), BLOCK):
-        piece, shown = values[start : start + BLOCK], texts[start : start + BLOCK]
-        yield len(piece)
-        kinds = {*map(type, piece)}
-        if kinds == {bool} or (kinds <= {str, type(None)} and ERRORS.isdisjoint(shown)):
-            cells += piece
-            continue
-        shown = [*shown, *[""] * (len(piece) - len(shown))]
-        for at in range(0, len(piece), READ_AT_ONCE):
-            some, some_shown = piece[at : at + READ_AT_ONCE], shown[at : at + READ_AT_ONCE]
-            yield read_steps([text for text in some_shown if isinstance(text, str)])
-            found = [*map(typed_answer, some_shown, some)]
-            made += sum(map(is_not, found, some))
-            cells += found
+        piece = values[start : start + BLOCK]
+        found = yield from typed_cells(texts[start : start + BLOCK], piece)
+        if found is not piece:
+            made += sum(map(is_not, found, piece))
+        cells += found
     if not made:
         return TypedColumn(values)
     return TypedColumn(tuple(cells), _CELL_BYTES * len(cells) + _TEXT_BYTES * made)
+
+
+def typed_cells(texts: Sequence[object], values: Sequence[object]) -> Work[Sequence[object]]:
+    """The typed values of neighbouring cells of a column: the same object if they are no others.
+
+    Texts may lack empty cells at the end.
+    """
+    yield len(values)
+    kinds = {*map(type, values)}
+    if kinds == {bool} or (kinds <= {str, type(None)} and ERRORS.isdisjoint(texts)):
+        return values
+    shown = [*texts, *[""] * (len(values) - len(texts))]
+    cells: list[object] = []
+    for at in range(0, len(values), READ_AT_ONCE):
+        some = shown[at : at + READ_AT_ONCE]
+        yield read_steps([text for text in some if isinstance(text, str)])
+        cells += map(typed_answer, some, values[at : at + READ_AT_ONCE])
+    return cells

@@ -54,6 +54,7 @@ RequestKind = Literal[
     "delete_where",
     "upsert",
     "refresh",
+    "export",
     "other",
 ]
 CacheResult = Literal["", "hit", "miss", "stale"]
@@ -166,6 +167,10 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     level: str = "info"
     operation: RequestKind | msgspec.UnsetType = "other"
     """In the line only where method and path do not tell it."""
+    rows: int | msgspec.UnsetType = msgspec.UNSET
+    """Rows of an export, in the line of exports only."""
+    bytes: int | msgspec.UnsetType = msgspec.UNSET
+    """Its bytes that were sent, as encoded."""
 
 
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)

@@ -7,7 +7,7 @@ claims to be more than a second younger than it is. Stale answers have a negativ
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -47,8 +47,11 @@ class Answer(msgspec.Struct, frozen=True):
 
     status: int
     headers: HeaderLines
-    body: bytes | Sequence[bytes] = b""
-    """In one part, or in several that other answers share."""
+    body: bytes | Sequence[bytes] | AsyncGenerator[bytes] = b""
+    """In one part, in several that other answers share, or in parts that are made one by one.
+
+    A failure of the latter cuts the connection: nothing marks the end of such a body.
+    """
 
 
 def written_headers(settled: Settled) -> dict[str, str]:

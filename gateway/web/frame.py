@@ -7,7 +7,8 @@ place among the concurrent requests. Paths are split before decoding.
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from functools import lru_cache
 from random import getrandbits
 from typing import Any
@@ -100,7 +101,9 @@ class Frame:
                 await _send(request, error_answer(request, _stopping()), send)
         except Exception as error:  # the edge: full details go to the log, an error to the client
             request_failed(event, error)
-            if not event.status:
+            if event.status:  # the answer has begun, so that only its connection can end
+                event.code = InternalError.code
+            else:
                 await _send(request, error_answer(request, _fault_of_ours()), send)
         finally:
             if request.lease is not None:
@@ -137,9 +140,24 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body})
         return
-    for part in () if event.method == "HEAD" else body:
-        await send({"type": "http.response.body", "body": part, "more_body": True})
+    if event.method != "HEAD":
+        await _send_parts(event, body, send)
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_parts(
+    event: RequestEvent, body: Sequence[bytes] | AsyncGenerator[bytes], send: Send
+) -> None:
+    """Send parts of a body, each when the client has taken the one before it."""
+    if isinstance(body, Sequence):
+        for part in body:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        return
+    event.bytes = 0
+    async with aclosing(body):
+        async for part in body:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            event.bytes += len(part)
 
 
 def rate_lines(lease: RateLease) -> HeaderLines:

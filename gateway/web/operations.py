@@ -11,6 +11,7 @@ from typing import Final
 from gateway.access.caller import may_delete, may_refresh
 from gateway.access.rates import FRESH_PRICE
 from gateway.telemetry.events import RequestKind
+from gateway.web.exports import exported, parse_export, refuse_export, run_export
 from gateway.web.rows import (
     ByMethod,
     RowOperation,
@@ -39,6 +40,8 @@ from gateway.web.rows import (
     written_rows,
 )
 from gateway.web.signature import (
+    FORMAT,
+    FORMULAS,
     MAX_AFFECTED,
     ON_CONFLICT,
     READ_PARAMETERS,
@@ -54,6 +57,18 @@ _ALL_THAT_MATCH = (
 )
 
 _TABLE: Final[Sequence[RowOperation]] = [
+    RowOperation(
+        kind="export",
+        noun="an export",
+        methods=("GET",),
+        is_export=True,
+        parameters=(WHERE, "order", "skip", "limit", "keys", VALUES, "no-cache", FORMAT, FORMULAS),
+        hint="X-Total-Count has the number of rows that match.",
+        check=refuse_export,
+        parse=parse_export,
+        run=run_export,
+        answer=exported,
+    ),
     RowOperation(
         kind="list",
         noun="a list",

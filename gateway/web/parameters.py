@@ -158,6 +158,11 @@ def is_given(name: str, query_string: bytes) -> bool:
     return bool(sifted.refusal) or name in given
 
 
+def is_filled(name: str, query_string: bytes) -> bool:
+    """True if a query has a value of this parameter."""
+    return any(decoded(sift(query_string).asked).get(name, ()))
+
+
 def decoded(parameters: bytes) -> Parameters:
     """The values of each parameter, decoded as a form: `+` is a blank, other text is UTF-8."""
     if not parameters:

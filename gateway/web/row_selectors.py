@@ -20,7 +20,7 @@ from gateway.query.operators import verdict
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
 from gateway.table.header import Selection
 from gateway.table.quoting import quoted
-from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer
+from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer, same_key
 from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_body
@@ -169,33 +169,20 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them.
-
-    Two texts are one key only if they are identical or name the same moment, but a number and all
-    texts that name it are one.
-    """
+    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them."""
     problems: list[Problem] = []
-    rows: list[list[Stored]] = []
-    for fields in body.rows:
+    seen: list[dict[Hashable, int]] = [{} for _ in keys]
+    for number, fields in enumerate(body.rows):
         names = map(_finder(fields), keys)
-        rows.append([None if name is None else fields[name] for name in names])
-    columns = zip(*rows, strict=True)
-    numbers = [{each for each in column if type(each) in (int, float)} for column in columns]
-    seen: dict[tuple[Hashable, ...], int] = {}
-    for number, row in enumerate(rows):
+        row = [None if name is None else fields[name] for name in names]
         at = pointer(str(number)) if body.is_array else pointer()
         missing = [key for key, value in zip(keys, row, strict=True) if value in (None, "")]
         problems += [
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
             for key in missing
         ]
-        forms = []
-        for value, several in zip(row, numbers, strict=True):
-            form = key_form(value)
-            is_text = isinstance(form, int | float) and form not in several
-            forms.append(composed(str(value)) if is_text else form)
-        first = number if missing else seen.setdefault(tuple(forms), number)
-        if first != number:
+        first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
+        if first is not None:
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
         if len(problems) >= MAX_PROBLEMS:
             break

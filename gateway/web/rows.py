@@ -57,7 +57,16 @@ from gateway.web.error_responses import missing_method
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
 from gateway.web.lenient import is_escaped
-from gateway.web.parameters import PLAIN, Leniency, decoded, is_given, list_asked, row_asked
+from gateway.web.negotiation import accepted_format
+from gateway.web.parameters import (
+    PLAIN,
+    Leniency,
+    decoded,
+    is_filled,
+    is_given,
+    list_asked,
+    row_asked,
+)
 from gateway.web.prefer import (
     RESOLUTIONS,
     applied_max_affected,
@@ -67,7 +76,7 @@ from gateway.web.prefer import (
 )
 from gateway.web.request import Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
-from gateway.web.signature import Signature
+from gateway.web.signature import FORMAT, Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Served
@@ -106,6 +115,8 @@ class RowOperation(Signature):
     """A condition: this parameter is given."""
     is_of_list: bool = False
     """A condition: the body is a JSON list."""
+    is_export: bool = False
+    """A condition: `format` or `Accept` asks for an export."""
     needs: Callable[[Caller], bool] | None = None
     """A condition: the caller has this right."""
 
@@ -118,8 +129,11 @@ class RowOperation(Signature):
 
     @property
     def is_unconditional(self) -> bool:
-        return not (self.row or self.parameter or self.is_of_list or self.needs)
+        has_one = self.row or self.parameter or self.is_of_list or self.is_export or self.needs
+        return not has_one
 
+
+_FORMAT = FORMAT.encode()
 
 ByMethod = Mapping[str, Sequence[RowOperation]]
 """The operations of a path by their method, in the order in which they are tried."""
@@ -136,6 +150,11 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
             continue
         if operation.parameter and not (query and is_given(operation.parameter, query)):
             continue
+        if operation.is_export:
+            accept = request.head.lines.get(b"accept", ())
+            is_named = query.find(_FORMAT) >= 0 and is_filled(FORMAT, query)
+            if not (is_named or (accept and accepted_format(accept))):
+                continue
         if operation.is_of_list and not await begins_list(request):
             continue
         if operation.needs and not await admission.has_right(request, operation.needs):

@@ -37,6 +37,7 @@ _SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
 _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."
 _ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
 _VALUES = "values=typed answers numbers, booleans and ISO dates, values=displayed displayed texts."
+_EXPORT = "rows are exported with format, as in format=csv."
 _OBJECTS = "rows are JSON objects. Leave it out."
 
 WORDS: Final[Mapping[str, str]] = {
@@ -44,7 +45,9 @@ WORDS: Final[Mapping[str, str]] = {
     for advice, words in {
         _PAGE: (
             "page pageno pagenumber pageindex perpage pagesize offset start end startindex top "
-            "take maxrecords maxresults cursor pagetoken nextpagetoken skiptoken"
+            "take maxrecords maxresults cursor pagetoken nextpagetoken skiptoken "
+            "pagination after before startingafter endingbefore startat startafter endat endbefore "
+            "limittofirst limittolast"
         ),
         _ORDER: (
             "sort sortby sortorder sortdir sortdirection sorttype sortmethod sortdateformat "
@@ -52,7 +55,7 @@ WORDS: Final[Mapping[str, str]] = {
         ),
         _WHERE: (
             "filter filters filterby filterbyformula search searchor searchexact q query tq and or "
-            "not notand notor condition conditions criteria casesensitive view"
+            "not notand notor condition conditions criteria casesensitive view equalto"
         ),
         _KEYS: "fields field select columns cols attributes",
         _COUNT: "inlinecount",
@@ -67,14 +70,13 @@ WORDS: Final[Mapping[str, str]] = {
         _VALUES: (
             "raw castnumbers cast cellformat typecast valuerenderoption datetimerenderoption"
         ),
-        _OBJECTS: (
-            "format mode singleobject timezone userlocale returnfieldsbyfieldid majordimension tqx"
-        ),
+        _EXPORT: "tqx",
+        _OBJECTS: ("mode singleobject timezone userlocale returnfieldsbyfieldid majordimension"),
     }.items()
     for word in words.split()
 }
 """Advice by the letters of words of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable,
-OData and Google."""
+OData, Google, Strapi, Stripe and Firebase."""
 
 _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 """A name and its brackets; behind them, a value may be folded into it."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from gateway.errors import GatewayError, HeaderChanged, RowsMoved, UpstreamRefusal
@@ -658,17 +658,19 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
     cells before.
     """
     written, displayed = change.values, change.displayed
-    held = None if typed is None else dict(enumerate(held_cells(displayed, typed)))
     texts: dict[int, str] = {}
     values: dict[int, object] = {}
     for span in spans:
+        held = set[int]()
+        if typed is not None:
+            end = span.first + len(span.texts)
+            before = held_cells(displayed[span.first : end], typed[span.first : end])
+            now = zip_longest(before, held_cells(span.texts, span.values))
+            held = {column for column, (was, cell) in enumerate(now, span.first) if was != cell}
         for column, (text, value) in enumerate(
             zip(span.texts, span.values, strict=True), span.first
         ):
-            is_changed = column in written or text != text_at(displayed, column)
-            if not is_changed and held is not None:
-                is_changed = held.get(column) != next(iter(held_cells([text], [value])), None)
-            if is_changed:
+            if column in written or column in held or text != text_at(displayed, column):
                 texts[column] = text
                 values[column] = "" if value is None else value
     return RowPatch(row=change.row, texts=texts, values=values)

@@ -7,6 +7,8 @@ Rules
   blank now counts if its row has no formula, or if the row was found by it.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
+- Cells by which a row was found, and all cells of a typed `If-Match`, are compared by value, too;
+  other cells by their displays.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
   another one if most of their cells changed, or if the row that was meant is among them; not if
   they show that one row was inserted or deleted further down. Rows that were blank show neither.
@@ -18,14 +20,15 @@ Rules
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
+from math import isclose
 from typing import NamedTuple
 
 from gateway.errors import RowsMoved
 from gateway.google.sheets import Block
+from gateway.table.cells import ERRORS
 from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
-from gateway.table.typed import held_cells
 from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
 
@@ -75,8 +78,10 @@ def met_others(
                 gone[change.row] = write, change.displayed
                 continue
             spans = seen.get(change, ())
-            typed = write.typed.get(change.row) if write.has_condition else None
-            found = _compared_change(change, spans, write.compared, typed)
+            values = write.values.get(change.row, {})
+            if write.has_condition and change.row in write.typed:
+                values = dict(enumerate(write.typed[change.row]))
+            found = _compared_change(change, spans, write.compared, values)
             is_as_planned &= not found.changed
             if write.is_conditional and _is_other(write, found):
                 met = shown_row(change.displayed, spans) if has_header else None
@@ -188,14 +193,11 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 
 
 def _compared_change(
-    change: RowChange,
-    spans: Sequence[Span],
-    keys: Collection[int],
-    typed: Sequence[object] | None,
+    change: RowChange, spans: Sequence[Span], keys: Collection[int], values: Mapping[int, object]
 ) -> _Compared:
     """The cells of a changed row that were seen and not written, compared with their texts.
 
-    With a condition on its `typed` cells these are compared, too.
+    Those of `values` are compared by value, too.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -205,14 +207,15 @@ def _compared_change(
             if column not in written
         )
         found = _compared(change.displayed, cells, span.computed, keys)
-        same += found.same
         changed += found.changed
-    if typed is not None:
-        before = dict(enumerate(held_cells(change.displayed, typed)))
-        after = held_cells(shown_row(change.displayed, spans), shown_values(typed, spans))
-        now = dict(enumerate(after))
-        changed += [at for at in same if before.get(at) != now.get(at)]
-        same = [at for at in same if at not in changed]
+        for at in found.same:
+            text, now = span.texts[at - span.first], span.values[at - span.first]
+            was = values.get(at, now)
+            is_same = was == now or text in ERRORS  # some explain an error
+            if isinstance(was, int | float) and isinstance(now, int | float):
+                # How many digits Google prints may depend on the call.
+                is_same = isclose(was, now, rel_tol=1e-13)
+            (same if is_same else changed).append(at)
     return _Compared(same, changed)
 
 

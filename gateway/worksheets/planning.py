@@ -9,7 +9,7 @@ Rules
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -34,11 +34,13 @@ from gateway.table.record import (
     changed_runs,
     check_has_value,
     key_form,
+    new_key_form,
     new_row,
     not_written,
     place,
     pointer,
     row_record,
+    same_key,
     text_at,
 )
 from gateway.table.sent_values import as_key, is_held
@@ -175,6 +177,8 @@ class Planned:
     """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
     """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    values: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
+    """The typed values of these columns of existing rows, by row and column."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
     """The typed cells of the rows of a typed write, as we saw them."""
 
@@ -393,19 +397,10 @@ class Planner:
         is_form = write.is_typed and write.is_form
         for number, (row, fields) in enumerate(zip(write.numbers, write.rows, strict=True)):
             yield FIELD_STEPS[write.is_typed] * len(fields)
-            path, displayed = write.path(number), look.rows[row]
+            path = write.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(
-                row_change(
-                    row,
-                    placement,
-                    view,
-                    displayed,
-                    typed.get(row),
-                    is_form=is_form,
-                    has_tag=write.has_tag,
-                )
-            )
+            seen = (row, placement, view, look.rows[row], typed.get(row))
+            slots.append(row_change(*seen, is_form=is_form, has_tag=write.has_tag))
         changes = [slot for slot in slots if isinstance(slot, RowChange)]
         return Planned(index=index, write=write, slots=slots, changes=changes, typed=typed)
 
@@ -440,40 +435,32 @@ class Planner:
         placement = place(fields, view, ignore_unknown=self.ignore_unknown)
 
         is_form = write.is_typed and write.is_form
-        changes = yield from mapped(
-            lambda each: row_change(
-                each[0],
-                placement,
-                view,
-                each[1],
-                table.typed_cells(each[0]) if write.is_typed else None,
-                is_form=is_form,
-            ),
-            zip(page.rows, texts, strict=True),
-            lambda _: FIELD_STEPS[write.is_typed] * len(placement.cells) + len(table.displayed),
-            MOST_STEPS,
-        )
+        changes: list[RowChange] = []
+        for row, displayed in zip(page.rows, texts, strict=True):
+            yield FIELD_STEPS[write.is_typed] * len(placement.cells) + len(table.displayed)
+            typed = table.typed_cells(row) if write.is_typed else None
+            change = row_change(row, placement, view, displayed, typed, is_form=is_form)
+            if isinstance(change, RowChange):
+                changes.append(change)
         return Planned(
             index=index,
             write=write,
             slots=[number_only(row, placement.ignored) for row in page.rows],
-            changes=[each for each in changes if isinstance(each, RowChange)],
+            changes=changes,
             compared=compared,
+            values=(yield from table.typed_values(page.rows, compared)),
         )
 
     def _by_key(self, index: int, upsert: Write, by: ByKey, table: Table) -> Work[Planned]:
         view = table.header.seen_with(upsert.access.columns)
         columns = _key_columns(by, view)
-        key_columns = frozenset(columns)
         view.check_parameters(upsert.unknown)
         sent = yield from self._new_rows(upsert, view)
         placements = sent.placements
-        keys = yield from mapped(
-            lambda at: _key(placements[at], columns, view, upsert.path(at)),
-            range(len(placements)),
-            lambda _: KEY_STEPS * len(columns),
-            MOST_STEPS,
-        )
+        keys: list[Sequence[Stored]] = []
+        for number, placement in enumerate(placements):
+            yield KEY_STEPS * len(columns)
+            keys.append(_key(placement, columns, view, upsert.path(number)))
         is_form = upsert.is_typed and upsert.is_form
         found = yield from _rows_of(table, columns, keys, is_form=is_form)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
@@ -490,31 +477,24 @@ class Planner:
             cells = yield from mapped(table.typed_cells, rows, lambda _: width, MOST_STEPS)
             typed = dict(zip(rows, cells, strict=True))
 
-        def slot(number: int) -> Written | RowChange | int:
+        slots: list[Written | RowChange | int] = []
+        for number, placement in enumerate(placements):
+            yield FIELD_STEPS[upsert.is_typed] * len(placement.cells)
             if number in places:
-                return places[number]
-            row, placement = found[number], placements[number]
+                slots.append(places[number])
+                continue
+            row = found[number]
             seen = (row, placement, view, displayed[number], typed.get(row))
             change: Written | RowChange
             if by.merges:
-                change = row_change(*seen, kept=key_columns, is_form=is_form)
+                change = row_change(*seen, kept=frozenset(columns), is_form=is_form)
             else:
                 change = written_row(*seen, has_tag=False)
-            return told_if_new(change, is_new=False) if isinstance(change, Written) else change
-
-        slots = yield from mapped(
-            slot,
-            range(len(placements)),
-            lambda number: FIELD_STEPS[upsert.is_typed] * len(placements[number].cells),
-            MOST_STEPS,
-        )
+            if isinstance(change, Written):
+                change = told_if_new(change, is_new=False)
+            slots.append(change)
         stored = [[*map(as_key, key)] for key in keys] if is_form else keys
-        new_keys = yield from mapped(
-            lambda number: tuple(sorted(zip(columns, map(key_form, stored[number]), strict=True))),
-            new,
-            lambda _: KEY_STEPS * len(columns),
-            MOST_STEPS,
-        )
+        new_keys = yield from _new_keys(table, columns, {at: stored[at] for at in new}, upsert)
         created = None
         if new:
             created = NewRows(
@@ -522,6 +502,7 @@ class Planner:
                 placements=[placements[number] for number in new],
                 rows=[sent.rows[number] for number in new],
             )
+        compared = _compared(upsert, view)
         return Planned(
             index=index,
             write=upsert,
@@ -529,7 +510,8 @@ class Planner:
             changes=[slot for slot in slots if isinstance(slot, RowChange)],
             created=created,
             new_keys=new_keys,
-            compared=_compared(upsert, view),
+            compared=compared,
+            values=(yield from table.typed_values(found.values(), compared)) if found else {},
             typed=typed,
         )
 
@@ -605,15 +587,13 @@ def row_change(
     if typed is None:
         runs = changed_runs(cells, displayed)
     else:
-        width = len(typed)
-        held = {at: typed[at] if at < width else None for at in cells}
-        runs = changed_runs(
-            {
-                at: sent
-                for at, sent in cells.items()
-                if not is_held(sent, text_at(displayed, at), held[at], is_form=is_form)
-            }
-        )
+        held = {at: typed[at] if at < len(typed) else None for at in cells}
+        changed = {
+            at: sent
+            for at, sent in cells.items()
+            if not is_held(sent, text_at(displayed, at), held[at], is_form=is_form)
+        }
+        runs = changed_runs(changed)
     if not runs:
         return written_row(row, placement, view, displayed, typed, has_tag=has_tag)
     return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
@@ -750,6 +730,29 @@ def _rows_of(
                 outcome="not_applied",
             )
     return {number: row for number, (row,) in sorted(rows.items())}
+
+
+def _new_keys(
+    table: Table, columns: Sequence[int], keys: Mapping[int, Sequence[Stored]], upsert: Write
+) -> Work[Sequence[NewKey]]:
+    """The forms of the keys of new rows, by column: `$5.00` may be 5 where numbers have a format.
+
+    Raises InvalidBody if one cell could match two of them.
+    """
+    forms_of: list[Callable[[Stored], Hashable]] = []
+    for column in columns:
+        forms_of.append(new_key_form if (yield from table.index(column).keys()).odd else key_form)
+    found: list[NewKey] = []
+    seen: list[dict[Hashable, int]] = [{} for _ in columns]
+    for number, key in keys.items():
+        yield KEY_STEPS * len(columns)
+        forms = [form_of(value) for form_of, value in zip(forms_of, key, strict=True)]
+        first = same_key(key, forms, number, seen)
+        if first is not None:
+            detail = f"The row at {upsert.path(first)} has the same key, as cells display it."
+            raise not_written([Problem(upsert.path(number), detail)])
+        found.append(tuple(sorted(zip(columns, forms, strict=True))))
+    return found
 
 
 def _key_columns(by: ByKey, view: View) -> list[int]:

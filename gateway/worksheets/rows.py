@@ -4,6 +4,7 @@
     list               1 read              1 read
     list, where        2 reads             2 reads, side by side
     list, read typed   2 reads             2 reads, side by side
+    export             1 read as displayed, 2 with types, a filter, an order, or texts to guard
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
     update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
@@ -28,7 +29,7 @@ from dataclasses import replace
 from cachetools import TTLCache
 from msgspec.structs import replace as replaced
 
-from gateway.errors import GatewayError, RowNotFound
+from gateway.errors import GatewayError, InvalidQuery, RowNotFound
 from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.query.evaluate import Page, find_page, plain_page
 from gateway.query.query import Query
@@ -40,6 +41,7 @@ from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
 from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.exports import LANE, Export
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
@@ -85,7 +87,7 @@ class RowService:
         """The scopes of writes of which other processes know."""
         self._clock = clock
         self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
-        scheduler = Scheduler(api.max_query_steps)
+        self._scheduler = scheduler = Scheduler(api.max_query_steps)
         self._writer = FencedWriter(
             sheets,
             fences,
@@ -189,6 +191,64 @@ class RowService:
             made = encoder.page(bodies, has_next=page.has_next, total=page.total)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
+
+    async def export_rows(
+        self,
+        target: Target,
+        query: Query,
+        *,
+        max_rows: int,
+        is_typed: bool,
+        needs_classes: bool,
+        no_cache: bool = False,
+        unknown: Sequence[str] = (),
+    ) -> Export:
+        """All rows for a query, of one snapshot; `query.limit` is at most `max_rows` and one more.
+
+        If it `needs_classes` and a cell displays what may be a formula, its types are read, too.
+        Raises as `list_rows`, and InvalidQuery if more rows than `max_rows` would be exported.
+        """
+        columns, key_id = target.access.columns, target.access.key_id
+        worksheet = self._pool.get(target.worksheet, self._resources)
+        has_types = query.needs_types or is_typed
+        while True:
+            part = TYPED if has_types else DISPLAYED
+            is_quick = not no_cache and worksheet.shared is None
+            read = self._reader.fresh(worksheet, part) if is_quick else None
+            if read is None:
+                span = RowSpan(worksheet.header_row + 1, 1, has_types)
+                read = await self._read(worksheet, target, query, span, no_cache=no_cache)
+            if isinstance(read.rows, Window):
+                raise TypeError("an export reads all rows")
+            table, view = read.rows.table, read.rows.header.seen_with(columns)
+            view.check_parameters(unknown)
+            selected = view.select(query.keys)
+            page = find_page(table, query, view) if query.needs_types else plain_page(table, query)
+            if not isinstance(page, Page):
+                try:
+                    page = await worksheet.search(table, page, key_id)
+                except OutOfSteps as error:
+                    raise too_costly(query, table, error) from None
+            if len(page.rows) > max_rows:
+                raise InvalidQuery(
+                    f"{page.total:,} rows match, and an export on the plan of this key has at most "
+                    f"{max_rows:,}. Send a limit, with skip for the rest, or narrow where."
+                )
+            export = Export(
+                table=table,
+                rows=page.rows,
+                total=page.total or 0,
+                has_next=page.has_next,
+                selected=selected,
+                is_typed=is_typed,
+                freshness=read.freshness,
+                scheduler=self._scheduler,
+            )
+            if has_types or not needs_classes or table.typed is not None:
+                return export
+            has_types = await self._scheduler.build(export.may_hold_formulas(), LANE)
+            if not has_types:
+                return export
 
     async def read_row(
         self,

@@ -30,7 +30,7 @@ MAX_SECONDS = 60.0
 """Maximum time from a query's start to its end."""
 
 Lane = str | None
-"""The queries or the writes of a key, or None for building rows."""
+"""The queries or the writes of a key, the exports of all keys, or None for building rows."""
 
 
 class _Job(NamedTuple):
@@ -93,12 +93,15 @@ class Scheduler:
             raise _too_many("The long queries of this key take too much time.") from None
         return work.result
 
-    async def build(self, work: Work[T]) -> T:
-        """Run work on rows, which serves all keys and has no budget."""
+    async def build(self, work: Work[T], lane: Lane = None) -> T:
+        """Run work without a budget: on rows, which serves all keys, or of a lane.
+
+        Raises as `finish`.
+        """
         metered = Metered(work)
-        if self.try_at_once(metered, None):
+        if self.try_at_once(metered, lane):
             return metered.result
-        return await self.finish(metered, None)
+        return await self.finish(metered, lane)
 
     def _see_to_round(self) -> None:
         """Schedule a round for the next turn of the loop."""

@@ -279,9 +279,8 @@ def written_row(
 
 def told_if_new(written: Written, *, is_new: bool) -> Written:
     """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
-    number, *fields = written.record.items()
-    others = {name: value for name, value in fields if name != "created"}
-    return replace(written, record=dict([number]) | {"created": is_new} | others)
+    new = {"created": is_new}
+    return replace(written, record={ROW_INDEX: written.row, **new, **written.record, **new})
 
 
 def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:

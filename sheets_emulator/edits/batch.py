@@ -59,6 +59,7 @@ from sheets_emulator.edits.spreadsheet_properties import update_spreadsheet_prop
 from sheets_emulator.edits.table_requests import add_table, delete_table, update_table
 from sheets_emulator.edits.text_requests import text_to_columns, trim_whitespace
 from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.workbook import Workbook
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import Refusal, invalid, prefixed, unimplemented
@@ -137,6 +138,7 @@ def edit(
     replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
     reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
     if message.flag("includeSpreadsheetInResponse"):
+        spill(draft)
         ranges = message.texts("responseRanges")
         reply["updatedSpreadsheet"] = describe(
             Results(draft),

@@ -54,7 +54,7 @@ def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
     row_contents = sheet.padded(row, left + len(cells))
     put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
     row_contents[left : left + len(cells)] = put_in
-    sheet.has_formulas |= any(isinstance(each, Cell) and each.formula for each in put_in)
+    sheet.note_formulas(put_in)
     _keep(sheet, row, row_contents)
 
 

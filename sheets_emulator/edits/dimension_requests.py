@@ -33,7 +33,10 @@ MOVE = {True: move_rows, False: move_columns}
 
 
 def append_dimension(editing: Editing, message: Message) -> Reply:
-    """appendDimension: blank rows or columns at the grid's end."""
+    """appendDimension: blank rows or columns at the grid's end, which inherit as inserted ones.
+
+    (Reported of validation rules, assumed of formats.)
+    """
     message.require_implemented(("sheetId", "dimension", "length"))
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))
     is_rows, length = read_is_rows(message), message.integer("length")
@@ -42,14 +45,16 @@ def append_dimension(editing: Editing, message: Message) -> Reply:
     rows = sheet.row_count + (length if is_rows else 0)
     columns = sheet.column_count + (0 if is_rows else length)
     editing.workbook.require_room(rows * columns - sheet.cell_count)
+    start = sheet.row_count if is_rows else sheet.column_count
     sheet.grow(row_count=rows, column_count=columns)
+    inherit(Lines(sheet=sheet, is_rows=is_rows, start=start, end=start + length), start - 1)
     return {}
 
 
 def insert_dimension(editing: Editing, message: Message) -> Reply:
     """insertDimension: blank rows or columns before an index.
 
-    They inherit formats and size from the lines before or after them.
+    They inherit formats, validation rules and size from the lines before or after them.
     """
     is_from_before = message.flag("inheritFromBefore")
     lines = read_lines(editing.workbook, message.message("range"))

@@ -44,7 +44,7 @@ def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> Non
         blank: list[Row] = [()] * count
         sheet.replace_rows([*sheet.rows[:start], *blank, *sheet.rows[start:]])
     sheet.row_count += count
-    _shift(workbook, sheet, rows=_inserted(start, count))
+    _shift(workbook, sheet, rows=inserted(start, count))
     sheet.row_lines = extended(sheet.row_lines, start, count)
 
 
@@ -53,7 +53,7 @@ def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> 
     blank: Row = (None,) * count
     _change_rows(sheet, lambda row: row[:start] + blank + row[start:] if start < len(row) else row)
     sheet.column_count += count
-    _shift(workbook, sheet, columns=_inserted(start, count))
+    _shift(workbook, sheet, columns=inserted(start, count))
     sheet.column_lines = extended(sheet.column_lines, start, count)
 
 
@@ -61,14 +61,14 @@ def delete_rows(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
     """Delete the rows from `start` to `end`."""
     sheet.replace_rows(sheet.rows[:start] + sheet.rows[end:])
     sheet.row_count -= end - start
-    _shift(workbook, sheet, rows=_deleted(start, end))
+    _shift(workbook, sheet, rows=deleted(start, end))
 
 
 def delete_columns(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
     """Delete the columns from `start` to `end`."""
     _change_rows(sheet, lambda row: row[:start] + row[end:])
     sheet.column_count -= end - start
-    _shift(workbook, sheet, columns=_deleted(start, end))
+    _shift(workbook, sheet, columns=deleted(start, end))
 
 
 def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
@@ -115,7 +115,9 @@ def moved(items: list[Item], start: int, end: int, destination: int) -> list[Ite
     return items[:start] + items[end:destination] + taken + items[destination:]
 
 
-def _inserted(start: int, count: int) -> Shift:
+def inserted(start: int, count: int) -> Shift:
+    """The shift by lines that are inserted before one."""
+
     def shift(first: int, last: int | None) -> tuple[int, int | None]:
         if last is None:
             return (first if first == 0 or first < start else first + count), None
@@ -124,7 +126,9 @@ def _inserted(start: int, count: int) -> Shift:
     return shift
 
 
-def _deleted(start: int, end: int) -> Shift:
+def deleted(start: int, end: int) -> Shift:
+    """The shift by lines that are deleted."""
+
     def fall(edge: int) -> int:
         return edge - max(0, min(edge, end) - start)
 
@@ -153,7 +157,8 @@ def _relocated(start: int, end: int, destination: int) -> Shift:
     return shift
 
 
-def _unmoved(first: int, last: int | None) -> tuple[int, int | None]:
+def unmoved(first: int, last: int | None) -> tuple[int, int | None]:
+    """The shift of a dimension in which nothing moves."""
     return first, last
 
 
@@ -173,7 +178,7 @@ def _rewrite_formulas_of(sheet: Sheet, rewrite: Callable[[Sheet, str], str]) -> 
 
 
 def _shift(
-    workbook: Workbook, sheet: Sheet, *, rows: Shift = _unmoved, columns: Shift = _unmoved
+    workbook: Workbook, sheet: Sheet, *, rows: Shift = unmoved, columns: Shift = unmoved
 ) -> None:
     """Move marks and references with the cells of a worksheet."""
     protections = _shifted_marks(sheet.protections, rows, columns)

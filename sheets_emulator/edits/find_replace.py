@@ -154,9 +154,10 @@ def _texts(
     for sheet, box in boxes:
         for row, contents in enumerate(sheet.read(box), start=box.top):
             for column, content in enumerate(contents, start=box.left):
-                if is_blank(content):
+                cell = whole(content)
+                if is_blank(content) or cell.spill is not None:
                     continue
-                formula = whole(content).formula
+                formula = cell.formula
                 if formula is None:
                     yield (sheet, row, column), displayed(results.of(sheet, row, column))
                 elif has_formulas:

@@ -1,15 +1,18 @@
-"""Formats and size that inserted rows and columns inherit from an adjacent line."""
+"""Formats, validation rules and size that new rows and columns inherit from an adjacent line.
+
+The rules are inherited as users report of Google, which documents formats only.
+"""
 
 from dataclasses import replace
 
-from sheets_emulator.grid.cell import Cell, Content
+from sheets_emulator.grid.cell import Cell, Content, bare
 from sheets_emulator.grid.marks import PLAIN_LINE
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.resources.grid_range import Lines
 
 
 def inherit(lines: Lines, model: int) -> None:
-    """Apply a line's formats and size to new blank lines."""
+    """Apply a line's formats, rules and size to new blank lines."""
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     pixels = kept.get(model, PLAIN_LINE).pixels
     if pixels is not None:
@@ -34,9 +37,11 @@ def _inherit_of_column(sheet: Sheet, start: int, end: int, model: int) -> None:
 
 
 def _formats(row: Row) -> Row:
-    """The cells of a row with only their formats, up to the last format."""
+    """The cells of a row with only their formats and rules, up to the last of them."""
     formats: list[Content] = [
-        Cell(format=content.format) if isinstance(content, Cell) and content.format else None
+        bare(Cell(format=content.format, validation=content.validation))
+        if isinstance(content, Cell)
+        else None
         for content in row
     ]
     while formats and formats[-1] is None:

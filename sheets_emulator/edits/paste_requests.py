@@ -132,10 +132,10 @@ def _paste(
 
 def _followed(taken: Taken, row: int, column: int) -> Cell:
     formula = taken.cell.formula
-    if formula is None:
-        return taken.cell
-    moved = translated(formula, row - taken.row, column - taken.column)
-    return replace(taken.cell, formula=moved)
+    moved = None
+    if formula is not None:
+        moved = translated(formula, row - taken.row, column - taken.column)
+    return replace(taken.cell, formula=moved, spill=None)
 
 
 def _paste_merges(sheet: Sheet, box: Box, stamp: Stamp) -> None:
@@ -158,9 +158,7 @@ def _without_borders(old: Cell, new: Cell, _: CellValue) -> Cell:
 PASTES: Mapping[str, Paste] = {
     "PASTE_NORMAL": lambda old, new, value: new,
     "PASTE_VALUES": lambda old, new, value: replace(old, value=value, formula=None),
-    "PASTE_FORMAT": lambda old, new, value: replace(
-        old, format=new.format, validation=new.validation
-    ),
+    "PASTE_FORMAT": lambda old, new, value: replace(old, format=new.format),
     "PASTE_NO_BORDERS": _without_borders,
     "PASTE_FORMULA": lambda old, new, value: replace(old, value=new.value, formula=new.formula),
     "PASTE_DATA_VALIDATION": lambda old, new, value: replace(old, validation=new.validation),

@@ -3,18 +3,20 @@
 Rules:
 - Merges completely within the shifted part move with it; a partly shifted merge is an error. Named
   and protected ranges stay in place.
-- References to shifted cells are not adjusted: 501 if the spreadsheet contains formulas.
+- References to shifted cells follow them; one that is only partly in the shifted rows or columns
+  stays (assumed).
 """
 
 from dataclasses import replace
 
 from sheets_emulator.edits.block import put, take
+from sheets_emulator.edits.dimensions import deleted, inserted, rewrite_formulas, unmoved
 from sheets_emulator.edits.merge_requests import merge_of, remove_merges, require_whole_merges
+from sheets_emulator.formulas.references import Lanes, Shift, shifted
 from sheets_emulator.grid.box import Box, sized
 from sheets_emulator.grid.cell import BLANK
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.protocol.message import Message
-from sheets_emulator.refusal import unimplemented
 from sheets_emulator.reply import Reply
 from sheets_emulator.resources.grid_range import Area, Editing, read_area, read_is_rows
 from sheets_emulator.resources.places import require_unprotected
@@ -32,6 +34,8 @@ def insert_range(editing: Editing, message: Message) -> Reply:
         editing.workbook.require_room(rows * columns - sheet.cell_count)
         sheet.grow(row_count=rows, column_count=columns)
         _move(sheet, strip, down, right)
+    start, count = (box.top, box.height) if is_rows else (box.left, box.width)
+    _follow(editing, area, is_rows, inserted(start, count))
     return {}
 
 
@@ -47,7 +51,33 @@ def delete_range(editing: Editing, message: Message) -> Reply:
     if strip is not None:
         down, right = (-box.height, 0) if is_rows else (0, -box.width)
         _move(sheet, strip, down, right)
+    _follow(
+        editing,
+        area,
+        is_rows,
+        deleted(box.top, box.bottom) if is_rows else deleted(box.left, box.right),
+    )
     return {}
+
+
+def _follow(editing: Editing, area: Area, is_rows: bool, shift: Shift) -> None:
+    """Adjust the references to the shifted part of rows or columns."""
+    sheet, box = area.sheet, area.box
+    lanes = Lanes(columns=range(box.left, box.right))
+    if not is_rows:
+        lanes = Lanes(rows=range(box.top, box.bottom))
+
+    def follow(own: Sheet, formula: str) -> str:
+        return shifted(
+            formula,
+            own_title=own.title,
+            title=sheet.title,
+            rows=shift if is_rows else unmoved,
+            columns=unmoved if is_rows else shift,
+            within=lanes,
+        )
+
+    rewrite_formulas(editing.workbook, follow)
 
 
 def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
@@ -57,8 +87,6 @@ def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
     strip = _strip(area.sheet, area.box, is_rows)
     require_unprotected(area.sheet, strip, editing.account)
     require_whole_merges(area.sheet, strip)
-    if any(sheet.has_formulas for sheet in editing.workbook.sheets):
-        raise unimplemented("moving a part of a row or column where there are formulas")
     return area, is_rows
 
 

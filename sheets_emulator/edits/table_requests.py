@@ -3,7 +3,8 @@
 Rules:
 - Tables do not overlap, and their names are unique in the spreadsheet, whatever their case.
 - Cells are appended under the last row with data of the body. If its blank rows do not suffice,
-  rows are inserted at its end, above the footer (assumed: what lies below the table moves down).
+  rows are inserted at its end, above the footer, and inherit the formats and rules of its last row
+  (assumed, like this: what lies below the table moves down).
 - Column types have no effect on cells.
 """
 
@@ -13,6 +14,7 @@ from itertools import count
 
 from sheets_emulator.edits.block import change_all, put
 from sheets_emulator.edits.dimensions import insert_rows
+from sheets_emulator.edits.inheritance import inherit
 from sheets_emulator.formulas.display import displayed
 from sheets_emulator.formulas.evaluate import Results
 from sheets_emulator.grid.a1 import Span
@@ -25,7 +27,7 @@ from sheets_emulator.protocol.fields import update_paths
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import invalid
 from sheets_emulator.reply import Json, Reply
-from sheets_emulator.resources.grid_range import Editing, read_area, require_fields
+from sheets_emulator.resources.grid_range import Editing, Lines, read_area, require_fields
 from sheets_emulator.resources.places import require_unprotected
 from sheets_emulator.resources.table_data import (
     column_names,
@@ -114,10 +116,14 @@ def make_room_in_table(
     top = sheet.data_end(body)
     missing = top + height - body.bottom
     box = sized(top=top, left=body.left, height=height, width=width)
-    require_unprotected(sheet, box, editing.account)
+    existing = replace(box, bottom=min(box.bottom, body.bottom))
+    require_unprotected(sheet, existing, editing.account)
     if missing > 0:
+        new = Lines(sheet=sheet, is_rows=True, start=body.bottom, end=body.bottom + missing)
+        require_unprotected(sheet, new.box(new.start, new.start), editing.account)
         editing.workbook.require_room(missing * sheet.column_count)
-        insert_rows(editing.workbook, sheet, body.bottom, missing)
+        insert_rows(editing.workbook, sheet, new.start, new.count)
+        inherit(new, new.start - 1)
         if not table.has_footer:  # otherwise they were inserted inside of its range
             grown = replace(table.span, bottom=table.box.bottom + missing)
             sheet.tables[sheet.tables.index(table)] = replace(table, span=grown)

@@ -9,28 +9,37 @@ Rules:
 - A range is cut at the end of the grid; one that starts past it is `#REF!` (an assumption from the
   ranges of values.get).
 - A reference to a blank cell is blank: `=A1` displays as "".
+- IF has the value and number format of the chosen argument; errors of the other one do not matter.
+- An array formula is computed for each cell of its result: a range stands for the cell at the same
+  distance from its start; of one row or column, for its only one. Beyond its end there is #N/A.
+- The result of an array formula replaces no other cells: then it is `#REF!`, which names the first.
 - The number format of a formula's cell takes precedence over its operands' format.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from sheets_emulator.formulas.fold import FOLDS, Fold, Total
-from sheets_emulator.formulas.formula import Area, Call, parse
-from sheets_emulator.formulas.operators import applied
+from sheets_emulator.formulas.formula import ARRAY_FORMULA, Area, Call, Step, parse
+from sheets_emulator.formulas.operators import applied, truth_of
 from sheets_emulator.formulas.result import (
     CIRCULAR,
     LOST,
+    NOT_AS_LARGE,
     NOT_ONE_CELL,
     CellError,
     Evaluated,
     cell_error,
 )
 from sheets_emulator.formulas.totals import Place, Totals
-from sheets_emulator.grid.box import Box
-from sheets_emulator.grid.cell import Cell, Content, whole
+from sheets_emulator.grid.box import Box, column_name
+from sheets_emulator.grid.cell import Cell, Content, Spill, is_blank, whole
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
+
+ONE_CELL = Box(top=0, left=0, bottom=1, right=1)
+NOT_EXPANDED = "Result was not automatically expanded, please insert more {name} ({missing})."
+OVERWRITING = "Array result was not expanded because it would overwrite data in {cell}."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,12 +68,20 @@ class Results:
         content = sheet.content(row, column)
         if not isinstance(content, Cell):
             return Evaluated(value=content)
-        if content.formula is None:
-            return Evaluated(value=content.value, pattern=content.pattern)
+        if not content.is_computed:
+            return Evaluated(value=content.effective_value, pattern=content.pattern)
         place = Place(sheet.sheet_id, row, column)
         if place not in self._known:
             self._compute(place)
         return self._known[place]
+
+    def array_size(self, sheet: Sheet, row: int, column: int) -> tuple[int, int]:
+        """Height and width of the result of the formula at a place; 1 x 1 for an error."""
+        steps = parse(sheet.cell(row, column).formula or "")
+        if isinstance(steps, CellError):
+            return 1, 1
+        size = self._array_size(steps, Place(sheet.sheet_id, row, column))
+        return (1, 1) if isinstance(size, CellError) else size
 
     def _compute(self, place: Place) -> None:
         running = {place: self._run(place)}  # a stack: each computation waits for the one after it
@@ -79,22 +96,74 @@ class Results:
                 running[needed] = self._run(needed)
 
     def _run(self, place: Place) -> Run:
-        """Compute the formula at a place; yields the places that it needs."""
+        """Compute the cell at a place; yields the places that it needs."""
         sheet = self._sheets[place.sheet_id]
         cell = sheet.cell(place.row, place.column)
-        steps = parse(cell.formula or "")
+        spill = cell.spill or Spill(down=0, right=0)
+        origin = sheet.cell(place.row - spill.down, place.column - spill.right)
+        steps = parse(origin.formula or "")
+        size = None
+        if cell.spill is None and not isinstance(steps, CellError):
+            size = self._array_size(steps, place)
         if isinstance(steps, CellError):
-            self._known[place] = Evaluated(value=steps, pattern=cell.pattern)
-            return
+            result = Evaluated(value=steps)
+        elif isinstance(size, CellError):
+            result = Evaluated(value=size)
+        else:
+            result = yield from self._stepped(steps, sheet, spill)
+        self._known[place] = Evaluated(value=result.value, pattern=cell.pattern or result.pattern)
+
+    def _stepped(
+        self, steps: Sequence[Step], sheet: Sheet, spill: Spill
+    ) -> Generator[Place, None, Evaluated]:
+        """The value of a formula's steps, for a cell of its result."""
+        at = spill if steps[-1] == ARRAY_FORMULA else None
         operands: list[Operand] = []
         for step in steps:
             if isinstance(step, Call):
                 given = [operands.pop() for _ in range(step.count)][::-1]
-                operands.append((yield from self._called(step.name, given)))
+                operands.append((yield from self._called(step.name, given, at)))
             else:
                 operands.append(self._located(step, sheet) if isinstance(step, Area) else step)
-        result = yield from self._single(operands[0])
-        self._known[place] = Evaluated(value=result.value, pattern=cell.pattern or result.pattern)
+        return (yield from self._single(operands[0], at))
+
+    def _array_size(self, steps: Sequence[Step], place: Place) -> tuple[int, int] | CellError:
+        """Height and width of a formula's result; an error for an array that does not fit."""
+        if steps[-1] != ARRAY_FORMULA:
+            return 1, 1
+        sheet = self._sheets[place.sheet_id]
+        height, width = self._size(steps, sheet)
+        return self._obstacle(sheet, place, height, width) or (height, width)
+
+    def _size(self, steps: Sequence[Step], sheet: Sheet) -> tuple[int, int]:
+        """Height and width of a formula's result, with ranges taken as arrays."""
+        sizes: list[tuple[int, int]] = []
+        for step in steps:
+            if isinstance(step, Call):
+                heights, widths = zip(*(sizes.pop() for _ in range(step.count)), strict=True)
+                sizes.append((1, 1) if step.name in FOLDS else (max(heights), max(widths)))
+            else:
+                operand = self._located(step, sheet) if isinstance(step, Area) else step
+                box = operand.box if isinstance(operand, Region) else ONE_CELL
+                sizes.append((box.height, box.width))
+        return sizes[0]
+
+    def _obstacle(self, sheet: Sheet, place: Place, height: int, width: int) -> CellError | None:
+        """The error of an array formula whose result does not fit below and beside it."""
+        for missing, name in (
+            (place.row + height - sheet.row_count, "rows"),
+            (place.column + width - sheet.column_count, "columns"),
+        ):
+            if missing > 0:
+                return cell_error("REF", NOT_EXPANDED.format(name=name, missing=missing))
+        for row in range(place.row, min(place.row + height, len(sheet.rows))):
+            for column in range(place.column, place.column + width):
+                content = sheet.content(row, column)
+                is_own = isinstance(content, Cell) and content.spill is not None
+                if (row, column) != place[1:] and not is_own and not is_blank(content):
+                    name = f"{column_name(column)}{row + 1}"
+                    return cell_error("REF", OVERWRITING.format(cell=name))
+        return None
 
     def _located(self, area: Area, own: Sheet) -> Operand:
         sheet = own if area.title is None else self.workbook.titled(area.title)
@@ -104,30 +173,53 @@ class Results:
             return Evaluated(value=LOST)
         return Region(sheet=sheet, box=sheet.clamped(area.span))
 
-    def _called(self, name: str, operands: list[Operand]) -> Generator[Place, None, Evaluated]:
+    def _called(
+        self, name: str, operands: list[Operand], at: Spill | None
+    ) -> Generator[Place, None, Evaluated]:
         fold = FOLDS.get(name)
         if fold is not None:
             return (yield from self._folded(fold, operands))
+        if name == "IF":
+            return (yield from self._chosen(operands, at))
         values = []
         for operand in operands:
-            values.append((yield from self._single(operand)))
-        return applied(name, values)
+            values.append((yield from self._single(operand, at)))
+        return values[0] if name == ARRAY_FORMULA.name else applied(name, values)
 
-    def _single(self, operand: Operand) -> Generator[Place, None, Evaluated]:
-        """The value of an operand that must be a single cell."""
+    def _chosen(
+        self, operands: list[Operand], at: Spill | None
+    ) -> Generator[Place, None, Evaluated]:
+        condition, *choices = operands
+        truth = truth_of((yield from self._single(condition, at)).value)
+        if isinstance(truth, CellError):
+            return Evaluated(value=truth)
+        if not truth and len(choices) == 1:
+            return Evaluated(value=False)
+        return (yield from self._single(choices[0 if truth else 1], at))
+
+    def _single(self, operand: Operand, at: Spill | None) -> Generator[Place, None, Evaluated]:
+        """The value of an operand that must be a single cell.
+
+        In an array formula it is the one for a cell of the result, `at`.
+        """
         if isinstance(operand, Evaluated):
             return operand
         sheet, box = operand.sheet, operand.box
-        if box.height != 1 or box.width != 1:
+        is_one = box.height == 1 and box.width == 1
+        if at is None and not is_one:
             return Evaluated(value=NOT_ONE_CELL)
-        place = Place(sheet.sheet_id, box.top, box.left)
-        return (yield from self._held(place, sheet.content(box.top, box.left)))
+        down = at.down if at and box.height > 1 else 0
+        right = at.right if at and box.width > 1 else 0
+        if down >= box.height or right >= box.width:
+            return Evaluated(value=NOT_AS_LARGE)
+        place = Place(sheet.sheet_id, box.top + down, box.left + right)
+        return (yield from self._held(place, sheet.content(place.row, place.column)))
 
     def _held(self, place: Place, content: Content) -> Generator[Place, None, Evaluated]:
         """The value of a cell with this content."""
         cell = whole(content)
-        if cell.formula is None:
-            return Evaluated(value=cell.value, pattern=cell.pattern)
+        if not cell.is_computed:
+            return Evaluated(value=cell.effective_value, pattern=cell.pattern)
         if place not in self._known:
             yield place
         return self._known[place]

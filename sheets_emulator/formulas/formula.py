@@ -3,9 +3,9 @@
 Rules:
 - Steps are a flat tuple in postfix order: neither parsing nor evaluation recurses, so nesting is
   unlimited.
-- Supported: arithmetic, comparison, `&`, references, SUM, CONCAT and CONCATENATE. A formula with
-  another function, a name or an array in braces is `#NAME?`, even if its other parts do not parse:
-  they may use unsupported syntax.
+- Supported: arithmetic, comparison, `&`, references, SUM, CONCAT, CONCATENATE, LEN, IF, and
+  ARRAYFORMULA around the whole formula. A formula with another function, a name or an array in
+  braces is `#NAME?`, even if its other parts do not parse: they may use unsupported syntax.
 - As in Google's formulas, a sign binds tighter than `^` (`-2^2` is 4), and operators of the same
   precedence go from left to right (`2^3^2` is 64).
 - `;` separates arguments like `,`. An argument may be omitted: `SUM(1,)`.
@@ -89,7 +89,11 @@ FUNCTIONS = {
     "SUM": Arity(least=1),
     "CONCATENATE": Arity(least=1),
     "CONCAT": Arity(least=2, most=2),
+    "LEN": Arity(least=1, most=1),
+    "IF": Arity(least=2, most=3),
+    "ARRAYFORMULA": Arity(least=1, most=1),
 }
+ARRAY_FORMULA = Call(name="ARRAYFORMULA", count=1)
 CLOSING = {"(": ")", "{": "}"}
 ARRAY = "{"
 RANGE = ":"  # between references that are not cells, such as `A1:OFFSET(…)`
@@ -146,6 +150,8 @@ def _parsed(text: str) -> tuple[Step, ...] | CellError:
         if lexeme.kind != "blank"
     )
     assembly.emit_pending(1)
+    if ARRAY_FORMULA in assembly.steps[:-1]:
+        assembly.record_error(cell_error("NAME", "ARRAYFORMULA within a formula is not known."))
     is_whole = is_parsed and not assembly.wants_operand and not assembly.waiting
     if assembly.problem is not None and (is_whole or assembly.problem.kind == "NAME"):
         return assembly.problem
@@ -231,7 +237,10 @@ def _check_count(assembly: Assembly, function: str, count: int) -> None:
     arity = FUNCTIONS.get(function)
     if arity is None or arity.least <= count <= (arity.most or count):
         return
-    expected = f"{'' if arity.most else 'at least '}{arity.least}"
+    least, most = arity.least, arity.most
+    expected = f"{least}" if most == least else f"at least {least}"
+    if most is not None and most > least:
+        expected = f"between {least} and {most}"
     message = (
         f"Wrong number of arguments to {function}. "
         f"Expected {expected} arguments, but got {count} arguments."

@@ -27,6 +27,7 @@ DIVIDED_BY_ZERO = cell_error("DIVIDE_BY_ZERO", "Function DIVIDE parameter 2 cann
 TEXT_TOO_LONG = cell_error(
     "VALUE", f"Text result of CONCATENATE is longer than the limit of {MAX_TEXT_LENGTH} characters."
 )
+TRUTHS = {"TRUE": True, "FALSE": False}
 NUMBER_RANK, TEXT_RANK, BOOLEAN_RANK = range(3)
 
 
@@ -44,6 +45,16 @@ def number_of(value: CellValue, name: str, position: int) -> float | CellError:
         read = typed(value).value
         return read if type(read) is float else _no_number(value, name, position)
     return float(value or 0)
+
+
+def truth_of(value: CellValue | CellError) -> bool | CellError:
+    """The value as a condition: a blank is false, a number other than 0 true."""
+    if isinstance(value, CellError):
+        return value
+    if isinstance(value, str):
+        known = TRUTHS.get(value.upper())
+        return _no_boolean(value) if known is None else known
+    return bool(value)
 
 
 def text_of(value: CellValue, pattern: Pattern) -> str:
@@ -69,6 +80,14 @@ def _no_number(text: str, name: str, position: int) -> CellError:
     message = (
         f"Function {name} parameter {position} expects number values. "
         f"But '{text}' is a text and cannot be coerced to a number."
+    )
+    return cell_error("VALUE", message)
+
+
+def _no_boolean(text: str) -> CellError:
+    message = (
+        f"Function IF parameter 1 expects boolean values. But '{text}' is a text and cannot be "
+        "coerced to a boolean."
     )
     return cell_error("VALUE", message)
 
@@ -150,6 +169,15 @@ def _concatenation(_: str, operands: Operands) -> Evaluated:
     return Evaluated(value=bounded_text("".join(parts)))
 
 
+def _length(_: str, operands: Operands) -> Evaluated:
+    texts = [
+        text_of(operand.value, operand.pattern)
+        for operand in operands
+        if not isinstance(operand.value, CellError)
+    ]
+    return Evaluated(value=float(sum(map(len, texts))))
+
+
 def _unchanged(_: str, operands: Operands) -> Evaluated:
     """A plus sign leaves any value unchanged, even text."""
     return operands[0]
@@ -182,5 +210,6 @@ FAMILIES: dict[str, Callable[[str, Operands], Evaluated]] = {
     **dict.fromkeys(ARITHMETIC, _arithmetic),
     **dict.fromkeys(COMPARISONS, _comparison),
     "CONCAT": _concatenation,
+    "LEN": _length,
     "UPLUS": _unchanged,
 }

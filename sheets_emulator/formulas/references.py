@@ -41,6 +41,16 @@ class Corner(NamedTuple):
 Corners = tuple[Corner, ...]  # one, or two around a colon
 
 
+class Lanes(NamedTuple):
+    """The parts of rows and columns that move; None: whole ones."""
+
+    rows: range | None = None
+    columns: range | None = None
+
+
+WHOLE_LINES = Lanes()
+
+
 def translated(formula: str, down: int, right: int) -> str:
     """The formula after its cell was copied or filled by this distance."""
 
@@ -50,13 +60,29 @@ def translated(formula: str, down: int, right: int) -> str:
     return _rewritten(formula, change)
 
 
-def shifted(formula: str, *, own_title: str, title: str, rows: Shift, columns: Shift) -> str:
-    """The formula, on worksheet `own_title`, after rows and columns of `title` moved."""
+def shifted(
+    formula: str,
+    *,
+    own_title: str,
+    title: str,
+    rows: Shift,
+    columns: Shift,
+    within: Lanes = WHOLE_LINES,
+) -> str:
+    """The formula, on worksheet `own_title`, after rows and columns of `title` moved.
+
+    Only references to cells `within` a part of them follow.
+    """
 
     def change(reference: str, named: str | None) -> str:
         if not _is_same(own_title if named is None else named, title):
             return reference
-        return _changed(reference, lambda corners: _followed(corners, rows, columns))
+        return _changed(
+            reference,
+            lambda corners: (
+                _followed(corners, rows, columns) if _is_within(corners, within) else corners
+            ),
+        )
 
     return _rewritten(formula, change)
 
@@ -150,6 +176,13 @@ def _moved(corners: Corners, down: int, right: int) -> Corners:
 def _moved_by(index: int | None, mark: str, distance: int) -> int | None:
     """The index of a row or column after a copy; one with `$` stays."""
     return index if index is None or mark else index + distance
+
+
+def _is_within(corners: Corners, lanes: Lanes) -> bool:
+    """Whether all cells of a reference are in the lanes."""
+    return (lanes.rows is None or all(corner.row in lanes.rows for corner in corners)) and (
+        lanes.columns is None or all(corner.column in lanes.columns for corner in corners)
+    )
 
 
 def _followed(corners: Corners, rows: Shift, columns: Shift) -> Corners | None:

@@ -43,6 +43,7 @@ CIRCULAR = cell_error(
     "REF",
     "Circular dependency detected. To resolve with iterative calculation, see File > Settings.",
 )
+NOT_AS_LARGE = cell_error("N_A", "Argument array is smaller than another one of the formula.")
 NOT_ONE_CELL = cell_error("VALUE", "An array value could not be found.")
 TOO_LARGE = cell_error(
     "NUM", "Numeric value is greater than 1.79769E+308 and cannot be displayed properly."

@@ -7,6 +7,7 @@ Rules:
 - Numbers are always floats, as in Google Sheets.
 """
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -18,13 +19,23 @@ from sheets_emulator.reply import Json
 CellValue = bool | float | str | None
 MAX_TEXT_LENGTH = 50_000  # characters per cell, Google's limit
 NOTHING: Json = MappingProxyType({})
+ARRAY = re.compile(r"ARRAYFORMULA\s*\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spill:
+    """The distance of a cell from the array formula whose result it displays."""
+
+    down: int
+    right: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
     """A value or formula with the cell's other properties.
 
-    `format` is the CellFormat as entered, `validation` the DataValidationRule.
+    `format` is the CellFormat as entered, `validation` the DataValidationRule. A cell with a
+    `spill` has neither value nor formula, but displays a part of an array formula's result.
     """
 
     value: CellValue = None
@@ -32,11 +43,27 @@ class Cell:
     format: Json | None = None
     note: str | None = None
     validation: Json | None = None
+    spill: Spill | None = None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the cell has an array formula."""
+        return self.formula is not None and ARRAY.search(self.formula) is not None
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the cell displays the result of a formula."""
+        return self.formula is not None or self.spill is not None
 
     @property
     def is_blank(self) -> bool:
-        """Whether the cell displays nothing, whatever its format and note."""
-        return self.value is None and self.formula is None
+        """Whether the cell has no value, no formula and no checkbox, whatever else it has."""
+        return self.value is None and not self.is_computed and not self.is_checkbox
+
+    @property
+    def effective_value(self) -> CellValue:
+        """The value without a formula; a checkbox that was never ticked is FALSE (reported)."""
+        return False if self.value is None and self.is_checkbox else self.value
 
     @property
     def pattern(self) -> str | None:
@@ -50,9 +77,11 @@ class Cell:
 
     @property
     def is_checkbox(self) -> bool:
-        """Whether the cell has the validation rule of a checkbox, ticked or not."""
-        condition = cast(Json, (self.validation or NOTHING).get("condition", NOTHING))
-        return condition.get("type") == "BOOLEAN"
+        """Whether the cell has the validation rule of a checkbox with the values TRUE and FALSE."""
+        if self.validation is None:
+            return False
+        condition = cast(Json, self.validation.get("condition", NOTHING))
+        return condition.get("type") == "BOOLEAN" and not condition.get("values")
 
     @property
     def is_plain_text(self) -> bool:
@@ -78,31 +107,24 @@ def whole(content: Content) -> Cell:
 
 def bare(cell: Cell) -> Content:
     """The cell as stored in a grid: its bare value if it has nothing else."""
-    is_plain = cell.formula is None and cell.format is None
+    is_plain = cell.formula is None and cell.format is None and cell.spill is None
     return cell.value if is_plain and cell.note is None and cell.validation is None else cell
 
 
 def is_blank(content: Content) -> bool:
-    """Whether the content displays nothing."""
+    """Whether the content is neither a value nor a formula nor a checkbox."""
     return content is None or (isinstance(content, Cell) and content.is_blank)
 
 
-def has_data(content: Content) -> bool:
-    """Whether the content displays something, or is a formula or checkbox."""
-    if not isinstance(content, Cell):
-        return content is not None
-    return not content.is_blank or content.is_checkbox
-
-
 def rewritten(old: Content, new: Cell) -> Content:
-    """The cell after entering `new` over `old`, which keeps everything but value and formula.
+    """The cell after entering `new` over `old`, which keeps format, note and rule.
 
     If `new` has a number format, it replaces the old one.
     """
     if not isinstance(old, Cell):
         return bare(new)
     merged = new.format if old.format is None else {**old.format, **(new.format or NOTHING)}
-    return bare(replace(old, value=new.value, formula=new.formula, format=merged))
+    return bare(replace(old, value=new.value, formula=new.formula, format=merged, spill=None))
 
 
 def emptied(old: Content) -> Content:

@@ -17,7 +17,6 @@ from sheets_emulator.grid.cell import (
     Cell,
     Content,
     emptied,
-    has_data,
     is_blank,
     rewritten,
     whole,
@@ -36,7 +35,7 @@ class Sheet:
 
     `options` are the members of GridProperties besides sizes, `look` the members of SheetProperties
     without other effects (`tabColorStyle`, `rightToLeft`); both contain only set members.
-    `has_formulas` is false if no cell can have one.
+    `has_formulas` is false if no cell can have one; so is `has_arrays` of array formulas.
     """
 
     sheet_id: int
@@ -48,6 +47,7 @@ class Sheet:
     look: Json = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     has_formulas: bool = False
+    has_arrays: bool = False
     protections: list[Protection] = field(default_factory=list)
     names: list[NamedRange] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
@@ -162,8 +162,15 @@ class Sheet:
         for column, cell in enumerate(cells, start=left):
             if cell is not None:
                 contents[column] = rewritten(contents[column], cell)
-                self.has_formulas |= cell.formula is not None
+        self.note_formulas(cells)
         self.replace_row(row, contents)
+
+    def note_formulas(self, contents: Sequence[Content]) -> None:
+        """Note the formulas among contents that are written to the worksheet."""
+        for content in contents:
+            if isinstance(content, Cell) and content.formula is not None:
+                self.has_formulas = True
+                self.has_arrays |= content.is_array
 
     def clear(self, box: Box) -> None:
         """Clear the values of a box; formats and notes stay."""
@@ -220,9 +227,12 @@ class Sheet:
         return None
 
     def data_end(self, box: Box) -> int:
-        """The row after the last one with data in a box; an unticked checkbox is data (assumed)."""
+        """The row after the last one with data in a box; an unticked checkbox is data (reported).
+
+        So is a formula that displays nothing (assumed).
+        """
         for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
-            if any(map(has_data, self.rows[row][box.left : box.right])):
+            if not all(map(is_blank, self.rows[row][box.left : box.right])):
                 return row + 1
         return box.top
 

@@ -113,8 +113,9 @@ def grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
 def describe_cell(cell: Cell, evaluated: Evaluated) -> Reply:
     """The CellData of a cell and its value."""
     shown: Reply = {}
-    if not cell.is_blank:
+    if cell.value is not None or cell.formula is not None:
         shown["userEnteredValue"] = _entered(cell)
+    if not cell.is_blank:
         shown["effectiveValue"] = _extended(evaluated.value)
         shown["formattedValue"] = displayed(evaluated)
     effective = _effective_format(cell, evaluated)

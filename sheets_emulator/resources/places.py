@@ -76,10 +76,15 @@ def require_readable(boxes: Iterable[Box]) -> None:
 
 
 def unbounded(span: Span) -> Box:
-    """The span with infinite ends, so that cells appended later are protected too."""
+    """The span with infinite ends: cells appended later, or inserted first, are in it too."""
     bottom = ENDLESS if span.bottom is None else span.bottom
     right = ENDLESS if span.right is None else span.right
-    return Box(top=span.top, left=span.left, bottom=bottom, right=right)
+    return Box(
+        top=span.top or (0 if bottom < ENDLESS else -1),
+        left=span.left or (0 if right < ENDLESS else -1),
+        bottom=bottom,
+        right=right,
+    )
 
 
 def _require_covered(box: Box, openings: Sequence[Box]) -> None:

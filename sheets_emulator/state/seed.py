@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from sheets_emulator.grid.cell import Cell
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
 from sheets_emulator.refusal import Refusal
@@ -42,6 +42,9 @@ TOO_LARGE = (
 TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
 """Suffixes of the kinds that are read."""
+UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
+"""Suffixes of spreadsheets that are no worksheet of a folder."""
+NAMED_FILES = 3
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
     XLSX: "a spreadsheet in this format is a file.",
@@ -85,7 +88,7 @@ def read_seed(directory: Path) -> Seed:
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     """A seed of one spreadsheet: an .xlsx file, a .csv file, or the .csv files in a folder.
 
-    Other files in the folder are ignored. Raises SeedError.
+    Other files in the folder are ignored; a note names spreadsheets. Raises SeedError.
     """
     try:
         return _read_spreadsheet(path, spreadsheet_id)
@@ -101,6 +104,7 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
         if not files:
             raise SeedError(f"{path}: there is no {CSV} file in this folder.")
         sheets = _sheets(files, notes)
+        _note_unread(path, notes)
     elif not path.exists():
         raise SeedError(f"{path}: no such file or folder.")
     elif kind == XLSX:
@@ -111,6 +115,23 @@ def _read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
         raise SeedError(f"{path}: a spreadsheet is a {XLSX} or {CSV} file: save it as one.")
     workbook = _workbook(path, spreadsheet_id, sheets)
     return Seed(workbooks={spreadsheet_id: workbook}, notes=notes)
+
+
+def _note_unread(folder: Path, notes: list[str]) -> None:
+    """Note spreadsheets in a folder that are not .csv files."""
+    names = sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.suffix.lower() in UNREAD and not path.name.startswith((".", "~$"))
+    )
+    if names:
+        files = "1 file was" if len(names) == 1 else f"{len(names)} files were"
+        others = " and others" if len(names) > NAMED_FILES else ""
+        notes.append(
+            f"{folder}: {files} not read: {', '.join(names[:NAMED_FILES])}{others}. In a folder "
+            "only .csv files are worksheets: save them as such, or serve an .xlsx file by its own "
+            "name"
+        )
 
 
 def _spreadsheet_id(path: Path) -> str:
@@ -160,6 +181,7 @@ def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
         workbook.sheets.append(sheet)
     if sum(sheet.cell_count for sheet in sheets) > MAX_CELLS:
         raise SeedError(f"{path}: {TOO_MANY_CELLS}")
+    spill(workbook)
     return workbook
 
 
@@ -232,14 +254,16 @@ def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
 
 def _sheet(path: Path, sheet_id: int, rows: list[Row]) -> Sheet:
-    return Sheet(
+    sheet = Sheet(
         sheet_id=sheet_id,
         title=_title(path),
         row_count=max(len(rows), 1),
         column_count=max(map(len, rows), default=1) or 1,
         rows=rows,
-        has_formulas=any(isinstance(each, Cell) and each.formula for row in rows for each in row),
     )
+    for row in rows:
+        sheet.note_formulas(row)
+    return sheet
 
 
 def _title(path: Path) -> str:

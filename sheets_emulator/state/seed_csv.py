@@ -11,7 +11,8 @@ Rules:
   because everything up to the next quote would be one cell. Blanks before a cell in quotes are
   dropped; all others stay.
 - Cells are parsed as if typed by a person; but texts that start with `+` and are not a supported
-  formula stay texts: phone numbers, for example.
+  formula stay texts: phone numbers with blanks, for example. A note counts the numbers that were
+  codes perhaps, such as `00501`.
 """
 
 import codecs
@@ -25,6 +26,7 @@ from itertools import islice
 
 from sheets_emulator.formulas.formula import parse
 from sheets_emulator.formulas.result import CellError
+from sheets_emulator.grid.box import column_name
 from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Content, bare
 from sheets_emulator.grid.entered import stored, typed
 from sheets_emulator.grid.sheet import Row
@@ -60,6 +62,21 @@ WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff](?![\x80-\xff])|[\xc0-\xff](?=[A
 """A letter with an accent beside one of A to Z: rare in other encodings."""
 
 
+CODE = re.compile(r"-?0\d[\d.]*|\+\d+|-?\d{16,}|\d+[Ee][+-]?\d+")
+"""Digits that a number does not keep: postcodes, telephone numbers and the like."""
+COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+")
+"""Programs that separate cells with semicolons write decimal commas."""
+CODES = (
+    "numbers that are shown in another way than in the file: {count}, the first is in {first}. "
+    "They lose zeros in front, a +, an exponent or digits past the 15th. Write a ' in front of "
+    "texts"
+)
+COMMAS = (
+    "numbers with a comma: {count}, the first is in {first}. They are read as in the USA: 1,500 is "
+    "1500, and 1,50 a text. Write a decimal point"
+)
+
+
 class CsvError(Exception):
     """The file cannot be read; the message gives the reason without the file name."""
 
@@ -85,7 +102,9 @@ def read_csv(content: bytes) -> Csv:
     if any(map(_has_late_quote, lines)):
         lines = _lines(_without_late_quotes(text, separator), separator, first_line)
     _note_wide_lines(lines, separator, notes)
-    return Csv(rows=[tuple(map(_content, cells)) for cells in lines], notes=notes)
+    rows = [tuple(map(_content, cells)) for cells in lines]
+    _note_numbers(lines, rows, separator, notes)
+    return Csv(rows=rows, notes=notes)
 
 
 def _decoded(content: bytes, notes: list[str]) -> str:
@@ -265,6 +284,24 @@ def _note_wide_lines(lines: Sequence[Sequence[str]], separator: str, notes: list
             f"rows with more cells than the others: {len(wide)}, the first is row {wide[0]}. "
             f"Enclose texts with {name} in quotes"
         )
+
+
+def _note_numbers(
+    lines: Sequence[Sequence[str]], rows: Sequence[Row], separator: str, notes: list[str]
+) -> None:
+    """Note numbers that show other digits than the file, or have a comma."""
+    counts, first = Counter[str](), dict[str, str]()
+    for number, (cells, row) in enumerate(zip(lines, rows, strict=True), start=1):
+        for column, (text, content) in enumerate(zip(cells, row, strict=True)):
+            if CODE.fullmatch(text) and not isinstance(content, str):
+                note = CODES
+            elif separator == ";" and COMMA_NUMBER.fullmatch(text):
+                note = COMMAS
+            else:
+                continue
+            counts[note] += 1
+            first.setdefault(note, f"{column_name(column)}{number}")
+    notes.extend(note.format(count=counts[note], first=place) for note, place in first.items())
 
 
 def _width(cells: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.workbook import Workbook
 from sheets_emulator.refusal import of_code
 from sheets_emulator.state.disk import Change, Disk, DiskError
@@ -73,6 +74,7 @@ class Store:
 
     def keep(self, draft: Workbook) -> None:
         """Replace the spreadsheet with the draft, or add it; 500 if it cannot be saved."""
+        spill(draft)
         before = self.workbooks.get(draft.spreadsheet_id)
         created = self.created + (before is None)
         self._save([(before, draft)], created)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from sheets_emulator.edits.dimensions import insert_rows
 from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.a1 import print_range
 from sheets_emulator.grid.box import Box
 from sheets_emulator.grid.sheet import Sheet
@@ -68,6 +69,7 @@ def append(
     touched = write_entries(sheet, box.top, box.left, write.entries)
     updates = update_reply(workbook, sheet, box, touched)
     if rendering is not None:
+        spill(workbook)
         dimension = write.entries.dimension
         updates["updatedData"] = value_range(Results(workbook), sheet, box, dimension, rendering)
     reply: Reply = {"spreadsheetId": workbook.spreadsheet_id}

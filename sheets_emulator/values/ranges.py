@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 from sheets_emulator.formulas.display import Block, Shown, rendered_blocks
 from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.a1 import Span, print_range
 from sheets_emulator.grid.box import Box, column_name
 from sheets_emulator.grid.sheet import Sheet
@@ -67,6 +68,7 @@ def batch_get(
 def update(workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None) -> Reply:
     plan = _planned(workbook, write, account)
     touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
+    spill(workbook)
     return _updated(Results(workbook), workbook, plan, touched, rendering)
 
 
@@ -85,6 +87,7 @@ def write_all(
     """Write in order; returns the totals, and an UpdateValuesResponse for each plan."""
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
     sheets = len({plan.sheet.sheet_id for plan in plans})
+    spill(workbook)
     results = Results(workbook)
     responses = [
         _updated(results, workbook, plan, part, rendering)

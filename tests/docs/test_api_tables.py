@@ -72,6 +72,7 @@ def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: st
 
 LISTED: Mapping[str, Sequence[RequestKind]] = {
     "list": ["list"],
+    "export": ["export"],
     "read of a row": ["read"],
     "create, update of a row or of a list, delete of a row": [
         *("create", "update", "update_rows", "delete")

@@ -108,6 +108,12 @@ READS: Mapping[str, Ask] = {
        for n in [*HIDDEN_NAMES, "nope", "-salary", "name,salary", "team,-secret"]},
     **{f"where {n!r}": listing(where=f'{{"{n}":"100"}}') for n in [*HIDDEN_NAMES, *UNKNOWN]},
     "where deep": listing(where='{"$or":[{"name":"Ann"},{"$not":{"salary":{"$gt":1}}}]}'),
+    **{f"export as {form}": listing(format=form) for form in ("csv", "ndjson", "json")},
+    "export typed": listing(format="csv", values="typed"),
+    "export sorted": listing(format="csv", order="team,-name", limit="2"),
+    "export searched": listing(format="ndjson", where='{"$not":{"salary":{"$gt":1}}}'),
+    "HEAD of an export": Ask(method="HEAD", path="Staff?format=csv"),
+    **{f"export of {n!r}": listing(format="csv", keys=n) for n in [*HIDDEN_NAMES, "salary,note"]},
     "where in brackets": Ask(path="Staff?where[salary][$gte]=1"),
 }  # fmt: skip
 LOST = {"call": "*", "match": "majorDimension", "apply": True, "status": 503}

@@ -21,6 +21,7 @@ from tests.journeys.process import run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
 from tests.sheets_emulator.xlsx import Tab, formula, number, text, xlsx
 
+SCRIPT = Path(__file__).parents[2] / "scripts" / "demo"
 MEASURED = [sys.executable, "-m", "tests.peak_memory", "gateway"]
 
 PUBLIC_KEY = "sgw_PublicKeyOfTheDemoOnLoopback000AfF0j"
@@ -210,6 +211,28 @@ def test_the_demo_warns_of_what_it_does_not_serve(
 
     assert len(said) == len(words)
     assert [word for word in words if not any(word in each for each in said)] == []
+
+
+def test_the_script_finds_a_file_in_the_folder_of_its_caller(tmp_path: Path) -> None:
+    """The set-up runs in the checkout, and `demo` in the caller's folder."""
+    checkout, folder = tmp_path / "checkout", tmp_path / "caller"
+    (checkout / "scripts").mkdir(parents=True)
+    folder.mkdir()
+    shutil.copy(SCRIPT, checkout / "scripts" / "demo")
+    (checkout / "scripts" / "setup.sh").write_text('VENV="$PWD/venv"\n')
+    command = checkout / "venv" / "bin" / "sheets-gateway"
+    command.parent.mkdir(parents=True)
+    command.write_text('#!/bin/sh\npwd\nprintf "%s\\n" "$@"\n')
+    command.chmod(0o755)
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(checkout / "scripts" / "demo"), "my prices.xlsx", "--port", "0"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.splitlines() == [str(folder), "demo", "my prices.xlsx", "--port", "0"]
 
 
 @pytest.mark.parametrize("place", ["XFD1048576", "XFD5000"])

@@ -47,14 +47,16 @@ def quiet() -> Iterator[None]:
     logger.disabled = False
 
 
-async def answered(app: ASGIApp, request: bytes = REQUEST % 1) -> Recorded:
+async def answered(
+    app: ASGIApp, request: bytes = REQUEST % 1, transport: Recorded | None = None
+) -> Recorded:
     """The answer to a request as a client sees it."""
     settings = ServerSettings()
     server = make_gateway_server(app, settings)
     server.config.load()
     loop, edge = asyncio.get_running_loop(), Edge(settings)
     connection = Connection(server.config, server.server_state, {}, loop, edge=edge)
-    transport = Recorded()
+    transport = transport or Recorded()
     transport.set_protocol(connection)
     connection.connection_made(transport)
     connection.data_received(request)
@@ -208,6 +210,45 @@ async def test_an_answer_that_stops_in_its_body_ends_the_connection(fails: bool)
 
     assert seen.written.endswith(b"\r\n\r\n1\r\na\r\n")
     assert seen.is_closed
+
+
+OLD_REQUEST = b"GET / HTTP/1.0\r\nhost: a\r\n\r\n"
+
+
+async def test_a_body_of_unknown_length_ends_with_its_connection_in_http_1_0() -> None:
+    """HTTP/1.0 has no chunks."""
+    app = sending(start(), part(b"a", is_last=False), part(b"bc"))
+
+    seen = await answered(app, OLD_REQUEST)
+
+    assert seen.written.endswith(b"connection: close\r\n\r\nabc")
+    assert b"transfer-encoding" not in seen.written
+    assert (seen.has_ended, seen.is_aborted) == (True, False)
+
+
+async def test_such_a_body_that_fails_ends_with_a_reset() -> None:
+    """To a client of HTTP/1.0, a connection that ends in order would be the end of the body."""
+    seen = await answered(sending(start(), part(b"a", is_last=False)), OLD_REQUEST)
+
+    assert seen.is_aborted
+    assert not seen.has_ended
+
+
+async def test_an_application_learns_that_its_client_has_gone() -> None:
+    """It makes no more parts of its answer."""
+    parts: list[bytes] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start())
+        for each in (b"a", b"b", b"c"):
+            parts.append(each)
+            await send(part(each, is_last=False))
+            transport.lose()
+
+    transport = Recorded()
+    await answered(app, transport=transport)
+
+    assert parts == [b"a", b"b"]
 
 
 async def test_an_answer_is_not_followed_by_another() -> None:

@@ -79,6 +79,10 @@ class Held(asyncio.Transport):
     def close(self) -> None:
         self.is_closed = True
 
+    def lose(self) -> None:
+        """The client goes."""
+        self._protocol.connection_lost(None)
+
     def abort(self) -> None:
         self.is_closed = self.is_aborted = True
         self.left = 0

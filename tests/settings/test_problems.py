@@ -143,6 +143,12 @@ def test_a_mistake_in_the_file_is_reported_with_its_place(
         ),
         ("GATEWAY_PLANS__GOLD", "1", "GATEWAY_PLANS__GOLD: there is no such setting"),
         (
+            "GATEWAY_PLANS__GOLD__MAX_LIMT",
+            "1",
+            "GATEWAY_PLANS__GOLD__MAX_LIMT: there is no such setting; "
+            "did you mean GATEWAY_PLANS__GOLD__MAX_LIMIT?",
+        ),
+        (
             "GATEWAY_server__port",
             "1",
             "GATEWAY_server__port: there is no such setting",

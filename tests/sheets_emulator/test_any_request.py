@@ -30,7 +30,7 @@ NAMES_A_GROUP = "updateDimensionGroup"  # exactly, so hardly by chance
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A bench with a few values; where there are formulas, some kinds are 501."""
+    """A bench with a few values."""
     folder: Path = tmp_path_factory.mktemp("requests")
     seed = write_seed(folder / "seed", {"book/Data.csv": "a,1,x y,,\nb,2,,,\n,,,,\n,,,,\n,,,,\n"})
     built = build_bench(folder, EmulatorOptions(seed=seed))

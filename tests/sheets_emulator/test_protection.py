@@ -116,6 +116,29 @@ def test_open_ranges_protect_whole_rows_and_columns(
     assert bench.update(text, [["x"]]).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("range_", "name", "refused"),
+    [
+        pytest.param({"sheetId": 0}, "ROWS", [0, 1, 4], id="worksheet"),
+        pytest.param({"sheetId": 0, "endRowIndex": 3}, "ROWS", [1, 2], id="header"),
+        pytest.param({"sheetId": 0, "endRowIndex": 3}, "COLUMNS", [0, 2, 4], id="beside rows"),
+        pytest.param({"sheetId": 0, "endColumnIndex": 1}, "ROWS", [0, 1, 4], id="column"),
+    ],
+)
+def test_lines_are_inserted_beside_what_is_protected(
+    bench: Bench, range_: Request, name: str, refused: list[int]
+) -> None:
+    """Rows go below a protected header, but not into it, nor through a protected column."""
+    protect(bench, range_)
+    found = [
+        bench.edit(dimension("insertDimension", name, at, at + 1)).status_code for at in refused
+    ]
+    below = bench.edit(dimension("insertDimension", "ROWS", 3, 4))
+
+    assert found == [400] * len(refused)
+    assert (below.status_code == 200) == ("endRowIndex" in range_)
+
+
 def test_inserted_rows_may_not_split_what_is_protected(bench: Bench) -> None:
     """INSERT_ROWS before a protected row pushes it down; inside it is refused."""
     bench.update("Data!A1", [["h"]])

@@ -149,6 +149,8 @@ OPERATIONS: Mapping[str, tuple[str, Target, Body | None]] = {
     "page past the end": ("GET", lambda _: "?skip=50", None),
     "typed list": ("GET", lambda _: "?values=typed", None),
     "typed page": ("GET", lambda _: "?values=typed&skip=2&limit=1", None),
+    "export": ("GET", lambda _: "?format=json", None),
+    "typed export": ("GET", lambda _: "?format=json&values=typed&order=-n", None),
     "equality": ("GET", lambda _: where({"n": 2}, count="true"), None),
     "search": ("GET", lambda _: where({"name": {"$text": "o"}}, order="-day,name"), None),
     "nothing but blanks": ("GET", lambda _: where({"name": None}), None),

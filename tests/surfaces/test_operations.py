@@ -4,6 +4,7 @@ Rules: each case is a cell of a table. A cell without an effect is a refusal: it
 no call, and nothing written.
 """
 
+import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,8 @@ class Sent:
 SENT: Mapping[str, Sent] = {
     "list": Sent("list", "GET", "Cities"),
     "list by HEAD": Sent("list", "HEAD", "Cities"),
+    "export": Sent("export", "GET", "Cities", "format=csv"),
+    "export by HEAD": Sent("export", "HEAD", "Cities", "format=csv"),
     "read": Sent("read", "GET", "Cities/4"),
     "read by HEAD": Sent("read", "HEAD", "Cities/4"),
     "create": Sent("create", "POST", "Cities", body=ROW),
@@ -86,6 +89,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
 
 def names(answer: Answer) -> list[str]:
     return [record["name"] for record in answer.json()["results"]]
+
+
+def exported(answer: Answer) -> list[str]:
+    return [record["name"] for record in csv.DictReader(answer.content.decode().splitlines())]
+
+
+def exported_fields(answer: Answer) -> list[str]:
+    return answer.content.decode().splitlines()[0].split(",")
 
 
 def fields(answer: Answer) -> list[str]:
@@ -136,6 +147,20 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
         "values=typed": is_typed,
         "no-cache=true": is_read,
     },
+    "export": {
+        CHICAGO: lambda answer: exported(answer) == ["Chicago"],
+        "where[name]=Chicago": lambda answer: exported(answer) == ["Chicago"],
+        "order=name": lambda answer: exported(answer) == ["Chicago", "Los Angeles", "New York"],
+        "order[]=name": lambda answer: exported(answer) == ["Chicago", "Los Angeles", "New York"],
+        "skip=2": lambda answer: exported(answer) == ["Chicago"],
+        "limit=1": lambda answer: exported(answer) == ["New York"],
+        "keys=state": lambda answer: exported_fields(answer) == ["rowIndex", "state"],
+        "keys[]=state": lambda answer: exported_fields(answer) == ["rowIndex", "state"],
+        "values=typed": is_read,
+        "no-cache=true": is_read,
+        "format=json": lambda answer: names(answer) == ["New York", "Los Angeles", "Chicago"],
+        "formulas=raw": is_read,
+    },
     "read": {
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
         "keys[]=state": lambda answer: fields(answer) == ["rowIndex", "state"],
@@ -157,6 +182,7 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
 VALUES = sorted({value for effects in EFFECTS.values() for value in effects})
 MEANT: Mapping[tuple[RequestKind, str], RequestKind] = {
     ("create", "on_conflict"): "upsert",
+    ("list", "format"): "export",
     ("update_rows", "where"): "update_where",
 }
 """The operations that a parameter makes of others."""
@@ -177,7 +203,7 @@ def test_the_table_has_every_parameter() -> None:
 @pytest.mark.parametrize(
     ("path", "method", "kinds"),
     [
-        ("", "get", ["list"]),
+        ("", "get", ["list", "export"]),
         ("", "post", ["create", "upsert"]),
         ("", "patch", ["update_rows", "update_where"]),
         ("", "delete", ["delete_where"]),
@@ -235,6 +261,10 @@ HEADERS: Mapping[str, tuple[str, str]] = {
     "misspelt": ("Prefer", "max_affected=0"),
     "unreadable": ("Prefer", "max-affected=0 9"),
     "another": ("Prefer", "return=minimal"),
+    "method": ("X-HTTP-Method-Override", "DELETE"),
+    "spreadsheet": ("X-Spreadsheet-Id", "another"),
+    "key": ("API-Key", "sgw_another"),
+    "coding": ("Content-Encoding", "gzip"),
 }
 REFUSED: Mapping[str, Mapping[RequestKind, tuple[int, int]]] = {
     "if-match tag": {
@@ -255,6 +285,17 @@ REFUSED: Mapping[str, Mapping[RequestKind, tuple[int, int]]] = {
     **dict.fromkeys(
         ("rollback", "misspelt", "unreadable"), dict.fromkeys(KINDS_OF_WRITES, (400, 4000))
     ),
+    "method": {
+        kind: (400, 4000) for kind, each in OPERATIONS.items() if "DELETE" not in each.methods
+    },
+    "spreadsheet": dict.fromkeys(OPERATIONS, (400, 4001)),
+    "key": {
+        **dict.fromkeys(OPERATIONS, (400, 4001)),
+        **dict.fromkeys(("delete", "delete_where"), (405, 4051)),  # without a key there are none
+    },
+    "coding": dict.fromkeys(
+        ("create", "upsert", "update", "update_rows", "update_where"), (415, 4150)
+    ),
 }
 """Refusals; reads and reports ignore what is for writes, and `If-None-Match: *` is a 304."""
 
@@ -269,12 +310,13 @@ def test_a_header_has_its_effect_or_is_refused(surface: Surface, name: str, head
     answer = sent.to(surface, headers=[HEADERS[header]])
 
     if refusal is not None:
-        assert refused(answer) == refusal
+        assert answer.status_code == refusal[0]
+        assert sent.method == "HEAD" or refused(answer) == refusal
         assert (surface.cells(), surface.calls.writes) == (cells, 0)
     elif sent.kind in KINDS_OF_WRITES:
         assert answer.status_code in (200, 201, 204)
         assert surface.calls.writes == (0 if header == "resolution" else 1)
-    elif header == "if-none-match" and sent.kind != "refresh":
+    elif header == "if-none-match" and sent.kind not in ("export", "refresh"):
         assert answer.status_code == 304
     else:
         assert answer.status_code in (200, 202)

@@ -110,6 +110,11 @@ ODATA = (
     *("$count=true", "$search=Chicago", "$expand=a", "$apply=aggregate(a)", "$format=json"),
     *("$skiptoken=2", "$compute=a", "$inlinecount=allpages"),
 )
+CURSORS = (
+    *("pagination[page]=2", "starting_after=7", "ending_before=7", "after=abc", "before=abc"),
+    *("startAt=3", "startAfter=3", "endAt=3", "endBefore=3", "limitToFirst=3", "limitToLast=3"),
+    "equalTo=Chicago",
+)
 GUESSES = (
     *("page=2", "per_page=1", "limit[]=1", "Limit=1", "Where={}", "sort=name", "filter[state]=x"),
     *("page[number]=2", "distinct=state", "group_by=state", "order_by=name", "rowIndex=3"),
@@ -126,6 +131,7 @@ WORDS_OF: Mapping[str, Sequence[str]] = {
     "json-server": JSON_SERVER,
     "Airtable": AIRTABLE,
     "OData": ODATA,
+    "Strapi, Stripe and Firebase": CURSORS,
     "guesses": GUESSES,
 }
 EVERY = [

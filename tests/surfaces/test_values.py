@@ -49,12 +49,16 @@ def listed(surface: Surface, **parameters: object) -> list[int]:
     return [row["rowIndex"] for row in answer.json()["results"]]
 
 
-def upserted(surface: Surface, body: object) -> tuple[Answer, tuple[int, int]]:
-    """The answer to an upsert by `f`, and its reads and writes."""
+def upserted(surface: Surface, body: object, keys: str = "f") -> tuple[Answer, tuple[int, int]]:
+    """The answer to an upsert by `f`, or other key fields, and its reads and writes."""
     calls = surface.calls
     before = calls.reads, calls.writes
     answer = surface.send(
-        "POST", "One?on_conflict=f", key="paid", headers=[JSON], body=json.dumps(body).encode()
+        "POST",
+        f"One?on_conflict={keys}",
+        key="paid",
+        headers=[JSON],
+        body=json.dumps(body).encode(),
     )
     return answer, (calls.reads - before[0], calls.writes - before[1])
 
@@ -175,6 +179,55 @@ def test_two_rows_of_a_body_have_different_keys(
     else:
         assert answer.status_code == 201
     assert writes == (0 if is_one else 1)
+
+
+def test_a_number_of_another_row_does_not_make_two_texts_one_key(tmp_path: Path) -> None:
+    """Keys of two fields are the same only if one row could have both."""
+    texts = [{"f": "1.10", "n": "a"}, {"f": "1.1", "n": "a"}]
+    with opened(tmp_path, ["other"]) as surface:
+        refused_, (_, writes) = upserted(surface, [*texts, {"f": 1.1, "n": "a"}], "f,n")
+        answer, _ = upserted(surface, [{"f": 1.1, "n": "b"}, *texts], "f,n")
+
+    assert refused(refused_) == (400, 104)
+    assert [each["pointer"] for each in json.loads(refused_.content)["errors"]] == ["#/2"]
+    assert writes == 0
+    assert answer.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("cell", "keys", "is_one"),
+    [
+        (Formatted(7, "$7.00"), (5, "$5.00"), True),
+        (Formatted(7, "$7.00"), ("1,250", 1250), True),
+        (Formatted(7, "$7.00"), (5, "$5.50"), False),
+        (Formatted(7, "$7.00"), ("5.00", "$5.00"), False),
+        (Formatted(0.5, "50%"), (0.05, "5%"), True),
+        (Formatted(7, "007"), ("012", 12), True),
+        (7, ("012", 12), False),
+        ("x", (5, "$5.00"), False),
+    ],
+)
+def test_new_keys_that_one_cell_would_display_are_one(
+    tmp_path: Path, cell: Held, keys: tuple[object, object], *, is_one: bool
+) -> None:
+    """A new cell is displayed as those of its column; what plain numbers display is plain."""
+    with opened(tmp_path, [cell]) as surface:
+        answer, (_, writes) = upserted(surface, [{"f": key} for key in keys])
+
+    if is_one:
+        assert refused(answer) == (400, 104)
+        assert [each["pointer"] for each in json.loads(answer.content)["errors"]] == ["#/1"]
+    else:
+        assert answer.status_code == 201
+    assert writes == (0 if is_one else 1)
+
+
+def test_rows_whose_keys_one_cell_would_display_are_updated(tmp_path: Path) -> None:
+    """They are there, so that each key means one of them."""
+    with opened(tmp_path, [Formatted(7, "$7.00"), Formatted(5, "5"), "$5.00"]) as surface:
+        answer, _ = upserted(surface, [{"f": 5, "n": "a"}, {"f": "$5.00", "n": "b"}])
+
+    assert [row["rowIndex"] for row in json.loads(answer.content)["results"]] == [3, 4]
 
 
 def test_a_row_that_two_keys_of_a_body_equal_is_refused(tmp_path: Path) -> None:

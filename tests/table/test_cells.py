@@ -14,12 +14,14 @@ from gateway.table.cells import (
     NUMERAL,
     TEXT,
     cell_kinds,
+    displayed_number,
     number_in,
     plain_notation,
     text_key,
 )
 from gateway.table.index import ColumnIndex
 from gateway.table.steps import finish
+from tests.table.number_formats import Format
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,40 @@ def test_plain_notation_is_exact(number: float) -> None:
 def test_texts_have_a_class(text: str, kind: int, key: object) -> None:
     """A text is of the class of the value that it names in plain or ISO 8601 notation."""
     assert text_key(text) == (kind, key)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("#,##0.00", "$#,##0.00", '"$"#,##0.00;("$"#,##0.00)', '#,##0.00" €"', "[$€-2] #,##0.00"),
+        *("0.00%", "00000.00", "0.00;-0.00;0", "₹#,##0.00"),
+    ],
+)
+@given(hundredths=st.integers(-(10**9), 10**9))
+def test_displays_of_numbers_are_read(pattern: str, hundredths: int) -> None:
+    """Separators, currencies, percent and parentheses are those of common formats."""
+    number = hundredths / (10_000 if "%" in pattern else 100)
+
+    assert displayed_number(Format(kind="number", pattern=pattern).display(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,250", 1250),
+        ("1.250.000", 1_250_000),
+        ("1 250,50 €", 1250.5),
+        ("1'250.50", 1250.5),
+        ("0.125 €", 0.125),
+        ("1,250.125", 1250.125),
+        ("007", 7),
+        ("٣", 3),
+        *[(text, None) for text in ("", "%", "$", "²", "x", "12b", "5 kg", "1.2E+5", "9" * 101)],
+    ],
+)
+def test_other_displays_of_numbers(text: str, number: float | None) -> None:
+    """Of three digits a point alone parts decimals; a display with words is a text."""
+    assert displayed_number(text) == number
 
 
 @pytest.mark.parametrize(

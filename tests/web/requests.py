@@ -1,6 +1,6 @@
 """Requests made by hand, as a server would hand them over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope
@@ -77,6 +77,8 @@ def make_request(scope: Scope, *chunks: bytes, receive: Receive | None = None) -
 
 def as_response(answer: Answer) -> Response:
     """An answer of the gateway with the framework's view of its header lines."""
+    if isinstance(answer.body, AsyncGenerator):
+        raise TypeError("a body that is sent in parts")
     body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
     response = Response(body, answer.status)
     response.raw_headers = [*answer.headers]

@@ -1,7 +1,7 @@
 """The frame around every request: id, log line, limits, error net."""
 
 import asyncio
-from collections.abc import Iterator, MutableMapping
+from collections.abc import AsyncGenerator, Iterator, MutableMapping
 from typing import Any, NoReturn
 
 import pytest
@@ -179,6 +179,35 @@ async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
         ("fault", None),
         ("request", 200),
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "fails", "expected"),
+    [
+        pytest.param("GET", False, [b"a", b"b", b""], id="whole"),
+        pytest.param("GET", True, [b"a", b"b"], id="fails"),
+        pytest.param("HEAD", False, [b""], id="HEAD"),
+    ],
+)
+async def test_a_body_is_made_in_parts(
+    logs: Logs, method: str, fails: bool, expected: list[bytes]
+) -> None:
+    """Only a whole one is ended, and `HEAD` makes none; a failure is in the log."""
+
+    async def made() -> AsyncGenerator[bytes]:
+        yield b"a"
+        yield b"b"
+        if fails:
+            raise RuntimeError(SECRET)
+
+    async def streamed(_: Request) -> Answer:
+        return Answer(200, (), made())
+
+    messages = await sent(Frame(streamed, SETTINGS), make_scope(method=method))
+
+    assert [message["body"] for message in messages[1:]] == expected
+    assert [bool(message.get("more_body")) for message in messages[1:]].count(False) == (not fails)
+    assert (logs[-1]["status"], logs[-1]["code"]) == (200, 5000 if fails else None)
 
 
 async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:

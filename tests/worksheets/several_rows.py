@@ -16,7 +16,7 @@ BOSTON, DENVER, AUSTIN = (
 HEADER = [str(cell) for cell in CITIES[0]]
 
 
-def where(field: str, operator: str, *values: str | int) -> Comparison:
+def where(field: str, operator: str, *values: str | float) -> Comparison:
     return Comparison(field=field, operator=operator, operands=make_operands(values))
 
 

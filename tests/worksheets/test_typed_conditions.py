@@ -13,6 +13,7 @@ from gateway.worksheets.writes import Write
 from tests.fakes import Formatted, Held
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
+from tests.worksheets.several_rows import where
 
 LINES: Sequence[Sequence[Held | None]] = [
     ["name", "n", "open"],
@@ -93,6 +94,55 @@ async def test_displayed_conditions_cover_displays_alone(bench: Bench) -> None:
     settled = await bench.service.write(TARGET, update(condition, is_typed=False))
 
     assert settled.results[0].record == {"rowIndex": 2, "open": "FALSE"}
+
+
+BY_NUMBER = where("n", "$eq", 12.3)
+
+
+@pytest.mark.parametrize("is_typed", [False, True])
+@pytest.mark.parametrize("way", ["filter", "upsert"])
+async def test_the_value_that_found_a_row_is_reported_if_it_changes(
+    make_bench: MakeBench, way: str, *, is_typed: bool
+) -> None:
+    """A filter or key compares values, so their change under a display within the write counts."""
+    bench = make_bench([*LINES[:2], ["Boston", Formatted(7, "7"), False]])
+    await bench.look()
+    bench.sheets.before("apply", lambda: change(bench))
+    write = Write.update_where(
+        where=BY_NUMBER, fields={"open": False}, max_rows=9, is_typed=is_typed
+    )
+    if way == "upsert":
+        row = {"n": 12.3, "open": False}
+        write = Write.upsert(rows=(row,), keys=("n",), is_typed=is_typed)
+
+    (error,) = await bench.together(write)
+
+    assert isinstance(error, RowsMoved)
+    assert (error.outcome, error.row) == ("applied", 2)
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_another_value_that_changes_is_no_other_record(bench: Bench) -> None:
+    """A row that a name found is the same record, whatever its number is under its display."""
+    bench.sheets.before("apply", lambda: change(bench))
+    write = Write.update_where(
+        where=where("name", "$eq", "Austin"), fields={"open": False}, max_rows=9
+    )
+
+    (results,) = await bench.together(write)
+
+    assert not isinstance(results, BaseException)
+
+
+async def test_digits_beyond_those_that_google_prints_do_not_count(bench: Bench) -> None:
+    """The look and the answer of the write are different calls."""
+    number = Formatted(12.3 * (1 + 1e-15), "12")
+    bench.sheets.before("apply", lambda: bench.cities.type(2, None, number))
+    write = Write.update_where(where=BY_NUMBER, fields={"open": False}, max_rows=9)
+
+    (results,) = await bench.together(write)
+
+    assert not isinstance(results, BaseException)
 
 
 async def numbers(bench: Bench) -> list[object]:

@@ -1,11 +1,14 @@
 """Upserts: rows, results and costs."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from gateway.errors import (
     DuplicateKey,
 )
 from gateway.worksheets.writes import Fields, Write
+from tests.fakes import Formatted
 from tests.worksheets.conftest import (
     Bench,
     MakeBench,
@@ -124,6 +127,20 @@ async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None
 
     assert [numbers_of(end) for end in ends] == [[row] for row in range(5, 10)]
     assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_an_upsert_waits_for_a_new_cell_that_may_display_its_key(
+    make_bench: MakeBench,
+) -> None:
+    """In a column of numbers with a format; another key goes with the first."""
+    bench = make_bench([["price"], [Formatted(7, "$7.00")]])
+    await bench.look()
+    rows: Sequence[Fields] = [{"price": 5}, {"price": "$5.00"}, {"price": "$6.00"}]
+    ends = await bench.together(*(Write.upsert(keys=("price",), rows=(row,)) for row in rows))
+
+    assert sorted(number for end in ends for number in numbers_of(end)) == [3, 4, 5]
+    assert numbers_of(ends[1]) == [5]
+    assert bench.sheets.cost().writes == 2
 
 
 async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:

@@ -93,7 +93,7 @@ export const upsertRows = (
   options: WriteParameters & { on: Names; ignoreExisting?: boolean },
 ) => {
   // Without `on` the gateway would create the rows.
-  if (!options.on?.length) throw new TypeError("An upsert needs the fields `on`.");
+  if (!options?.on?.length) throw new TypeError("An upsert needs the fields `on`.");
   const parse: Parse<unknown> = Array.isArray(rows) ? parseUpserted : parseUpsertedRow;
   const target = withQuery(path(sheet), { on_conflict: names(options.on) });
   const prefer = options.ignoreExisting ? { Prefer: "resolution=ignore-duplicates" } : {};

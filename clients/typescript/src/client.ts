@@ -2,6 +2,7 @@
 
 import type { Answer } from "./answers.js";
 import type { Call } from "./calls.js";
+import { checked } from "./options.js";
 import {
   DEFAULT_RETRY,
   nextStep,
@@ -77,10 +78,10 @@ export class Sheets<Default extends Values = "displayed"> {
   readonly #timing: Timing;
   readonly #values: Values | undefined;
 
-  /** Throws TypeError for an unusable base URL, and for a key that no header takes. */
+  /** Throws TypeError for an unusable base URL, a key that no header takes, unknown options. */
   constructor(options: SheetsOptions<Default>) {
     const key = keyOf(options?.apiKey);
-    const id = options.spreadsheetId;
+    const id = checked("client", options).spreadsheetId;
     this.#base = `${baseOf(options.baseUrl)}/v2/sheets/`;
     this.#headers = {
       Accept: "application/json",
@@ -88,7 +89,7 @@ export class Sheets<Default extends Values = "displayed"> {
       ...(id === undefined ? {} : { "X-Spreadsheet-Id": id }),
     };
     this.#timeoutMs = timerMs(options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS);
-    this.#retry = { ...DEFAULT_RETRY, ...options.retry };
+    this.#retry = { ...DEFAULT_RETRY, ...checked("retry", options.retry ?? {}) };
     this.#timing = options.timing ?? REAL_TIMING;
     this.#values = options.values;
   }
@@ -104,7 +105,7 @@ export class Sheets<Default extends Values = "displayed"> {
   sheet<Fields extends object>(name: string, options?: SheetOptions): Sheet<Fields>;
   sheet(name: string, options: SheetOptions = {}): Sheet<object> {
     const send: Send = (call, signal) => this.#run(call, signal);
-    return new Sheet<object>(send, name, options.values ?? this.#values);
+    return new Sheet<object>(send, name, checked("sheet", options).values ?? this.#values);
   }
 
   async #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {

@@ -2,6 +2,7 @@
 
 import * as calls from "./calls.js";
 import type { Call } from "./calls.js";
+import { checked } from "./options.js";
 import type {
   Affected,
   AnyFields,
@@ -90,7 +91,7 @@ export class Sheet<Fields extends object = AnyFields> {
   async list<Name extends keyof Fields & string = keyof Fields & string>(
     options: ListOptions<Fields, Name> = {},
   ): Promise<Page<Pick<Fields, Name>>> {
-    const { signal, ...parameters } = options;
+    const { signal, ...parameters } = checked("list", options);
     const page: Page<unknown> = await this.#run(calls.listRows(this.name, parameters), signal);
     return page as Page<Pick<Fields, Name>>;
   }
@@ -102,7 +103,7 @@ export class Sheet<Fields extends object = AnyFields> {
   async *rows<Name extends keyof Fields & string = keyof Fields & string>(
     options: AllRowsOptions<Fields, Name> = {},
   ): AsyncGenerator<Row<Pick<Fields, Name>>, void, undefined> {
-    const { pageSize = PAGE_SIZE, ...wanted } = options;
+    const { pageSize = PAGE_SIZE, ...wanted } = checked("rows", options);
     for (let skip = 0, hasMore = true; hasMore; ) {
       const page = await this.list<Name>({ ...wanted, limit: pageSize, skip });
       yield* page.rows;
@@ -115,7 +116,7 @@ export class Sheet<Fields extends object = AnyFields> {
     rowIndex: number,
     options: GetOptions<Name> = {},
   ): Promise<Row<Pick<Fields, Name>>> {
-    const { signal, ...parameters } = options;
+    const { signal, ...parameters } = checked("get", options);
     const call = calls.getRow(this.name, rowIndex, parameters);
     const row: Row<unknown> = await this.#run(call, signal);
     return row as Row<Pick<Fields, Name>>;
@@ -128,6 +129,7 @@ export class Sheet<Fields extends object = AnyFields> {
     options?: WriteOptions,
   ): Promise<Row<Partial<Fields>>[]>;
   async create(rows: object, options: WriteOptions = {}): Promise<unknown> {
+    checked("write", options);
     return Array.isArray(rows)
       ? this.#run<unknown>(calls.createRows(this.name, rows, options), options.signal)
       : this.#run<unknown>(calls.createRow(this.name, rows, options), options.signal);
@@ -139,7 +141,7 @@ export class Sheet<Fields extends object = AnyFields> {
     changes: Changes<Fields>,
     options: RowWriteOptions = {},
   ): Promise<Row<Partial<Fields>>> {
-    const call = calls.updateRow(this.name, rowIndex, changes, options);
+    const call = calls.updateRow(this.name, rowIndex, changes, checked("rowWrite", options));
     const row: Row<unknown> = await this.#run(call, options.signal);
     return row as Row<Partial<Fields>>;
   }
@@ -149,7 +151,7 @@ export class Sheet<Fields extends object = AnyFields> {
     rows: readonly NumberedChanges<Fields>[],
     options: WriteOptions = {},
   ): Promise<Row<Partial<Fields>>[]> {
-    const call = calls.updateRows(this.name, rows, options);
+    const call = calls.updateRows(this.name, rows, checked("write", options));
     const updated: Row<unknown>[] = await this.#run(call, options.signal);
     return updated as Row<Partial<Fields>>[];
   }
@@ -164,7 +166,8 @@ export class Sheet<Fields extends object = AnyFields> {
     options: UpsertOptions<keyof Fields & string>,
   ): Promise<UpsertedRow<Partial<Fields>>[]>;
   async upsert(rows: object, options: UpsertOptions<keyof Fields & string>): Promise<unknown> {
-    return this.#run(calls.upsertRows(this.name, rows, options), options.signal);
+    const call = calls.upsertRows(this.name, rows, options);
+    return this.#run(call, checked("upsert", options).signal);
   }
 
   /** Write these fields to all rows that match. */
@@ -173,22 +176,25 @@ export class Sheet<Fields extends object = AnyFields> {
     changes: Changes<Fields>,
     options: FilterWriteOptions = {},
   ): Promise<Affected> {
-    return this.#run(calls.updateWhere(this.name, where, changes, options), options.signal);
+    const call = calls.updateWhere(this.name, where, changes, checked("filterWrite", options));
+    return this.#run(call, options.signal);
   }
 
   /** Delete a row; those below move up, unless the gateway empties deleted rows. */
   async delete(rowIndex: number, options: RowWriteOptions = {}): Promise<void> {
-    return this.#run(calls.deleteRow(this.name, rowIndex, options), options.signal);
+    const call = calls.deleteRow(this.name, rowIndex, checked("rowWrite", options));
+    return this.#run(call, options.signal);
   }
 
   /** Delete all rows that match. */
   async deleteWhere(where: Where<Fields>, options: FilterWriteOptions = {}): Promise<Affected> {
-    return this.#run(calls.deleteWhere(this.name, where, options), options.signal);
+    const call = calls.deleteWhere(this.name, where, checked("filterWrite", options));
+    return this.#run(call, options.signal);
   }
 
   /** Let the next read ask Google anew; needs a key made with `--refresh`. */
   async refresh(options: CallOptions = {}): Promise<void> {
-    return this.#send(calls.refresh(this.name), options.signal);
+    return this.#send(calls.refresh(this.name), checked("refresh", options).signal);
   }
 
   #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {

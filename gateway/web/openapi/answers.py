@@ -24,7 +24,7 @@ OperationKind = Literal[
 ]
 """Operations of the document: those of a path with a method, with all of their forms."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
-    "list": ["list"],
+    "list": ["list", "export"],
     "read": ["read"],
     "create": ["create", "upsert"],
     "update": ["update"],

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
-from gateway.web.media_types import FORM, JSON
+from gateway.web.exports import ROWS_PER_REQUEST
+from gateway.web.media_types import CSV, FORM, JSON, NDJSON
 from gateway.web.openapi.answers import (
     KINDS,
     OF_ALL,
@@ -67,6 +68,16 @@ SECURITY_SCHEMES: Nodes = {
 _PREFERENCE: Node = {
     "description": "The preference of the request that had an effect.",
     "schema": {"type": "string"},
+}
+_OF_EXPORTS: Node = {
+    "X-Total-Count": {
+        "description": "How many rows match; of exports.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "Content-Disposition": {
+        "description": "The name of the file; of exports as CSV.",
+        "schema": {"type": "string"},
+    },
 }
 _UNCHANGED: Node = {
     "description": "Nothing has changed since the answer that `If-None-Match` names; no body.",
@@ -151,10 +162,24 @@ def paths_of(place: Place) -> Nodes:
 
 
 def _list(place: Place) -> _Described:
-    page = _answer("The rows.", OF_READS, schema_reference(f"{place.stem}Page"))
+    has_export = place.reach.has("export")
+    text: Node = {"schema": {"type": "string"}}
+    page = _answer(
+        "The rows.",
+        OF_READS,
+        schema_reference(f"{place.stem}Page"),
+        own=_OF_EXPORTS if has_export else {},
+        others={CSV: text, NDJSON: text} if has_export else {},
+    )
+    told = "Rows in the order of the worksheet, or as `order` says, page by page."
+    export = (
+        "\n\nWith `format`, or an `Accept` that prefers CSV or JSON lines, it is an export: all "
+        "rows that match, without `count`. It counts as one request, and another for each "
+        f"{ROWS_PER_REQUEST} rows."
+    )
     return _Described(
         "List rows",
-        "Rows in the order of the worksheet, or as `order` says, page by page.",
+        told + (export if has_export else ""),
         {"200": page, "304": _UNCHANGED},
     )
 
@@ -293,13 +318,20 @@ def _json(schema: Node, **more: object) -> Node:
 
 
 def _answer(
-    told: str, headers: Sequence[str], schema: Node, *, has_preference: bool = False
+    told: str,
+    headers: Sequence[str],
+    schema: Node,
+    *,
+    has_preference: bool = False,
+    own: Node | None = None,
+    others: Node | None = None,
 ) -> Node:
+    """An answer as JSON and as `others`, with headers of its `own` that not all answers expose."""
     preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
         "description": told,
-        "headers": {**header_references(headers), **preference},
-        "content": _json(schema),
+        "headers": {**header_references(headers), **preference, **(own or {})},
+        "content": {**_json(schema), **(others or {})},
     }
 
 

@@ -9,13 +9,17 @@ from gateway.access.rates import FRESH_PRICE
 from gateway.query.query import DEFAULT_LIMIT
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
+from gateway.web.exports import RAW
 from gateway.web.idempotency import IDEMPOTENCY_KEY
+from gateway.web.negotiation import FORMATS
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import MAX_ORDER_FIELDS
 from gateway.web.prefer import RESOLUTIONS
 from gateway.web.signature import (
+    FORMAT,
+    FORMULAS,
     MAX_AFFECTED,
     ON_CONFLICT,
     RESOLUTION,
@@ -65,6 +69,20 @@ _COUNT = _parameter(
     "count",
     "`true` adds `total`, the number of rows that match.",
     {"type": "boolean", "default": False},
+)
+_FORMAT = _parameter(
+    "query",
+    FORMAT,
+    "All rows that match, as a file: `csv`, `ndjson` (a record in each line), or `json`, the JSON "
+    "of a list. It has a `limit` only if one is sent.",
+    {"type": "string", "enum": [*FORMATS]},
+)
+_FORMULAS = _parameter(
+    "query",
+    FORMULAS,
+    "For `format=csv`: `raw` exports texts that spreadsheet programs take for formulas as they "
+    "are, without an apostrophe in front.",
+    {"type": "string", "enum": [RAW]},
 )
 _NO_CACHE = _parameter(
     "query",
@@ -118,6 +136,8 @@ _QUERY = {
     "keys": "",
     "count": "Count",
     VALUES: "Values",
+    FORMAT: "Format",
+    FORMULAS: "Formulas",
     "no-cache": "NoCache",
     MAX_AFFECTED: "MaxAffected",
 }
@@ -139,6 +159,8 @@ def shared_parameters(reach: Reach) -> Nodes:
         "NoCache": _NO_CACHE,
         "IfNoneMatch": _IF_NONE_MATCH,
     }
+    if reach.has("export"):
+        parameters |= {"Format": _FORMAT, "Formulas": _FORMULAS}
     if reach.may_write:
         parameters |= {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
     if reach.has("upsert"):
@@ -228,11 +250,17 @@ def _limit(reach: Reach) -> Node:
     schema: dict[str, object] = {"type": "integer", "minimum": 0, "default": DEFAULT_LIMIT}
     most = "the most that the key's plan allows"
     if reach.plan is not None:
-        schema["maximum"] = reach.plan.max_limit
+        schema["maximum"] = max(reach.plan.max_limit, reach.plan.max_export_rows)
         schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
         most = f"{reach.plan.max_limit}, the most that your plan allows"
     told = f"How many rows to list at most; more is cut to {most}."
+    if reach.has("export"):
+        told += f" An export has no default, and is refused with more than {_exported(reach)}."
     return _parameter("query", "limit", told, schema)
+
+
+def _exported(reach: Reach) -> str:
+    return "the plan allows" if reach.plan is None else f"{reach.plan.max_export_rows} rows"
 
 
 def _values(reach: Reach) -> Node:

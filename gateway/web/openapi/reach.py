@@ -70,6 +70,7 @@ class Reach:
         filtered = many and self.may_query and (self.plan is None or self.plan.max_affected > 0)
         return {
             **dict.fromkeys(("list", "read"), True),
+            "export": self.plan is None or self.plan.max_export_rows > 0,
             **dict.fromkeys(("create", "update"), self.may_write),
             **dict.fromkeys(("upsert", "update_rows"), many),
             "update_where": filtered,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -183,6 +184,7 @@ def test_an_unusable_url_is_named_as_its_text_is(package: Package, url: str) -> 
         (["update", 2], "A row is an object"),
         (["updateMany", None], "A row is an object"),
         (["upsert", None, {"on": "name"}], "A row is an object"),
+        (["upsert", {"name": "x"}], "An upsert needs the fields `on`"),
         (["updateWhere", {"name": "x"}], "A row is an object"),
         (["updateWhere", None, {"name": "x"}], "A filter is an object"),
         (["deleteWhere"], "A filter is an object"),
@@ -199,6 +201,56 @@ def test_what_is_no_row_or_filter_is_named(
     assert error["kind"] == "TypeError"
     assert error["message"].startswith(sentence)
     assert middlebox.arrived == []
+
+
+@pytest.mark.parametrize(
+    ("call", "option"),
+    [
+        (["list", {"filter": {"name": "x"}}], "filter"),
+        (["list", {"offset": 2}], "offset"),
+        (["rows", {"limit": 5}], "limit"),
+        (["get", 2, {"fields": ["name"]}], "fields"),
+        (["create", {"name": "x"}, {"idempotency_key": "k"}], "idempotency_key"),
+        (["update", 2, {"name": "x"}, {"if_match": '"t"'}], "if_match"),
+        (["updateMany", [{"rowIndex": 2, "name": "x"}], {"ifMatch": '"t"'}], "ifMatch"),
+        (["upsert", {"name": "x"}, {"on": "name", "ignoreexisting": True}], "ignoreexisting"),
+        (["updateWhere", {"name": "x"}, {"name": "y"}, {"max_affected": 1}], "max_affected"),
+        (["delete", 2, {"ifmatch": '"t"'}], "ifmatch"),
+        (["deleteWhere", {"name": "x"}, {"limit": 1}], "limit"),
+        (["refresh", {"sheet": "Cities"}], "sheet"),
+    ],
+    ids=str,
+)
+def test_an_unknown_option_is_named(
+    cities: NodeSheet, middlebox: Middlebox, call: list[Any], option: str
+) -> None:
+    """Without it other rows would be read, or be written in spite of a condition."""
+    error = cities.do(call).error
+
+    assert error["kind"] == "TypeError"
+    assert error["message"].startswith(f'"{option}" is not an option here; the options are ')
+    assert middlebox.arrived == []
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [({"timeout": 5}, "timeout"), ({"retry": {"retries": 1}}, "retries")],
+    ids=["client", "retry"],
+)
+def test_an_unknown_option_of_a_client_is_named(
+    connect: Connect, options: Mapping[str, Any], option: str
+) -> None:
+    """When the client is made, before any call."""
+    error = connect(**options).do(READ).error
+
+    assert error["message"].startswith(f'"{option}" is not an option here; the options are ')
+
+
+def test_an_unknown_option_of_a_sheet_is_named(connect: Connect) -> None:
+    """Its cells would be of the other kind."""
+    error = replace(connect(), of_sheet={"value": "typed"}).do(READ).error
+
+    assert error["message"] == '"value" is not an option here; the options are values.'
 
 
 @pytest.mark.parametrize("name", ["", None, 7], ids=["empty", "null", "number"])

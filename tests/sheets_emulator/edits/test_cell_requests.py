@@ -104,7 +104,7 @@ def test_append_cells_goes_under_the_last_row_with_data(build: BenchBuilder) -> 
     ],
 )
 def test_append_cells_goes_under_what_counts_as_data(bench: Bench, cell: Request, row: int) -> None:
-    """A formula that displays nothing and an unticked checkbox count, assumed of Google."""
+    """A checkbox counts as reported of Google; a formula that displays nothing, as assumed."""
     bench.update("Data!A1", [["a"]])
     fields = next(iter(cell))
     bench.edit(repeated(cell, fields, startRowIndex=2, endRowIndex=3, endColumnIndex=1))

@@ -4,8 +4,12 @@ import pytest
 from httpx2 import Response
 
 from tests.sheets_emulator.bench import Bench, message
+from tests.sheets_emulator.cells_of import cells
 from tests.sheets_emulator.conftest import BenchBuilder
-from tests.sheets_emulator.requests_of import Request, dimension, properties_of
+from tests.sheets_emulator.requests_of import Request, dimension, grid_range, properties_of
+
+CHECKBOX = {"condition": {"type": "BOOLEAN"}}
+LIST = {"condition": {"type": "ONE_OF_LIST", "values": [{"userEnteredValue": "a"}]}}
 
 
 @pytest.mark.parametrize(
@@ -119,6 +123,59 @@ def test_inserted_lines_are_formatted_as_one_beside_them(
 
     assert looks(bench) == found
     assert blank == []
+
+
+def ruled(bench: Bench, column: str) -> list[str]:
+    """The types of the validation rules in a column, "" where there is none."""
+    rules = cells(bench, f"Data!{column}:{column}", "dataValidation")
+    return [
+        row[0].get("dataValidation", {}).get("condition", {}).get("type", "") if row else ""
+        for row in rules
+    ]
+
+
+def set_rule(bench: Bench, top: int, bottom: int, rule: Request) -> None:
+    bench.edit({"setDataValidation": {"range": grid_range(top, 0, bottom, 1), "rule": rule}})
+
+
+@pytest.mark.parametrize(
+    ("is_from_before", "rules"),
+    [
+        (True, ["", "BOOLEAN", "BOOLEAN", "BOOLEAN", "ONE_OF_LIST"]),
+        (False, ["", "BOOLEAN", "ONE_OF_LIST", "ONE_OF_LIST", "ONE_OF_LIST"]),
+    ],
+    ids=["before", "after"],
+)
+def test_inserted_rows_have_the_rules_of_one_beside_them(
+    build: BenchBuilder, is_from_before: bool, rules: list[str]
+) -> None:
+    """Reported: rules are inherited, so a row among checkboxes shows one; formulas follow."""
+    bench = build({"Data": "h,\n,=A2\na,=A3\n"})
+    set_rule(bench, 1, 2, CHECKBOX)
+    set_rule(bench, 2, 3, LIST)
+    request = dimension("insertDimension", "ROWS", 2, 4)
+    request["insertDimension"]["inheritFromBefore"] = is_from_before
+    bench.edit(request)
+
+    assert ruled(bench, "A") == rules
+    assert bench.grid("Data!A3:A4") == ([["FALSE"], ["FALSE"]] if is_from_before else [])
+    assert bench.grid("Data!B:B", valueRenderOption="FORMULA") == [
+        *([], ["=A2"], [], []),
+        ["=A5"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["ROWS", "COLUMNS"])
+def test_appended_lines_are_as_the_last_one(build: BenchBuilder, name: str) -> None:
+    """Its rule and its format are those of the new line."""
+    bench = build({"Data": "$1\n"})
+    set_rule(bench, 0, 1, LIST)
+    bench.edit({"appendDimension": {"sheetId": 0, "dimension": name, "length": 1}})
+    [*_, last] = [cell for row in cells(bench) for cell in row]
+
+    assert last["dataValidation"]["condition"]["type"] == "ONE_OF_LIST"
+    assert last["userEnteredFormat"]["numberFormat"]["type"] == "CURRENCY"
+    assert "effectiveValue" not in last
 
 
 def test_inserted_lines_are_as_large_as_one_beside_them(build: BenchBuilder) -> None:

@@ -62,7 +62,7 @@ def test_transposed_copy_turns_rows_into_columns(build: BenchBuilder) -> None:
     [
         ("PASTE_NORMAL", {"formula": "=1+1", "align": "LEFT", "top": True, "rule": True}),
         ("PASTE_VALUES", {"value": 2, "align": "RIGHT", "bottom": True}),
-        ("PASTE_FORMAT", {"value": 7, "align": "LEFT", "top": True, "rule": True}),
+        ("PASTE_FORMAT", {"value": 7, "align": "LEFT", "top": True}),
         ("PASTE_NO_BORDERS", {"formula": "=1+1", "align": "LEFT", "bottom": True, "rule": True}),
         ("PASTE_FORMULA", {"formula": "=1+1", "align": "RIGHT", "bottom": True}),
         ("PASTE_DATA_VALIDATION", {"value": 7, "align": "RIGHT", "bottom": True, "rule": True}),
@@ -95,6 +95,19 @@ def test_paste_type_says_what_is_pasted(bench: Bench, kind: str, expected: Reque
     }
 
     assert {name: each for name, each in found.items() if each} == expected
+
+
+def test_formulas_are_pasted_with_the_constants_among_them(build: BenchBuilder) -> None:
+    """PASTE_FORMULA over a wider destination repeats texts and numbers, too, and empties cells."""
+    bench = build({"Data": "x,5,=B1*2,\na,b,c,d\na,b,c,d\n"})
+    bench.edit(copied(grid_range(0, 0, 1, 4), grid_range(1, 0, 3, 4), pasteType="PASTE_FORMULA"))
+
+    assert bench.grid("Data", valueRenderOption="FORMULA") == [
+        ["x", 5, "=B1*2"],
+        ["x", 5, "=B2*2"],
+        ["x", 5, "=B3*2"],
+    ]
+    assert bench.grid("Data!C3") == [["10"]]
 
 
 def test_merges_are_copied_with_their_cells(bench: Bench) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sheets_emulator.bench import Bench, message
-from tests.sheets_emulator.cells_of import merges
+from tests.sheets_emulator.cells_of import cells, merges
 from tests.sheets_emulator.conftest import BenchBuilder
 from tests.sheets_emulator.requests_of import Request, grid_range
 
@@ -70,10 +70,44 @@ def test_merges_move_with_their_cells(bench: Bench) -> None:
     assert merges(bench) == []
 
 
-@pytest.mark.parametrize("kind", ["insertRange", "deleteRange"])
-def test_formulas_are_in_the_way(build: BenchBuilder, kind: str) -> None:
-    """References could not follow, so it is 501; and a direction is needed."""
-    bench = build({"Data": "1,=A1\n"})
+@pytest.mark.parametrize(
+    ("request_", "formulas"),
+    [
+        (shift("insertRange", "ROWS", 1, 0, 2, 1), ["=A1", "=A3", "=SUM(A1:A4)", "=SUM(A1:B3)"]),
+        (shift("insertRange", "ROWS", 0, 1, 1, 2), ["=A1", "=A2", "=SUM(A1:A3)", "=SUM(A1:B3)"]),
+        (shift("insertRange", "COLUMNS", 1, 0, 2, 1), ["=A1", "=B2", "=SUM(A1:A3)", "=SUM(A1:B3)"]),
+        (
+            shift("deleteRange", "ROWS", 1, 0, 2, 1),
+            ["=A1", "=#REF!", "=SUM(A1:A2)", "=SUM(A1:B3)"],
+        ),
+    ],
+    ids=["down", "down beside", "right", "up"],
+)
+def test_references_follow_the_cells(
+    build: BenchBuilder, request_: Request, formulas: list[str]
+) -> None:
+    """Those to cells that move follow, on each worksheet; those that are partly there stay."""
+    sums = ["=Data!A1", "=Data!A2", "=SUM(Data!A1:A3)", "=SUM(Data!A1:B3)"]
+    bench = build({"Data": "1,x\n2,y\n3,z\n", "Sums": "".join(f"{each}\n" for each in sums)})
+    bench.edit(request_)
+    [found] = bench.grid("Sums", valueRenderOption="FORMULA", majorDimension="COLUMNS")
 
-    assert bench.edit(shift(kind, "ROWS", 0, 0, 1, 1)).status_code == 501
+    assert [each.replace("Data!", "") for each in found] == formulas
+
+
+def test_formulas_and_rules_move_with_their_cells(build: BenchBuilder) -> None:
+    """A moved formula refers to the same cells as before, if these did not move."""
+    bench = build({"Data": "1,=A1\n2,=A2+B1\n"})
+    rule = {"condition": {"type": "BOOLEAN"}}
+    bench.edit({"setDataValidation": {"range": grid_range(1, 1, 2, 2), "rule": rule}})
+    bench.edit(shift("insertRange", "ROWS", 0, 1, 1, 2))
+    rules = cells(bench, "Data!B3", "dataValidation")
+
+    assert bench.grid("Data!B1:B3", valueRenderOption="FORMULA") == [[], ["=A1"], ["=A2+B2"]]
+    assert rules == [[{"dataValidation": rule}]]
+
+
+@pytest.mark.parametrize("kind", ["insertRange", "deleteRange"])
+def test_direction_is_needed(bench: Bench, kind: str) -> None:
+    """There is no default."""
     assert "No dimension specified" in message(bench.edit({kind: {"range": {}}}))

@@ -221,6 +221,37 @@ def test_rows_are_appended_above_the_footer(bench: Bench) -> None:
     assert bounds(bench) == (0, 0, 5, 2)
 
 
+def test_rows_of_a_full_table_are_as_its_last_one(bench: Bench) -> None:
+    """They have its formats and rules, but not its values."""
+    typed: list[list[object]] = [["when", "done"], ["2026-01-05", True], ["total"]]
+    bench.update("Data!A1", typed, "USER_ENTERED")
+    rule = {"condition": {"type": "BOOLEAN"}}
+    bench.edit({"setDataValidation": {"range": grid_range(1, 1, 2, 2), "rule": rule}})
+    bench.edit(add(rowsProperties=FOOTER))
+    row = {"values": [{"userEnteredValue": {"numberValue": 46028}}]}
+    bench.edit({"appendCells": {"tableId": "t", "rows": [row], "fields": "userEnteredValue"}})
+
+    assert bench.grid("Data!A2:B3") == [["2026-01-05", "TRUE"], ["2026-01-06", "FALSE"]]
+    assert bench.grid("Data!A4:B4") == [["total"]]
+
+
+def test_a_protected_footer_does_not_stop_rows_above_it(bench: Bench) -> None:
+    """Rows are inserted beside the protection; a protected body stops them."""
+    bench.update("Data!A1", [["h", "i"], ["1"], ["sum"]])
+    bench.edit(add(rowsProperties=FOOTER))
+    bench.owner_edits(protected(grid_range(2, 0, 3, 2)))
+    allowed = bench.edit(append(["2"]))
+    bench.owner_edits(protected(grid_range(1, 0, 4, 2)))
+    refused = bench.edit(append(["3"]))
+
+    assert (allowed.status_code, refused.status_code) == (200, 400)
+    assert bench.grid("Data") == [["h", "i"], ["1"], ["2"], ["sum"]]
+
+
+def protected(range_: Request) -> Request:
+    return {"addProtectedRange": {"protectedRange": {"range": range_}}}
+
+
 def test_rows_below_a_table_do_not_join_it(bench: Bench) -> None:
     """Neither by values.append nor by appendCells to the worksheet."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["2"]])

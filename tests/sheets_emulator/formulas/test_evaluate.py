@@ -53,6 +53,12 @@ def test_value_of_a_cell(content: Content, value: CellValue, pattern: str | None
         pytest.param('=CONCAT(A1:B1,"y")', "#VALUE!", id="several cells as a text"),
         pytest.param("=F1", "#REF!", id="past the last column"),
         pytest.param("=A6", "#REF!", id="past the last row"),
+        pytest.param('=IF(A1=1,B1,"")', "x", id="chosen cell"),
+        pytest.param('=IF(A1=2,"",D1)', None, id="chosen blank cell"),
+        pytest.param("=IF(A1:B1,1)", "#VALUE!", id="several cells as a condition"),
+        pytest.param("=IF(TRUE,A1:B1)", "#VALUE!", id="several cells chosen"),
+        pytest.param("=IF(FALSE,C2,SUM(A1:B1))", 1.0, id="error not chosen"),
+        pytest.param("=LEN(A1:B1)", "#VALUE!", id="length of several cells"),
         pytest.param("=SUM(A6:A9)", "#REF!", id="range past the last row"),
         pytest.param("=Nowhere!A1", "#REF!", id="no such worksheet"),
         pytest.param("=#REF!+A1", "#REF!", id="lost reference"),
@@ -84,6 +90,14 @@ def test_reference_to_no_worksheet_names_it() -> None:
     error = result("='No such'!A1").value
 
     assert error == cell_error("REF", "Unresolved sheet name 'No such'.")
+
+
+def test_if_has_the_format_of_its_choice() -> None:
+    """A chosen date is displayed as one."""
+    date = Cell(value=43831.0, format=DATE)
+
+    assert result('=IF(B1="","",B1)', date) == Evaluated(value=43831.0, pattern="yyyy-mm-dd")
+    assert result('=IF(B1="",B1,"")', date) == Evaluated(value="")
 
 
 def test_formula_of_a_formula() -> None:

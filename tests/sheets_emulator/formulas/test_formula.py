@@ -84,7 +84,9 @@ def test_reference_names_cells(text: str, area: Area) -> None:
         pytest.param("=1~2", "#ERROR!", id="strange character"),
         pytest.param("=foo", "#NAME?", id="bare name"),
         pytest.param("=1/0+FOO(A1,2)", "#NAME?", id="unknown function"),
-        pytest.param("=SUM(IF(1,2),3)", "#NAME?", id="unknown function inside"),
+        pytest.param("=SUM(IFS(1,2),3)", "#NAME?", id="unknown function inside"),
+        pytest.param("=SUM(ARRAYFORMULA(A1:A2))", "#NAME?", id="array formula inside"),
+        pytest.param("=ARRAYFORMULA(A1:A2)+1", "#NAME?", id="array formula within a sum"),
         pytest.param("=TODAY()", "#NAME?", id="no arguments"),
         pytest.param("={1,2;3,4}", "#NAME?", id="array"),
         pytest.param("=LAMBDA(x,x+1)(3)", "#NAME?", id="call of a call"),
@@ -107,6 +109,16 @@ def test_error_tells_what_is_wrong() -> None:
     assert error.kind == "N_A"
     assert error.message == (
         "Wrong number of arguments to CONCAT. Expected 2 arguments, but got 1 arguments."
+    )
+
+
+def test_error_names_the_numbers_of_arguments_that_are_possible() -> None:
+    """A function with optional arguments has a least and a largest number of them."""
+    error = parse("=IF(1)")
+
+    assert isinstance(error, CellError)
+    assert error.message == (
+        "Wrong number of arguments to IF. Expected between 2 and 3 arguments, but got 1 arguments."
     )
 
 

@@ -45,6 +45,17 @@ PRICE = Cell(value=5.0, format=DOLLARS)
         ('=E1=""', True),
         ("=E1=FALSE", True),
         ("=E1=E1", True),
+        ('=LEN("héllo"&1)', 6.0),
+        ("=LEN(1.50)", 3.0),
+        ("=LEN(TRUE)", 4.0),
+        ("=LEN(E1)", 0.0),
+        ('=IF(1<2,"yes","no")', "yes"),
+        ('=IF(E1="","","x")', ""),
+        ('=IF(E1="",,"x")', None),
+        ('=IF(E1,"x")', False),
+        ('=IF("true",1,2)', 1.0),
+        ("=IF(0,1/0,2)", 2.0),
+        ('=if(1,IF(0,"a","b"),"c")&"!"', "b!"),
     ],
 )
 def test_operators(formula: str, value: CellValue) -> None:
@@ -56,6 +67,15 @@ def test_operators(formula: str, value: CellValue) -> None:
     ("formula", "error", "message"),
     [
         ("=1/0", "#DIV/0!", "Function DIVIDE parameter 2 cannot be zero."),
+        ("=IF(1/0,1,2)", "#DIV/0!", "Function DIVIDE parameter 2 cannot be zero."),
+        ("=IF(1,1/0,2)", "#DIV/0!", "Function DIVIDE parameter 2 cannot be zero."),
+        ("=LEN(1/0)", "#DIV/0!", "Function DIVIDE parameter 2 cannot be zero."),
+        (
+            '=IF("maybe",1,2)',
+            "#VALUE!",
+            "Function IF parameter 1 expects boolean values. But 'maybe' is a text and cannot be "
+            "coerced to a boolean.",
+        ),
         ("=0^-1", "#DIV/0!", "Function DIVIDE parameter 2 cannot be zero."),
         ("=(-8)^(1/3)", "#NUM!", "Function POWER evaluates to an imaginary number."),
         (

@@ -8,7 +8,9 @@ from tests.sheets_emulator.conftest import BenchBuilder
 from tests.sheets_emulator.requests_of import Request, grid_range
 
 BOLD = {"textFormat": {"bold": True}}
-RULE = {"condition": {"type": "BOOLEAN"}}
+RULE = {"condition": {"type": "DATE_IS_VALID"}}
+CHECKBOX = {"condition": {"type": "BOOLEAN"}}
+SWITCH = {"condition": {"type": "BOOLEAN", "values": [{"userEnteredValue": "on"}]}}
 
 
 def written(cell: Request, fields: str, at: int = 0) -> Request:
@@ -115,6 +117,36 @@ def test_mask_clears_what_the_cell_lacks(bench: Bench, fields: str, kept: Reques
         cell["value"] = cell.pop("formattedValue")
 
     assert cell == kept
+
+
+def test_checkbox_that_was_never_ticked_is_false(bench: Bench) -> None:
+    """Reported: it is no blank cell, and remains one of FALSE when its value is cleared."""
+    bench.edit(written({"dataValidation": CHECKBOX}, "dataValidation"))
+    bench.update("Data!B1", [["=A1"]], "USER_ENTERED")
+
+    assert cells(bench, "Data!A1") == [
+        [
+            {
+                "effectiveValue": {"boolValue": False},
+                "formattedValue": "FALSE",
+                "dataValidation": CHECKBOX,
+            }
+        ]
+    ]
+    assert bench.grid("Data") == [["FALSE", "FALSE"]]
+    assert bench.grid("Data!A1", valueRenderOption="UNFORMATTED_VALUE") == [[False]]
+
+    bench.update("Data!A1", [[True]])
+    bench.update("Data!A1", [[""]])
+
+    assert bench.grid("Data!A1") == [["FALSE"]]
+
+
+def test_checkbox_with_values_of_its_own_is_blank_without_one(bench: Bench) -> None:
+    """Google's documentation: it is unticked when it is blank."""
+    bench.edit(written({"dataValidation": SWITCH}, "dataValidation"))
+
+    assert bench.grid("Data") == []
 
 
 def test_what_the_mask_does_not_name_is_passed_over(bench: Bench) -> None:

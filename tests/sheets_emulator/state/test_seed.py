@@ -130,6 +130,18 @@ def test_one_spreadsheet_is_read(
     seed = read_spreadsheet(write_seed(tmp_path, files) / path, "book")
 
     assert [sheet.title for sheet in seed.workbooks["book"].sheets] == titles
+    assert seed.notes == []
+
+
+def test_spreadsheets_beside_csv_files_are_noted(tmp_path: Path) -> None:
+    """A folder is one spreadsheet, whose worksheets are .csv files: others are not served."""
+    names = ["A.csv", "B.xlsx", "C.TSV", "D.ods", "E.xls", "~$B.xlsx", ".F.xlsx", "notes.txt"]
+    seed = read_spreadsheet(write_seed(tmp_path, dict.fromkeys(names, "x")), "book")
+
+    assert seed.notes == [
+        f"{tmp_path}: 4 files were not read: B.xlsx, C.TSV, D.ods and others. In a folder only "
+        ".csv files are worksheets: save them as such, or serve an .xlsx file by its own name"
+    ]
 
 
 @pytest.mark.parametrize(

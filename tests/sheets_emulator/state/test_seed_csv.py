@@ -179,8 +179,8 @@ def test_a_cell_that_is_too_long_is_refused_with_its_line(length: int) -> None:
             "a,b\nA,x, y\nB,z\n",
             ["rows with more cells than the others: 1, the first is row 2. Enclose texts"],
         ),
-        ("a;b,c\n1;2,5\n", ["cells were separated by semicolons, but commas fit too: write a"]),
-        ("sep=;\na;b,c\n1;2,5\n", []),
+        ("a;b,c\n1;2,y\n", ["cells were separated by semicolons, but commas fit too: write a"]),
+        ("sep=;\na;b,c\n1;2,y\n", []),
     ],
     ids=["plain", "blank cell", "torn", "two fit", "named"],
 )
@@ -191,6 +191,44 @@ def test_guesses_are_noted(text: str, notes: list[str]) -> None:
     assert len(found) == len(notes)
     for note, words in zip(found, notes, strict=True):
         assert note.startswith(words)
+
+
+@pytest.mark.parametrize(
+    "text", ["00501", "+442079460000", "-007", "1234567890123456", "1E5", "12e3", "007.5"]
+)
+def test_numbers_that_show_less_than_the_file_are_noted(text: str) -> None:
+    """Postcodes, telephone numbers and codes become numbers, as when a person types them."""
+    found = read_csv(f"n,code\nx,y\nz,{text}\n1,{text}\n".encode())
+
+    assert found.notes == [
+        "numbers that are shown in another way than in the file: 2, the first is in B3. They lose "
+        "zeros in front, a +, an exponent or digits past the 15th. Write a ' in front of texts"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "0.5", "9.90", "'00501", "123456789012345", "+44 20", "1e999", "00:30", "+1-2"]
+)
+def test_other_numbers_and_texts_are_not_noted(text: str) -> None:
+    """They are shown as in the file, or all but so: a price loses a zero at its end."""
+    assert read_csv(f"n,code\nx,{text}\n".encode()).notes == []
+
+
+@pytest.mark.parametrize("text", ["1,50", "-0,5", "2.000,75", "1,500"])
+def test_decimal_commas_are_noted(text: str) -> None:
+    """Programs that write semicolons write decimal commas: 1,500 would be a thousandfold."""
+    found = read_csv(f"name;n\nx;{text}\ny;{text}\n".encode())
+
+    assert found.notes == [
+        "numbers with a comma: 2, the first is in B2. They are read as in the USA: 1,500 is 1500, "
+        "and 1,50 a text. Write a decimal point"
+    ]
+
+
+@pytest.mark.parametrize("text", ["name;n\nx, y;1.5\n", "name\tn\nx\t1,500\n", 'n,m\n"1,500",2\n'])
+def test_other_commas_are_not_noted(text: str) -> None:
+    """Those in texts, and of thousands in files that are not separated by semicolons."""
+    assert read_csv(text.encode()).notes == []
 
 
 def test_one_long_line_is_refused_with_its_number() -> None:

@@ -12,7 +12,7 @@ from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import LIST_OPERATORS, NOT, parse_where
 from gateway.settings.plans import PlanSettings
 from gateway.web.parameters import asking_of, parse_query
-from gateway.web.signature import READ_PARAMETERS
+from gateway.web.signature import FORMAT, FORMULAS, READ_PARAMETERS
 from tests.web.openapi.conformance import errors_in, resolved
 from tests.web.openapi.worksheets import CITIES, document, reach, worksheet
 
@@ -71,10 +71,10 @@ def test_every_operator_is_reported() -> None:
 
 
 def test_every_parameter_is_reported() -> None:
-    """All that reads know, beside the header for what one has already."""
+    """All that lists and exports know, beside the header for what one has already."""
     told = parameters(GENERAL, "/v2/sheets/{sheetName}")
 
-    assert set(told) == {*READ_PARAMETERS, "If-None-Match"}
+    assert set(told) == {*READ_PARAMETERS, FORMAT, FORMULAS, "If-None-Match"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_plan_without_filters_has_none() -> None:
 @pytest.mark.parametrize("most", [5, 100, 1000])
 def test_the_limit_is_the_plans(most: int) -> None:
     """Its maximum, and its default where that is less than what is usual."""
-    told = document(reach(plan=PlanSettings(max_limit=most)), CITIES)
+    told = document(reach(plan=PlanSettings(max_limit=most, max_export_rows=0)), CITIES)
     schema = parameters(told)["limit"]["schema"]
 
     assert (schema["maximum"], schema["default"]) == (most, min(24, most))

@@ -1,0 +1,313 @@
+"""Exports: all rows that match, as CSV, as JSON lines, or as the JSON of a list.
+
+Rules
+- The request is refused before the first byte, or answered whole: nothing is cut silently. What
+  fails after the first byte cuts the connection.
+- In CSV a text that spreadsheet programs would take for a formula gets an apostrophe
+  (`gateway.table.formulas`), also a field name. JSON is as lists have it.
+- An export has no entity tag: one over visible cells alone would need all of them encoded before
+  the first byte.
+"""
+
+import csv
+import io
+import re
+import urllib.parse
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from functools import lru_cache, partial
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace as replaced
+
+from gateway.access.caller import check_export, check_query
+from gateway.access.rates import FRESH_PRICE
+from gateway.errors import InvalidQuery
+from gateway.query.query import Query
+from gateway.table.formulas import guarded, has_sign
+from gateway.table.header import ROW_INDEX
+from gateway.table.steps import Work
+from gateway.table.table import column_at
+from gateway.table.typed import ERROR
+from gateway.telemetry.events import RequestEvent
+from gateway.web.admission import Admitted
+from gateway.web.answers import (
+    CACHING,
+    ENCODERS,
+    TYPED_ENCODERS,
+    Answer,
+    JsonEncoder,
+    freshness_lines,
+    header_lines,
+)
+from gateway.web.head import asks_for_fresh
+from gateway.web.media_types import CSV_TEXT, JSON_TEXT, NDJSON_TEXT
+from gateway.web.negotiation import FORMATS, accepted_format
+from gateway.web.parameters import (
+    KEPT_TEXTS,
+    LONGEST_KEPT_TEXT,
+    PLAIN,
+    Leniency,
+    asking_of,
+    decoded,
+    parse_count,
+    parse_no_cache,
+    parse_query,
+    single_text,
+)
+from gateway.web.request import Request
+from gateway.web.rows import Asked
+from gateway.web.signature import FORMAT, FORMULAS
+from gateway.worksheets.access import Target
+from gateway.worksheets.exports import Cells, Export
+
+ROWS_PER_REQUEST = 1_000
+"""Rows of an export that cost as much as a request."""
+PART_BYTES = 65_536
+"""Most bytes that are sent at once: a client that takes less in time is cut off."""
+
+RAW = "raw"
+"""The value of `formulas`."""
+_EXPOSED = "Content-Disposition, X-Total-Count"
+_CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
+_NOT_IN_FILE_NAMES = re.compile(r"[^ !#$&()+,\-.0-9=@A-Z\[\]^_`a-z{}~]")
+_LONGEST_FILE_NAME = 100
+
+
+class ExportAsked(msgspec.Struct, frozen=True):
+    """A parsed export."""
+
+    query: Query
+    """Its limit is at most the plan's and one more, which shows that there are too many rows."""
+    no_cache: bool
+    format: str
+    is_raw: bool
+    """True if formulas are not guarded."""
+    readings: tuple[str, ...] = ()
+
+
+def refuse_export(_request: Request, admitted: Admitted) -> None:
+    """Refuse an export that the plan excludes."""
+    check_export(admitted.caller)
+
+
+async def parse_export(request: Request, admitted: Admitted) -> Asked:
+    accepted = accepted_format(request.head.lines.get(b"accept", ()))
+    max_rows = admitted.caller.plan.max_export_rows
+    parse = partial(export_asked, admitted.asked, accepted, max_rows)
+    asked = parse(PLAIN)
+    uses_where, uses_order = asked.query.where is not None, bool(asked.query.order)
+    uses_order = uses_order or asked.query.whole_order is not None
+    check_query(admitted.caller, uses_where=uses_where, uses_order=uses_order)
+    no_cache = asked.no_cache or asks_for_fresh(request.head)
+    if no_cache:
+        await admitted.lease.raise_to(FRESH_PRICE)
+    return Asked(asked, parse, no_cache=no_cache)
+
+
+def export_asked(text: bytes, accepted: str, max_rows: int, again: Leniency = PLAIN) -> ExportAsked:
+    """Parse the parameters of an export, on a plan with this maximum of rows."""
+    parse = _kept_export if len(text) <= LONGEST_KEPT_TEXT else _parse_export
+    return parse(text, accepted, max_rows, again)
+
+
+def _parse_export(text: bytes, accepted: str, max_rows: int, again: Leniency) -> ExportAsked:
+    asking = asking_of(decoded(text), again)
+    named = (single_text(asking, FORMAT) or accepted).strip().lower()
+    if named not in FORMATS:
+        raise InvalidQuery(f"{FORMAT} must be one of {', '.join(FORMATS)}.")
+    formulas = single_text(asking, FORMULAS)
+    if formulas is not None and (named != "csv" or formulas.strip().lower() != RAW):
+        raise InvalidQuery(
+            f"{FORMULAS} must be {RAW}, for {FORMAT}=csv only: texts that begin like a formula "
+            "are exported as they are. Other formats never change them."
+        )
+    limit = parse_count(asking, "limit")
+    query = parse_query(asking, max_limit=0)
+    most = max_rows + 1
+    return ExportAsked(
+        replaced(query, limit=most if limit is None else min(limit, most), wants_total=True),
+        parse_no_cache(asking.parameters),
+        named,
+        formulas is not None,
+        tuple(asking.readings),
+    )
+
+
+_kept_export = lru_cache(KEPT_TEXTS)(_parse_export)
+
+
+async def run_export(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Export:
+    """The rows of an export, for which its key is charged."""
+    parsed: ExportAsked = asked.parameters
+    admitted.lease.begin_export()
+    export = await request.state["rows"].export_rows(
+        target,
+        parsed.query,
+        max_rows=admitted.caller.plan.max_export_rows,
+        is_typed=admitted.is_typed,
+        needs_classes=parsed.format == "csv" and not parsed.is_raw,
+        no_cache=asked.no_cache,
+        unknown=admitted.unknown,
+    )
+    more = 0 if request.event.method == "HEAD" else len(export.rows) // ROWS_PER_REQUEST
+    if more:
+        await admitted.lease.raise_to(1 + more)
+    return export
+
+
+def exported(request: Request, target: Target, asked: Asked, export: Export) -> Answer:
+    """The export as an answer, whose body is made while it is sent."""
+    event, freshness, parsed = request.event, export.freshness, asked.parameters
+    event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
+    headers = {
+        "Cache-Control": CACHING,
+        "Content-Type": _CONTENT_TYPES[parsed.format],
+        "X-Total-Count": str(export.total),
+        # A further line of the header that all answers to pages have.
+        "Access-Control-Expose-Headers": _EXPOSED,
+    }
+    lines: Lines
+    if parsed.format == "csv":
+        headers["Content-Disposition"] = disposition(target.worksheet.title, ".csv")
+        lines = CsvLines(is_raw=parsed.is_raw)
+    else:
+        encoders = TYPED_ENCODERS if export.is_typed else ENCODERS
+        encoder = encoders[request.state["api"].empty_cell]
+        lines = JsonLines(encoder) if parsed.format == "ndjson" else JsonRows(encoder)
+    age = freshness_lines(freshness, no_cache=asked.no_cache)
+    return Answer(200, [*header_lines(headers), *age], made_body(export, lines, event))
+
+
+async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:
+    """The body in parts; counts its rows."""
+    event.rows = 0
+    ahead = lines.begin(export)
+    async for count, block in export.blocks(lines.block):
+        event.rows += count
+        block = ahead + block
+        for start in range(0, len(block), PART_BYTES):
+            yield block[start : start + PART_BYTES]
+        ahead = lines.between
+    end = lines.end(export)
+    if end or not event.rows:
+        yield (b"" if event.rows else ahead) + end
+
+
+class Lines(Protocol):
+    """An encoding of the rows of an export."""
+
+    between: bytes
+    """Bytes between two blocks."""
+
+    def begin(self, export: Export) -> bytes: ...
+    def end(self, export: Export) -> bytes: ...
+    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]: ...
+
+
+class CsvLines:
+    """CSV (RFC 4180) in UTF-8; the first line has the field names."""
+
+    between = b""
+
+    def __init__(self, *, is_raw: bool) -> None:
+        self._is_raw = is_raw
+
+    def begin(self, export: Export) -> bytes:
+        names = [*export.selected.values()]
+        return csv_lines([(ROW_INDEX, *(names if self._is_raw else map(guarded, names)))])
+
+    def end(self, export: Export) -> bytes:
+        return b""
+
+    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]:
+        columns: list[Sequence[object]] = []
+        for column, shown in cells.items():
+            yield 2 * len(rows)
+            found = shown if self._is_raw else _guarded(export, column, rows, shown)
+            columns.append(_plain(found) if export.is_typed else found)
+        yield 2 * len(rows) * (1 + len(columns))
+        return csv_lines(zip(rows, *columns, strict=True))
+
+
+def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(lines)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _guarded(
+    export: Export, column: int, rows: Sequence[int], shown: Sequence[object]
+) -> Sequence[object]:
+    """Cells of a column, texts that are formulas with the guard."""
+    if not has_sign([cell for cell in shown if isinstance(cell, str)]):
+        return shown
+    if export.table.typed is None:
+        values = shown  # none of them is a formula, whatever its class (`may_hold_formulas`)
+    else:
+        values = export.table.picked(column_at(export.table.typed, column), rows)
+    return [
+        guarded(cell) if isinstance(value, str) and isinstance(cell, str) else cell
+        for cell, value in zip(shown, values, strict=True)
+    ]
+
+
+def _plain(cells: Sequence[object]) -> Sequence[object]:
+    """Typed values as JSON spells them; an error is empty, as null is."""
+    kinds = {*map(type, cells)}
+    if bool not in kinds and msgspec.Raw not in kinds:
+        return cells
+    return [
+        ("true" if cell else "false") if isinstance(cell, bool) else None if cell is ERROR else cell
+        for cell in cells
+    ]
+
+
+class JsonLines:
+    """A record in each line, as lists have it."""
+
+    between = b""
+
+    def __init__(self, encoder: JsonEncoder) -> None:
+        self._encoder = encoder
+
+    def begin(self, export: Export) -> bytes:
+        return b""
+
+    def end(self, export: Export) -> bytes:
+        return b""
+
+    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]:
+        found = yield from _records(self._encoder, export, rows, cells)
+        return b"\n".join([*found, b""])
+
+
+class JsonRows(JsonLines):
+    """The JSON of a list with all rows."""
+
+    between = b","
+
+    def begin(self, export: Export) -> bytes:
+        return b'{"results":['
+
+    def end(self, export: Export) -> bytes:
+        return b'],"hasNextPage":true}' if export.has_next else b'],"hasNextPage":false}'
+
+    def block(self, export: Export, rows: Sequence[int], cells: Cells) -> Work[bytes]:
+        return b",".join((yield from _records(self._encoder, export, rows, cells)))
+
+
+def _records(
+    encoder: JsonEncoder, export: Export, rows: Sequence[int], cells: Cells
+) -> Work[list[bytes]]:
+    yield 2 * len(rows) * (1 + len(cells))
+    table, selected = export.table, export.selected
+    return encoder.rows(table.row_objects(rows, selected, encoder.empty, cells=cells))
+
+
+def disposition(title: str, suffix: str) -> str:
+    """`Content-Disposition` of a file (RFC 6266); names of other characters are in `filename*`."""
+    name = title[:_LONGEST_FILE_NAME] + suffix
+    plain = _NOT_IN_FILE_NAMES.sub("_", name)
+    extended = "" if plain == name else f"; filename*=UTF-8''{urllib.parse.quote(name, safe='')}"
+    return f'attachment; filename="{plain}"{extended}'

@@ -1,0 +1,69 @@
+"""Content negotiation: headers whose members have weights (RFC 9110, 12.4.2 and 12.5).
+
+Rules
+- A list as JSON is the answer unless `Accept` names another format by its media type: a range such
+  as `text/*` names none. Of equal weights JSON is preferred if it is named, too.
+- gzip is used only if it is named and preferred to no coding; `*` does not suffice.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from gateway.web.media_types import CSV, JSON, NDJSON
+
+FORMATS: Final[Mapping[str, str]] = {"csv": CSV, "ndjson": NDJSON, "json": JSON}
+"""The media type of each format of an export."""
+
+_KEPT = 256
+_LONGEST_KEPT = 512
+_WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
+_NAMED = {CSV: "csv", NDJSON: "ndjson"}
+_JSON_RANGES = (JSON, "application/*", "*/*")
+_GZIP, _IDENTITY = "gzip", "identity"
+
+
+def accepted_format(accept: Sequence[bytes]) -> str:
+    """The format of an export that `Accept` prefers to a list as JSON; "" for the list."""
+    given = b",".join(accept)
+    return (_kept_format if len(given) <= _LONGEST_KEPT else _format)(given)
+
+
+def takes_gzip(accept_encoding: Sequence[bytes]) -> bool:
+    """True if `Accept-Encoding` prefers gzip."""
+    given = b",".join(accept_encoding)
+    return (_kept_gzip if len(given) <= _LONGEST_KEPT else _gzip)(given)
+
+
+def _format(given: bytes) -> str:
+    weights = _weights(given)
+    named = {name: weight for name, weight in weights.items() if name in _NAMED}
+    if not named:
+        return ""
+    preferred = max(named, key=named.__getitem__)  # of equal ones the first
+    of_json = next((each for each in _JSON_RANGES if each in weights), "")
+    least = weights.get(of_json, 0.0)
+    is_preferred = named[preferred] >= least if of_json != JSON else named[preferred] > least
+    return _NAMED[preferred] if is_preferred and named[preferred] else ""
+
+
+def _gzip(given: bytes) -> bool:
+    weights = _weights(given)
+    weight = weights.get(_GZIP, 0.0)
+    return weight > 0 and weight >= weights.get(_IDENTITY, 0.0)
+
+
+_kept_format = lru_cache(_KEPT)(_format)
+_kept_gzip = lru_cache(_KEPT)(_gzip)
+
+
+def _weights(given: bytes) -> Mapping[str, float]:
+    """The weight of each member; 1 if it has none that can be read."""
+    weights: dict[str, float] = {}
+    for member in given.decode("latin-1").lower().split(","):
+        name, *parameters = member.split(";")
+        found = [_WEIGHT.fullmatch("".join(each.split())) for each in parameters]
+        weight = next((float(each[1]) for each in found if each is not None), 1.0)
+        weights.setdefault(name.strip(), weight)
+    return weights

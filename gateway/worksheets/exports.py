@@ -1,0 +1,110 @@
+"""Exports: all rows of a query, of one snapshot, encoded block by block.
+
+Rules
+- The table is immutable, and an export keeps it until its end: later reads and writes change
+  nothing of it. Its blocks are not cached.
+- Blocks are counted work. All exports share one lane: together they delay others by one slice.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.table.formulas import has_sign, is_formula
+from gateway.table.steps import BLOCK, CHARACTERS, Unbuilt, Work
+from gateway.table.table import Table, column_at
+from gateway.table.typed import typed_cells
+from gateway.worksheets.answers import Freshness, TypedColumns
+from gateway.worksheets.scheduler import Scheduler
+
+Cells = Mapping[int, Sequence[object]]
+"""The cells of some rows by column."""
+
+LANE: Final = "exports"
+"""Of the scheduler; no key has this id."""
+
+_FIRST_ROWS = 16
+_MOST_CELLS = 8_192
+_BLOCK_BYTES = 49_152
+"""Bounds of a block, which takes about a slice; a row may exceed them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """The rows that match a query, and the columns that its key selects of them."""
+
+    table: Table
+    rows: Sequence[int]
+    total: int
+    """The number of all rows that match, without `skip` and `limit`."""
+    has_next: bool
+    selected: Mapping[int, str]
+    is_typed: bool
+    freshness: Freshness
+    scheduler: Scheduler
+
+    async def blocks(
+        self, encode: Callable[["Export", Sequence[int], Cells], Work[bytes]]
+    ) -> AsyncGenerator[tuple[int, bytes]]:
+        """The number of rows of each block, and their bytes."""
+        typed = self._made_columns()
+        most = max(1, _MOST_CELLS // max(1, len(self.selected)))
+        at, count = 0, min(_FIRST_ROWS, most)
+        while at < len(self.rows):
+            work = self._block(self.rows[at : at + count], typed, encode)
+            made, body = await self.scheduler.build(work, LANE)
+            yield made, body
+            at += made
+            count = min(max(1, made * _BLOCK_BYTES // max(1, len(body))), most, 4 * made)
+
+    def _made_columns(self) -> TypedColumns | None:
+        """The typed values of the columns, if typed answers made all of them."""
+        try:
+            return self.table.typed_columns(self.selected) if self.is_typed else None
+        except Unbuilt as unbuilt:
+            unbuilt.work.close()
+            return None
+
+    def _block(
+        self,
+        rows: Sequence[int],
+        typed: TypedColumns | None,
+        encode: Callable[["Export", Sequence[int], Cells], Work[bytes]],
+    ) -> Work[tuple[int, bytes]]:
+        """The first rows of these that are no more characters than a block has."""
+        texts: Cells = {}
+        while True:
+            yield len(rows) * len(self.selected)
+            texts = {
+                column: self.table.picked(column_at(self.table.displayed, column), rows)
+                for column in self.selected
+            }
+            characters = sum(sum(map(_length, cells)) for cells in texts.values())
+            if characters <= CHARACTERS or len(rows) == 1:
+                break
+            rows = rows[: max(1, len(rows) * CHARACTERS // (2 * characters))]
+        cells = texts
+        if typed is not None:
+            cells = {column: self.table.picked(typed[column], rows) for column in self.selected}
+        elif self.is_typed:
+            cells = {}
+            for column, shown in texts.items():
+                values = self.table.picked(column_at(self.table.typed or (), column), rows)
+                cells[column] = yield from typed_cells(shown, values)
+        return len(rows), (yield from encode(self, rows, cells))
+
+    def may_hold_formulas(self) -> Work[bool]:
+        """True if a cell displays what is a formula if it is a text."""
+        for at in range(0, len(self.rows), BLOCK):
+            rows = self.rows[at : at + BLOCK]
+            for column in self.selected:
+                yield 2 * len(rows)
+                cells = self.table.picked(column_at(self.table.displayed, column), rows)
+                texts = [cell for cell in cells if cell and isinstance(cell, str)]
+                if has_sign(texts) and any(map(is_formula, texts)):
+                    return True
+        return False
+
+
+def _length(cell: object) -> int:
+    return len(cell) if isinstance(cell, str) else 0

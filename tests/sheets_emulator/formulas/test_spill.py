@@ -1,0 +1,146 @@
+"""Array formulas, whose results fill other cells."""
+
+import pytest
+
+from tests.sheets_emulator.bench import Bench
+from tests.sheets_emulator.cells_of import cells
+from tests.sheets_emulator.conftest import BenchBuilder
+from tests.sheets_emulator.requests_of import Request, dimension, grid_range
+
+FILLED = '"=ARRAYFORMULA(IF(A2:A="""","""",A2:A&""!""))"'
+SHEET = f"name,text\nAda,{FILLED}\nBob,\n,\n"
+
+
+def append(bench: Bench, text: str) -> str:
+    """The row where appendCells writes a text."""
+    rows = [{"values": [{"userEnteredValue": {"stringValue": text}}]}]
+    bench.edit({"appendCells": {"sheetId": 0, "rows": rows, "fields": "userEnteredValue"}})
+    column = [row[0] if row else "" for row in bench.grid("Data!A:A")]
+    return f"row {column.index(text) + 1}"
+
+
+def error(bench: Bench, cell: str) -> str:
+    """The explanation of the error in a cell."""
+    found: str = cells(bench, f"Data!{cell}")[0][0]["effectiveValue"]["errorValue"]["message"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("formula", "column"),
+    [
+        pytest.param("=ARRAYFORMULA(A1:A3*10)", ["10", "20", "30"], id="column"),
+        pytest.param("=arrayformula (A1:A3&B1)", ["1x", "2x", "3x"], id="column and cell"),
+        pytest.param("=ARRAYFORMULA(A1:A3/(A1:A3-2))", ["-1", "#DIV/0!", "3"], id="errors"),
+        pytest.param("=ARRAYFORMULA(A1:A3-SUM(A1:A3))", ["-5", "-4", "-3"], id="a sum of all"),
+        pytest.param("=ARRAYFORMULA(IF(A1:A3=2,,A1:A3))", ["1", "", "3"], id="blank within"),
+        pytest.param("=ARRAYFORMULA(LEN(A1:A2&A1:A3))", ["2", "2", "#N/A"], id="other sizes"),
+        pytest.param("=ARRAYFORMULA(A2)", ["2"], id="single cell"),
+    ],
+)
+def test_array_formula_fills_the_cells_below_it(
+    build: BenchBuilder, formula: str, column: list[str]
+) -> None:
+    """Each cell has the result for the cells at the same distance."""
+    bench = build({"Data": "1,x,\n2,,\n3,,\n,,\n"})
+    bench.update("Data!C1", [[formula]], "USER_ENTERED")
+
+    assert bench.grid("Data!C1:C", majorDimension="COLUMNS") == [column]
+
+
+def test_filled_cells_have_results_but_no_formulas(build: BenchBuilder) -> None:
+    """A filled cell has an effective value only, and is read as a value in place of a formula."""
+    bench = build({"Data": SHEET})
+    text = {"stringValue": "Bob!"}
+
+    assert cells(bench, "Data!B3") == [[{"effectiveValue": text, "formattedValue": "Bob!"}]]
+    assert bench.grid("Data!B3", valueRenderOption="FORMULA") == [["Bob!"]]
+    assert bench.grid("Data") == [["name", "text"], ["Ada", "Ada!"], ["Bob", "Bob!"], ["", ""]]
+
+
+def test_results_follow_each_write(build: BenchBuilder) -> None:
+    """Values, inserted rows and a larger grid change the result, and formulas that refer to it."""
+    bench = build({"Data": f"name,text,\nAda,{FILLED},=B3\nBob,,\n"})
+    bench.update("Data!A3", [["Bea"]])
+    bench.edit(dimension("insertDimension", "ROWS", 2, 3))
+    bench.append("Data!A1:A4", [["Cid"]])
+
+    assert bench.grid("Data!B:B") == [["text"], ["Ada!"], [""], ["Bea!"], ["Cid!"]]
+    assert bench.grid("Data!C2") == [["Bea!"]]
+
+
+def test_empty_texts_are_data_and_blanks_are_not(build: BenchBuilder) -> None:
+    """Rows are appended below all rows for which the result is a text, also an empty one."""
+    texts = build({"Data": SHEET + ",\n"})
+    blanks = build({"Data": SHEET.replace('="""","""",', '="""",,') + ",\n"})
+
+    assert append(texts, "new") == "row 6"
+    assert append(blanks, "new") == "row 4"
+
+
+def test_result_that_would_replace_a_cell_is_an_error(build: BenchBuilder) -> None:
+    """The error names the cell, and goes away with it."""
+    bench = build({"Data": SHEET})
+    bench.update("Data!B3", [["mine"]])
+    blocked = bench.grid("Data!B2:B4")
+    message = error(bench, "B2")
+    bench.update("Data!B3", [[""]])
+
+    assert blocked == [["#REF!"], ["mine"]]
+    assert message == "Array result was not expanded because it would overwrite data in B3."
+    assert bench.grid("Data!B2:B4") == [["Ada!"], ["Bob!"], [""]]
+
+
+def test_result_that_leaves_the_grid_is_an_error(build: BenchBuilder) -> None:
+    """Recorded of columns: the error counts what is missing."""
+    bench = build({"Data": "1,,=ARRAYFORMULA(A1:B1)\n,,=ARRAYFORMULA(A1:A2)\n"})
+
+    assert bench.grid("Data!C:C") == [["#REF!"], ["#REF!"]]
+    assert error(bench, "C1") == (
+        "Result was not automatically expanded, please insert more columns (1)."
+    )
+    assert error(bench, "C2") == (
+        "Result was not automatically expanded, please insert more rows (1)."
+    )
+
+
+def copy(source: Request, destination: Request, kind: str) -> Request:
+    return {"copyPaste": {"source": source, "destination": destination, "pasteType": kind}}
+
+
+def test_copies_of_filled_cells_are_blank_or_values(build: BenchBuilder) -> None:
+    """Only PASTE_VALUES takes the result along."""
+    bench = build({"Data": "Ada,=ARRAYFORMULA(A1:A2),,\nBob,,,\n"})
+    source = grid_range(1, 1, 2, 2)
+    bench.edit(copy(source, grid_range(0, 2, 1, 3), "PASTE_NORMAL"))
+    bench.edit(copy(source, grid_range(0, 3, 1, 4), "PASTE_VALUES"))
+    replaced = {"find": "Bob", "replacement": "x", "range": grid_range(0, 1, 2, 2)}
+    answer = bench.edit({"findReplace": replaced})
+
+    assert bench.grid("Data") == [["Ada", "Ada", "", "Bob"], ["Bob", "Bob"]]
+    assert answer.json()["replies"] == [{"findReplace": {}}]
+
+
+def test_answers_of_writes_have_the_new_results(build: BenchBuilder) -> None:
+    """The results after a write are in its own answer, of values and of a batchUpdate."""
+    bench = build({"Data": SHEET})
+    path = "/v4/spreadsheets/book/values/Data!A3:B3"
+    body = {"values": [["Bea"]]}
+    wanted = {"valueInputOption": "RAW", "includeValuesInResponse": "true"}
+    updated = bench.call("PUT", path, body, **wanted).json()
+    cell = {"userEnteredValue": {"stringValue": "Cid"}}
+    start = {"sheetId": 0, "rowIndex": 2, "columnIndex": 0}
+    request = {"start": start, "rows": [{"values": [cell]}], "fields": "userEnteredValue"}
+    edited = bench.call(
+        "POST",
+        "/v4/spreadsheets/book:batchUpdate",
+        {
+            "requests": [{"updateCells": request}],
+            "includeSpreadsheetInResponse": True,
+            "responseRanges": ["Data!B3"],
+            "responseIncludeGridData": True,
+        },
+    ).json()
+    [data] = edited["updatedSpreadsheet"]["sheets"][0]["data"]
+
+    assert updated["updatedData"]["values"] == [["Bea", "Bea!"]]
+    assert data["rowData"][0]["values"][0]["formattedValue"] == "Cid!"

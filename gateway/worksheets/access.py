@@ -4,6 +4,7 @@ Rules: access is applied where input is read and output is made. Cached rows and
 depend on it.
 """
 
+import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Sequence
@@ -34,7 +35,14 @@ class HeaderRows:
         self._rows = {
             WorksheetId(each.spreadsheet, composed(each.title)): each.header_row
             for each in settings
+            if each.header_row > 1
         }
+
+    @property
+    def digest(self) -> str:
+        """A digest that is the same for the same header rows, whatever their order."""
+        rows = sorted((each.spreadsheet, each.title, row) for each, row in self._rows.items())
+        return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
     def of(self, worksheet: WorksheetId) -> int:
         """The number of the header row; titles are compared in NFC."""

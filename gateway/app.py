@@ -20,7 +20,7 @@ from gateway.access.keys import (
     server_outage,
     warn_of_any_spreadsheet_keys,
 )
-from gateway.access.pepper import load_pepper, row_tag_key
+from gateway.access.pepper import cursor_key, load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
@@ -38,6 +38,7 @@ from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.access import HeaderRows
 from gateway.worksheets.catalogue import Catalogue
+from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 
@@ -96,6 +97,7 @@ async def _opened(
             refused_accounts=lambda: google.pipeline.accounts.refused_count,
             title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
             rows=rows,
+            cursors=Cursors(cursor_key(pepper)),
             catalogue=Catalogue(
                 google.sheets,
                 max_worksheets=settings.cache.max_worksheets,

@@ -11,7 +11,8 @@
     │                           ProtectedCells 4033 · PlanLimit 4034
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
     │                           RouteNotFound 4040
-    ├── NoHeaderRow 102 (409)   Gone 4100 (410)   RequestTimeout 4080 (408)
+    ├── NoHeaderRow 102 (409)   RequestTimeout 4080 (408)
+    ├── Gone 4100 (410)         CursorLost 4101 (410)
     ├── ReadOnlyKey 4050 (405)  MethodNotAllowed 4051 (405)
     ├── IdempotencyInProgress 4090 (409)    IdempotencyKeyReused 4220 (422)
     ├── HeaderChanged 4091 (409)            RowNumberUnknown 4094 (409)
@@ -255,6 +256,14 @@ class Gone(GatewayError):
     """Version 1 is not served. Use `/v2/`."""
 
     code, name, status = 4100, "Gone", 410
+
+
+class CursorLost(GatewayError):
+    """The rows around the place of the cursor changed so much that it cannot be found. Begin again
+    with the first page.
+    """
+
+    code, name, status = 4101, "CursorLost", 410
 
 
 class RequestTimeout(GatewayError):

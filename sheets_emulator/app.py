@@ -17,6 +17,7 @@ from sheets_emulator.control import control_routes
 from sheets_emulator.http.credentials import KEY_BITS, PROJECT, open_accounts, write_file
 from sheets_emulator.http.tokens import Tokens
 from sheets_emulator.quota import Quota
+from sheets_emulator.seed_edits import edited
 from sheets_emulator.service import Service, Timing
 from sheets_emulator.state.disk import Disk, open_disk
 from sheets_emulator.state.seed import Seed, read_seed
@@ -91,6 +92,7 @@ def create_emulator(
 ) -> Emulator:
     """Create an emulator and load its data. Raises SeedError or DiskError."""
     seed = read_seed(options.seed) if isinstance(options.seed, Path) else options.seed or Seed()
+    seed = edited(seed)
     if options.db is None:
         return _emulator(options, timing, seed, disk=None)
     with ExitStack() as opened:

@@ -47,13 +47,13 @@ SLOW: Mapping[str, str] = {
         shared_rows shared_rows_outages storm workers write_lock write_lock_outages wrong_redis
     """,
     "contract": """
-        place
+        open_facts place
     """,
     "docs": """
         answers dockerfile samples shell site
     """,
     "server": """
-        deadlines server
+        deadlines parts server
     """,
     "sheets_emulator": """
         any_request crash every_route round_trips
@@ -89,6 +89,10 @@ SLOW: Mapping[str, str] = {
     """,
     "storage": """
         damaged_rows sent_batches
+    """,
+    "surfaces": """
+        exports
+        schema
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

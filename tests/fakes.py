@@ -27,6 +27,7 @@ from gateway.google.sheets import (
     Rendering,
     SheetArea,
     SheetView,
+    SpreadsheetView,
     Value,
     Values,
     WorksheetProperties,
@@ -68,6 +69,13 @@ class FakeWorksheet:
         """Rows of an array formula, none of which can be removed alone."""
         self.formats: dict[tuple[int, int], NumberFormat] = {}
         """Number formats that cells were given; what they display does not change."""
+        self.rules: dict[tuple[int, int], CellForm] = {}
+        """Data validation of cells, as forms without a format."""
+        self.computed: set[tuple[int, int]] = set()
+        """Cells that show the result of a formula."""
+        self.column_types: dict[int, str] = {}
+        self.column_options: dict[int, tuple[str, ...]] = {}
+        """Of the columns of a native table, from 0."""
         self.cells: dict[tuple[int, int], Held] = {}
         for row, line in enumerate(lines, start=1):
             self.type(row, *line)
@@ -106,6 +114,13 @@ class FakeWorksheet:
         return WorksheetProperties(
             sheet_id=self.sheet_id, title=self.title, rows=self.rows, columns=self.columns
         )
+
+    def form(self, row: int, column: int) -> CellForm | None:
+        """The number format and the data validation of a cell; None without both."""
+        format_, rule = self.formats.get((row, column)), self.rules.get((row, column))
+        if format_ is None and rule is None:
+            return None
+        return (rule or CellForm())._replace(format=format_)
 
     def _rendered(self, place: tuple[int, int], render: Render) -> Value:
         held = self.cells.get(place, "")
@@ -181,6 +196,9 @@ class FakeSheets:
     ) -> SheetView:
         return await _turn(lambda: self._view(spreadsheet, ranges))
 
+    async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
+        return await _turn(lambda: self._spreadsheet(spreadsheet, ranges))
+
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         return await _turn(lambda: self.apply_now(spreadsheet, batch))
 
@@ -216,6 +234,23 @@ class FakeSheets:
             rows=worksheet.rows,
             frozen_rows=worksheet.frozen_rows,
             blocks=[_block(worksheet, box) for _, box in found],
+            column_types=worksheet.column_types,
+            column_options=worksheet.column_options,
+        )
+
+    def _spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
+        """Worksheets in tab order, whatever the order of the ranges."""
+        _check_spreadsheet(spreadsheet)
+        found = {self._find(spreadsheet, each)[0].sheet_id: each for each in ranges}
+        return SpreadsheetView(
+            title="Book",
+            locale="en_US",
+            time_zone="Etc/GMT",
+            worksheets=[
+                self._view(spreadsheet, [found[each.sheet_id]])
+                for each in self.worksheets
+                if each.sheet_id in found
+            ],
         )
 
     def apply_now(self, spreadsheet: str, batch: Batch) -> SheetView:
@@ -352,17 +387,32 @@ def _change(worksheet: FakeWorksheet, change: Change) -> None:
 
 
 def _block(worksheet: FakeWorksheet, box: Box) -> Block:
+    """Cells at the end of a row and rows at the end that hold and show nothing are left out."""
     texts = worksheet.block(box, Render.DISPLAYED)
+    values = worksheet.block(box, Render.TYPED)
+    forms = [
+        [worksheet.form(row, column) for column in range(box.left, box.right + 1)]
+        for row in range(box.top, box.bottom + 1)
+    ]
+    widths = [
+        max(_filled(line), _filled(held), _filled([form or "" for form in marks]))
+        for line, held, marks in zip(texts, values, forms, strict=True)
+    ]
+    while widths and not widths[-1]:
+        widths.pop()
     return Block(
         first_row=box.top,
-        texts=[[str(cell) for cell in line] for line in _trimmed(texts)],
-        values=_trimmed(worksheet.block(box, Render.TYPED)),
+        texts=[
+            [str(cell) for cell in line[:width]] for line, width in zip(texts, widths, strict=False)
+        ],
+        values=[line[:width] for line, width in zip(values, widths, strict=False)],
+        computed=[
+            [at for at in range(width) if (row, at + box.left) in worksheet.computed]
+            for row, width in enumerate(widths, box.top)
+        ],
         forms=[
-            [
-                CellForm(worksheet.formats.get((row, column)))
-                for column, _ in enumerate(line, box.left)
-            ]
-            for row, line in enumerate(_trimmed(texts), box.top)
+            [form or CellForm() for form in marks[:width]]
+            for marks, width in zip(forms, widths, strict=False)
         ],
     )
 

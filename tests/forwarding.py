@@ -15,6 +15,7 @@ from gateway.google.sheets import (
     SheetArea,
     Sheets,
     SheetView,
+    SpreadsheetView,
     Values,
     WorksheetProperties,
 )
@@ -28,6 +29,7 @@ Kind = Literal[
     "read_ranges",
     "list_worksheets",
     "read_sheet",
+    "read_spreadsheet",
     "apply",
     "put_fence",
     "delete_fences",
@@ -90,6 +92,13 @@ class ForwardingSheets(ABC):
             spreadsheet,
             lambda sheets: sheets.read_sheet(spreadsheet, ranges, detail=detail),
             kind="read_sheet",
+        )
+
+    async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
+        return await self.forward(
+            spreadsheet,
+            lambda sheets: sheets.read_spreadsheet(spreadsheet, ranges),
+            kind="read_spreadsheet",
         )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:

@@ -53,6 +53,8 @@ async def answered(sheets: Sheets, call: calls.Call[Any]) -> Any:
         case calls.ReadSheet():
             detail = next(each for each, kind in calls.READ_SHEET.items() if type(call) is kind)
             return await sheets.read_sheet(book, call.ranges, detail=detail)
+        case calls.ReadSpreadsheet():
+            return await sheets.read_spreadsheet(book, call.ranges)
         case calls.Apply():
             return await sheets.apply(book, call.batch)
         case calls.DeleteFences():

@@ -49,11 +49,16 @@ class Caller:
 def authorise(caller: Caller, *, spreadsheet: str | None, worksheet: str, is_write: bool) -> Target:
     """The worksheet of a request, if the caller may use it for this operation.
 
-    A missing grant is reported before a limit of the plan. Without an ID (None or blank) the only
+    "" is no worksheet, but the spreadsheet itself; no worksheet has that name. A missing grant is
+    reported before a limit of the plan. Without an ID (None or blank) the only
     granted spreadsheet is meant, if there is exactly one.
     """
     found = granted_spreadsheet(caller.grants, spreadsheet)
-    if caller.grants.worksheets is not None and worksheet not in caller.grants.worksheets:
+    if (
+        worksheet
+        and caller.grants.worksheets is not None
+        and worksheet not in caller.grants.worksheets
+    ):
         raise NotGranted(
             "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
             "that was granted it, and mind capitals and blanks: names match exactly, except for "
@@ -98,6 +103,11 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
             f"The plan '{caller.plan_name}' of this key does not include {names}. Leave it out, or "
             "ask the gateway's operator for another plan."
         )
+
+
+def may_write(caller: Caller) -> bool:
+    """True if the key has the right to write, and its plan allows it."""
+    return caller.plan.writes and not caller.grants.read_only
 
 
 def may_delete(caller: Caller) -> bool:

@@ -71,6 +71,11 @@ def row_tag_key(pepper: bytes) -> bytes:
     return hmac.digest(pepper, b"row tags", hashlib.sha256)
 
 
+def cursor_key(pepper: bytes) -> bytes:
+    """The secret of cursors, 32 bytes."""
+    return hmac.digest(pepper, b"cursors", hashlib.sha256)
+
+
 def load_pepper(settings: AccessSettings) -> bytes:
     """The configured pepper, or that of its file, which is created if missing.
 

@@ -179,7 +179,9 @@ def emulator(
     seed: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Directory of SPREADSHEET-ID/WORKSHEET.csv and SPREADSHEET-ID.xlsx."
+            metavar="DIR",
+            help="Directory of SPREADSHEET-ID/WORKSHEET.csv and SPREADSHEET-ID.xlsx, and "
+            "SPREADSHEET-ID.json with edits.",
         ),
     ] = None,
     db: Annotated[
@@ -246,6 +248,8 @@ def emulator(
     )
     try:
         running = create_emulator(options)
+    except SeedError as error:
+        fail([f"--seed: {error}"], status=1)
     except DiskError as error:
         fail([f"--db: {error}"])
     with reported():

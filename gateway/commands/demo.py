@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from secrets import token_bytes
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import ALPHABET, RandomBytes
@@ -222,11 +222,11 @@ CITIES = Example(
 
 def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
     """The fields of each worksheet that has any, by its path, as the gateway at `url` says."""
-    document = _get(url, key, "/openapi.json")
+    found = _get(url, key, "/v2/sheets")["sheets"]
     return {
-        path: _fields(document, path)
-        for path in document["paths"]
-        if path.startswith("/v2/sheets/") and not path.endswith("/{rowIndex}")
+        f"/v2/sheets/{quote(sheet['name'], safe='')}": [each["name"] for each in sheet["fields"]]
+        for sheet in found
+        if sheet["fields"]
     }
 
 
@@ -298,15 +298,6 @@ def _get(url: str, key: str, target: str) -> Any:
     if response.status != http.client.OK:
         raise _Refused(body["message"])
     return body
-
-
-def _fields(document: Any, path: str) -> Sequence[str]:
-    """The names that the parameter `keys` of a worksheet allows."""
-    parameters = document["paths"][path]["get"]["parameters"]
-    keys = next(each for each in parameters if each.get("name") == "keys")
-    reference = keys["schema"]["items"]["$ref"].rpartition("/")[2]
-    names: list[str] = document["components"]["schemas"][reference]["enum"]
-    return [name for name in names if name != "rowIndex"]
 
 
 def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:

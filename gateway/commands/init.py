@@ -24,7 +24,6 @@ from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import (
-    FIRST_ROWS,
     check_header,
     check_writing,
     id_words,
@@ -44,15 +43,15 @@ from gateway.google.credentials import (
     check_credentials,
     load_service_account,
 )
-from gateway.google.sheets import Sheets
+from gateway.google.sheets import Sheets, WorksheetProperties
 from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
 from gateway.settings.private_file import is_open_to_others, open_regular
 from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
-from gateway.worksheets.access import HeaderRows
-from gateway.worksheets.catalogue import read_headers
+from gateway.worksheets.access import HeaderRows, WorksheetId
+from gateway.worksheets.catalogue import header_of, read_first_rows
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
@@ -224,24 +223,24 @@ async def _find_worksheet(
     async with opened_accounts({"": account}) as opened:
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
-            titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            found = read_headers(
-                sheets,
-                spreadsheet,
-                titles,
-                rows=FIRST_ROWS,
-                header_rows=HeaderRows(worksheets),
-            )
-            looked_at = [each async for each in found]
+            listed = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
+            header_rows = HeaderRows(worksheets)
+            view = await read_first_rows(sheets, spreadsheet, listed, header_rows)
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
-        for each in looked_at:
-            _show(check_header(each.title, each.header, each.below, spreadsheet))
+        headers = {
+            each.title: header_of(each, header_rows.of(WorksheetId(spreadsheet, each.title)))
+            for each in view.worksheets
+        }
+        for each in view.worksheets:
+            _show(
+                check_header(each.title, headers[each.title], each.blocks[0].texts[1:], spreadsheet)
+            )
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
-    served = [each.title for each in looked_at if each.header.columns]
+    served = [title for title, header in headers.items() if header.columns]
     if not served:
         raise ConfigError("no worksheet has field names: write them into row 1, run init again")
     return served[0]
@@ -249,15 +248,15 @@ async def _find_worksheet(
 
 async def _wait_until_shared(
     sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
-) -> list[str]:
-    """The titles of the worksheets. Raises the last error after `wait_seconds`.
+) -> list[WorksheetProperties]:
+    """The worksheets. Raises the last error after `wait_seconds`.
 
     Raises the first error if waiting does not help: no such spreadsheet, no network.
     """
     started, said = anyio.current_time(), ""
     while True:
         try:
-            titles = [each.title for each in await sheets.list_worksheets(spreadsheet)]
+            listed = await sheets.list_worksheets(spreadsheet)
         except GatewayError as error:
             waited = anyio.current_time() - started
             can_help = isinstance(error, WAITED_FOR) or bool(said and not isinstance(error, FINAL))
@@ -270,7 +269,7 @@ async def _wait_until_shared(
             await _pause(min(every, wait_seconds - waited), started)
         else:
             say(f"The spreadsheet {spreadsheet} is shared.")
-            return titles
+            return listed
 
 
 async def _pause(seconds: float, started: float) -> None:

@@ -31,6 +31,7 @@ from gateway.google.calls import (
     ReadColumns,
     ReadRanges,
     ReadSeveral,
+    ReadSpreadsheet,
     ReadValues,
 )
 from gateway.google.sheets import (
@@ -44,6 +45,7 @@ from gateway.google.sheets import (
     Rendering,
     SheetArea,
     SheetView,
+    SpreadsheetView,
     Values,
     WorksheetProperties,
     current_call_context,
@@ -129,6 +131,9 @@ class GoogleSheets:
         self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
         return await self._send(READ_SHEET[detail](spreadsheet, ranges))
+
+    async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
+        return await self._send(ReadSpreadsheet(spreadsheet, ranges))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         return await self._send(Apply(spreadsheet, batch))

@@ -25,7 +25,6 @@ from gateway.google.rendering import KnownColumns, read_rendering
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
-    Block,
     Change,
     Detail,
     EmptiedRow,
@@ -36,13 +35,22 @@ from gateway.google.sheets import (
     Rendering,
     SheetArea,
     SheetView,
+    SpreadsheetView,
     Value,
     Values,
     WorksheetProperties,
     WrittenCells,
 )
+from gateway.google.views import (
+    PIECE_BYTES,
+    Spreadsheet,
+    checked_parts,
+    sheet_view,
+    view_of,
+    worksheet_properties,
+)
 from gateway.google.wire import Answer, AnswerTooLarge, answer_of
-from gateway.table.column_kinds import CellForm, NumberFormat
+from gateway.table.column_kinds import NumberFormat
 from gateway.table.steps import Work, finish, mapped
 
 S = TypeVar("S")
@@ -56,12 +64,6 @@ ITEM_BYTES = 72
 
 GROWTH = 4
 """A decoded answer may take this many times its size limit. Windowed reads are not affected."""
-
-PIECE_BYTES = 256 * 1024
-"""Bytes of rows that are decoded at once, about 2 ms; a longer row is decoded at once too."""
-
-BLOCK_BYTES = 400
-"""To make a block takes as long as to decode so many bytes."""
 
 MAX_URL_BYTES = 4_000
 """More ranges than this go in a body."""
@@ -217,7 +219,7 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
         """The worksheets with cells; charts and connected data have tabs too."""
         found = yield from _decoded(_spreadsheet, answer, limits)
         properties = (sheet.properties for sheet in found.sheets)
-        return [_worksheet(each) for each in properties if each.sheet_type == "GRID"]
+        return [worksheet_properties(each) for each in properties if each.sheet_type == "GRID"]
 
 
 _SHEETS = (
@@ -233,16 +235,11 @@ class ReadSheet(Call[SheetView]):
     fields: ClassVar[str] = _SHEETS
 
     def message(self, gspread: HTTPClient) -> Any:
-        if sum(map(len, map(quote, self.ranges))) <= MAX_URL_BYTES:
-            return gspread.fetch_sheet_metadata(self.spreadsheet, {"ranges": [*self.ranges]})
-        # gspread has no verb for the call that takes the ranges in a body.
-        filters = [{"a1Range": each} for each in self.ranges]
-        body = {"dataFilters": filters, "includeGridData": True}
-        return _posted(gspread, self.spreadsheet, ":getByDataFilter", body)
+        return _of_ranges(gspread, self.spreadsheet, self.ranges)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found = yield from _decoded(_spreadsheet, answer, limits)
-        return (yield from _sheet_view(found, len(self.ranges)))
+        return (yield from sheet_view(found, len(self.ranges)))
 
 
 @dataclass(frozen=True)
@@ -267,7 +264,33 @@ class ReadSheetForms(ReadSheet):
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found = yield from _decoded(_spreadsheet, answer, limits)
-        return (yield from _sheet_view(found, len(self.ranges), has_forms=True))
+        return (yield from sheet_view(found, len(self.ranges), has_forms=True))
+
+
+@dataclass(frozen=True)
+class ReadSpreadsheet(Call[SpreadsheetView]):
+    """Reads forms of several worksheets: one range of each."""
+
+    ranges: Sequence[str]
+    fields: ClassVar[str] = "properties(title,locale,timeZone)," + ReadSheetForms.fields.replace(
+        "condition.type)", "condition(type,values.userEnteredValue))"
+    ).replace(
+        "columnType)", "columnType,dataValidationRule.condition(type,values.userEnteredValue))"
+    )
+
+    def message(self, gspread: HTTPClient) -> Any:
+        return _of_ranges(gspread, self.spreadsheet, self.ranges)
+
+    def decode(self, answer: Answer, limits: Limits) -> Work[SpreadsheetView]:
+        found = yield from _decoded(_spreadsheet, answer, limits)
+        sheets = checked_parts([each for each in found.sheets if each.data], len(self.ranges))
+        views: list[SheetView] = []
+        for each in sheets:
+            views.append((yield from view_of(each, 1, has_forms=True)))
+        named = found.properties
+        return SpreadsheetView(
+            title=named.title, locale=named.locale, time_zone=named.time_zone, worksheets=views
+        )
 
 
 READ_SHEET: Mapping[Detail, type[ReadSheet]] = {
@@ -294,7 +317,7 @@ class Apply(Call[SheetView]):
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found = yield from _decoded(_applied, answer, limits)
-        return (yield from _sheet_view(found.updated_spreadsheet, len(self.batch.ranges)))
+        return (yield from sheet_view(found.updated_spreadsheet, len(self.batch.ranges)))
 
 
 @dataclass(frozen=True)
@@ -356,6 +379,14 @@ def _options(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str,
     if render is Render.TYPED:
         options["dateTimeRenderOption"] = "SERIAL_NUMBER"
     return options
+
+
+def _of_ranges(gspread: HTTPClient, spreadsheet: str, ranges: Sequence[str]) -> Any:
+    if sum(map(len, map(quote, ranges))) <= MAX_URL_BYTES:
+        return gspread.fetch_sheet_metadata(spreadsheet, {"ranges": [*ranges]})
+    # gspread has no verb for the call that takes the ranges in a body.
+    body = {"dataFilters": [{"a1Range": each} for each in ranges], "includeGridData": True}
+    return _posted(gspread, spreadsheet, ":getByDataFilter", body)
 
 
 def _posted(gspread: HTTPClient, spreadsheet: str, path: str, body: Mapping[str, object]) -> Any:
@@ -503,95 +534,6 @@ class MatchedRanges(msgspec.Struct, rename="camel"):
     value_ranges: tuple[MatchedRange] | None = None
 
 
-class Grid(msgspec.Struct, rename="camel"):
-    row_count: int
-    column_count: int
-    frozen_row_count: int = 0
-
-
-class SheetProperties(msgspec.Struct, rename="camel"):
-    title: str
-    sheet_id: int = 0
-    sheet_type: str = "GRID"
-    grid_properties: Grid | None = None
-
-
-class ExtendedValue(msgspec.Struct, rename="camel", gc=False):
-    number_value: float | int | None = None
-    string_value: str | None = None
-    bool_value: bool | None = None
-
-
-class Entered(msgspec.Struct, rename="camel", gc=False):
-    formula_value: str | None = None
-
-
-class Cell(msgspec.Struct, rename="camel", gc=False):
-    formatted_value: str = ""
-    effective_value: ExtendedValue | None = None
-    user_entered_value: Entered | None = None
-
-
-class ShownNumberFormat(msgspec.Struct, gc=False):
-    type: str = ""
-    pattern: str = ""
-
-
-class ShownFormat(msgspec.Struct, rename="camel", gc=False):
-    number_format: ShownNumberFormat | None = None
-
-
-class RuleCondition(msgspec.Struct, gc=False):
-    type: str = ""
-
-
-class Rule(msgspec.Struct, gc=False):
-    condition: RuleCondition | None = None
-
-
-class FormOfCell(msgspec.Struct, rename="camel", gc=False):
-    effective_format: ShownFormat | None = None
-    data_validation: Rule | None = None
-
-
-class FormsOfRow(msgspec.Struct, gc=False):
-    values: tuple[FormOfCell, ...] = ()
-
-
-class RowData(msgspec.Struct, gc=False):
-    values: tuple[Cell, ...] = ()
-
-
-class GridData(msgspec.Struct, rename="camel", gc=False):
-    start_row: int = 0
-    row_data: tuple[msgspec.Raw, ...] = ()
-
-
-class TableRange(msgspec.Struct, rename="camel"):
-    start_row_index: int = 0
-    start_column_index: int = 0
-
-
-class TableColumn(msgspec.Struct, rename="camel"):
-    column_index: int = 0
-    column_type: str = ""
-
-
-class NativeTable(msgspec.Struct, rename="camel"):
-    range: TableRange
-    column_properties: tuple[TableColumn, ...] = ()
-
-
-class Sheet(msgspec.Struct):
-    properties: SheetProperties
-    data: tuple[GridData, ...] = ()
-    tables: tuple[NativeTable, ...] = ()
-
-
-class Spreadsheet(msgspec.Struct):
-    sheets: tuple[Sheet, ...]
-
-
 class Applied(msgspec.Struct, rename="camel"):
     updated_spreadsheet: Spreadsheet | None = None
 
@@ -623,8 +565,6 @@ _applied = msgspec.json.Decoder(Applied)
 _found_metadata = msgspec.json.Decoder(FoundMetadata)
 _done = msgspec.json.Decoder(Done)
 _line = msgspec.json.Decoder(tuple[Value, ...])
-_row = msgspec.json.Decoder(RowData)
-_form_row = msgspec.json.Decoder(FormsOfRow)
 
 
 def _rendering(answer: Answer, known: bytes | None, limits: Limits) -> Work[Rendering | None]:
@@ -656,112 +596,6 @@ def check_growth(body: bytes, max_bytes: int) -> Work[None]:
             raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
 
 
-def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
-    """The parts of a batch's answer. Raises `ValidationError` unless there is one per request."""
-    if len(found) != count:
-        raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
-    return found
-
-
 def _values(found: ValueRange) -> Work[Values]:
     cells = yield from mapped(_line.decode, found.values, len, PIECE_BYTES)
     return Values(range=found.range, cells=tuple(cells))
-
-
-def _worksheet(found: SheetProperties) -> WorksheetProperties:
-    if found.grid_properties is None:
-        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
-    return WorksheetProperties(
-        sheet_id=found.sheet_id,
-        title=found.title,
-        rows=found.grid_properties.row_count,
-        columns=found.grid_properties.column_count,
-    )
-
-
-def _sheet_view(
-    spreadsheet: Spreadsheet | None, block_count: int, *, has_forms: bool = False
-) -> Work[SheetView]:
-    """The one worksheet of an answer, with its blocks: one for each requested range."""
-    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
-    if len(sheets) != 1:
-        raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
-    properties, data = sheets[0].properties, checked_parts(sheets[0].data, block_count)
-    grid = properties.grid_properties
-    if grid is None:
-        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
-    blocks: list[Block] = []
-    for each in data:
-        yield BLOCK_BYTES
-        rows = yield from mapped(_cells, each.row_data, len, PIECE_BYTES)
-        texts, values, computed = zip(*rows, strict=True) if rows else ((), (), ())
-        forms: Sequence[Sequence[CellForm]] = ()
-        if has_forms:
-            forms = yield from mapped(_forms, each.row_data, len, PIECE_BYTES)
-        blocks.append(
-            Block(
-                first_row=each.start_row + 1,
-                texts=[*texts],
-                values=[*values],
-                computed=[*computed],
-                forms=forms,
-            )
-        )
-    return SheetView(
-        sheet_id=properties.sheet_id,
-        title=properties.title,
-        rows=grid.row_count,
-        frozen_rows=grid.frozen_row_count,
-        blocks=blocks,
-        column_types={
-            table.range.start_column_index + column.column_index: column.column_type
-            for table in sheets[0].tables
-            if table.range.start_row_index == data[0].start_row
-            for column in table.column_properties
-        },
-    )
-
-
-def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
-    """The displayed texts and typed values of a row, and the columns of computed cells.
-
-    An equal text and value are one object. The value of an error is its text, as in reads of
-    values. A cell is computed by its formula, or by one of another cell that fills it.
-    """
-    texts: list[str] = []
-    values: list[Value] = []
-    computed: list[int] = []
-    for at, cell in enumerate(_row.decode(row).values):
-        text, effective, entered = (
-            cell.formatted_value,
-            cell.effective_value,
-            cell.user_entered_value,
-        )
-        value: Value = None
-        if effective is not None:
-            value = effective.string_value
-            if value is None:
-                value = effective.number_value
-                value = effective.bool_value if value is None else value
-            if value is None or value == text:
-                value = text
-        texts.append(text)
-        values.append(value)
-        if effective is not None if entered is None else entered.formula_value is not None:
-            computed.append(at)
-    return texts, values, computed
-
-
-def _forms(row: msgspec.Raw) -> list[CellForm]:
-    """The forms of the cells of a row."""
-    forms: list[CellForm] = []
-    for cell in _form_row.decode(row).values:
-        shown, rule = cell.effective_format, cell.data_validation
-        found = None if shown is None else shown.number_format
-        condition = None if rule is None else rule.condition
-        form = CellForm(
-            format=None if found is None else NumberFormat(found.type, found.pattern),
-            rule="" if condition is None else condition.type,
-        )
-        forms.append(form)
-    return forms

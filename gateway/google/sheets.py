@@ -232,7 +232,8 @@ class SheetView:
     """A worksheet at one moment: its properties, and a block for each requested range.
 
     `column_types` are Google's ColumnTypes of the columns of native tables whose header is the
-    first row of the first block; they are known where forms are.
+    first row of the first block, `column_options` the values of their dropdowns; they are known
+    where forms are.
     """
 
     sheet_id: int
@@ -241,6 +242,20 @@ class SheetView:
     frozen_rows: int = 0
     blocks: Sequence[Block]
     column_types: Mapping[int, str] = field(default_factory=dict)
+    column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadsheetView:
+    """A spreadsheet at one moment: its properties, and worksheets in tab order, with a block each.
+
+    `locale` and `time_zone` are Google's names, such as `en_US` and `Europe/Berlin`.
+    """
+
+    title: str
+    locale: str
+    time_zone: str
+    worksheets: Sequence[SheetView]
 
 
 class Sheets(Protocol):
@@ -279,6 +294,12 @@ class Sheets(Protocol):
         self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
     ) -> SheetView:
         """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read."""
+
+    async def read_spreadsheet(self, spreadsheet: str, ranges: Sequence[str]) -> SpreadsheetView:
+        """Read a range of each of some worksheets with forms and options, in one snapshot.
+
+        Also reads the spreadsheet's properties. Cost: 1 read.
+        """
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         """Apply a batch; values are stored as they are. Cost: 1 write.

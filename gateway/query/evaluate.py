@@ -8,6 +8,8 @@ Rules:
 - The page is cut out of the index if there is no condition, or only a range of the column that
   orders. Otherwise rows are walked in order, or gathered and sorted: both find the same rows, and
   bounds of sizes choose between them.
+- A page behind a place has the rows that are behind its last row given in one field of `order`, or
+  are equal in all and stand below the place (`gateway.query.place`).
 """
 
 from array import array
@@ -17,9 +19,11 @@ from functools import partial
 from math import inf
 
 import msgspec
+from msgspec.structs import replace as replaced
 
-from gateway.errors import InvalidQuery
+from gateway.errors import CursorLost, InvalidQuery
 from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
+from gateway.query.place import Place, Seen, find_gap, place_after, stand
 from gateway.query.query import (
     AllOf,
     Comparison,
@@ -29,13 +33,23 @@ from gateway.query.query import (
     SortTerm,
     comparisons,
 )
-from gateway.query.row_sets import Complement, Groups, Intersection, RowSet, all_of, any_of, sifted
+from gateway.query.row_sets import (
+    Complement,
+    Groups,
+    Intersection,
+    RowSet,
+    all_of,
+    any_of,
+    groups_of,
+    sifted,
+)
 from gateway.query.suggestions import field_like
+from gateway.table.cells import EMPTY
 from gateway.table.header import ROW_INDEX, View
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
-from gateway.table.table import Table
+from gateway.table.table import Table, column_at
 
 _FEW = 8
 """Operands of a condition that is looked up at once; more are counted."""
@@ -51,6 +65,8 @@ class Page(msgspec.Struct, frozen=True):
     has_next: bool
     total: int | None = None
     """The number of all matching rows; None if the query does not ask for it."""
+    before: Sequence[int] = ()
+    """The last rows before the place that a cursor holds, as far as they are equal in `order`."""
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -151,10 +167,13 @@ def plain_page(table: Table, query: Query) -> Page:
     return Page(range(min(first, rows), min(end, rows)), end < rows, total)
 
 
-def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
+def find_page(
+    table: Table, query: Query, view: View, place: Place | None = None
+) -> Page | Work[Page]:
     """The page of a query with `where` or `order`, or the counted work that finds it.
 
-    Raises UnknownField. The table must have its typed rendering.
+    It begins behind a `place` with a row, if one is given. Raises UnknownField, and CursorLost if
+    the place is not found. The table must have its typed rendering, unless there is neither.
     """
     where, order = comparisons(query.where), sort_terms(query, view)
     columns = columns_of(where, order, view)
@@ -163,14 +182,38 @@ def find_page(table: Table, query: Query, view: View) -> Page | Work[Page]:
     operands = 0
     for comparison in where:
         operands += 1 + len(comparison.operands)
-    missing = None
+    missing, seen = None, None
+    if place is not None:
+        place = replaced(place, row=max(1, place.row + 1 - table.header.row))
+        seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
     if operands <= _FEW:
         try:
-            return _looked_up(table, query, order, indexes)
+            return _looked_up(table, query, order, indexes, place, seen)
         except Unbuilt as unbuilt:
             missing = unbuilt.work
-    look_up = partial(_looked_up, table, query, order, indexes)
+    look_up = partial(_looked_up, table, query, order, indexes, place, seen)
     return _counted(look_up, missing, _LOOK_UP_STEPS * operands)
+
+
+def place_behind(
+    table: Table, query: Query, page: Page, view: View, place: Place | None
+) -> Work[Place]:
+    """The place behind the rows of a page, which has `AHEAD` rows more than the query's limit.
+
+    `place` is the one before it.
+    """
+    if not query.limit:
+        return place or Place()
+    order = sort_terms(query, view)
+    columns = columns_of((), order, view)
+    terms = [table.index(columns[each.field]) if each.field in columns else None for each in order]
+    seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
+    above = table.header.row - 1
+    rows, before = (
+        [row - above for row in each] if above else each for each in (page.rows, page.before)
+    )
+    found = yield from place_after(rows[: query.limit], rows[query.limit :], before, terms, seen)
+    return replaced(found, row=found.row + above) if above else found
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -196,7 +239,12 @@ def _counted(
 
 
 def _looked_up(
-    table: Table, query: Query, order: Sequence[SortTerm], indexes: Mapping[str, ColumnIndex]
+    table: Table,
+    query: Query,
+    order: Sequence[SortTerm],
+    indexes: Mapping[str, ColumnIndex],
+    place: Place | None,
+    seen: Seen | None,
 ) -> Page | Work[Page]:
     """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
     rows, header_row = table.rows, table.header.row
@@ -212,6 +260,9 @@ def _looked_up(
             break
         column = ready(ColumnIndex.order, indexes[term.field])
         terms.append(Term(column.ranked, column.empties, term.descending))
+    if place is not None and seen is not None:
+        ordering = [indexes.get(each.field) for each in order]
+        return _behind(place, seen, table, query, ordering, parts, terms)
     source, others = _source(terms[0], parts)
     if others or len(terms) > 1:
         return _found(source, others, parts, terms, query, header_row)
@@ -219,6 +270,91 @@ def _looked_up(
     total = length if query.wants_total else None
     found = [place + header_row for place in source.cut(query.skip, end)]
     return Page(found, end < length, total)
+
+
+def _behind(
+    place: Place,
+    seen: Seen,
+    table: Table,
+    query: Query,
+    columns: Sequence[ColumnIndex | None],
+    parts: tuple[RowSet, ...],
+    terms: Sequence[Term],
+) -> Work[Page]:
+    """The page of the rows in all `parts` that are behind a place; its total is of all of them.
+
+    `columns` are those of the terms, None for `rowIndex`. Raises CursorLost.
+    """
+    rows, total = table.rows, None
+    if query.wants_total:
+        total = rows.groups
+        if parts:
+            total = len((yield from sifted((yield from parts[0].places()), parts[1:])))
+    begin, equal, behind = 0, list[RowSet](), list[RowSet]()
+    is_equal = True
+    for number, (term, index) in enumerate(zip(terms, columns, strict=False)):
+        if index is None:  # no other row is equal
+            span = range(min(place.row - 1, rows.groups), rows.groups)
+            if term.descending:
+                span = range(min(place.row - 2, rows.groups))
+            behind.append(all_of([*equal, groups_of(rows, span)], rows))
+            is_equal = False
+            break
+        if number >= len(place.values):
+            raise CursorLost(CursorLost.description())
+        ranked, value = term.ranked, place.values[number]
+        empty = ColumnField(index, rows).filled(is_filled=False)
+        if value.kind == EMPTY:
+            begin = begin if equal else len(ranked.places)
+            equal.append(empty)
+            continue
+        group = yield from stand((yield from index.order()), value)
+        if group is None:
+            raise CursorLost(CursorLost.description())
+        if number == 0:
+            begin = ranked.starts[group.start]
+            if term.descending:
+                begin = len(ranked.places) - ranked.starts[group.stop]
+        span = range(group.start) if term.descending else range(group.stop, ranked.groups)
+        behind.append(all_of([*equal, any_of([groups_of(ranked, span), empty], rows)], rows))
+        is_equal = bool(group)
+        if not is_equal:
+            break
+        equal.append(groups_of(ranked, group))
+    before: Sequence[int] = ()
+    if is_equal:
+        gap = yield from find_gap(place, seen, *_ascending(all_of([*parts, *equal], rows), rows))
+        if gap is None:
+            raise CursorLost(CursorLost.description())
+        below = groups_of(rows, range(min(gap.last, rows.groups), rows.groups))
+        behind.append(all_of([*equal, below], rows))
+        before = [row + table.header.row - 1 for row in gap.before]
+    if terms[0].descending:
+        yield from terms[0].ranked.descending()
+    left = all_of([*parts, any_of(behind, rows)], rows)
+    parts = left.parts if isinstance(left, Intersection) else (left,)
+    source, others = _source(terms[0], parts)
+    if not isinstance(terms[0].ranked.places, range):
+        source = replaced(source, start=min(max(source.start, begin), source.end))
+    wanted = replaced(query, wants_total=False)
+    page = yield from _found(source, others, parts, terms, wanted, table.header.row)
+    found = page.rows
+    is_ascending = len(terms) == 1 and terms[0].ranked is rows and not terms[0].descending
+    if is_ascending and found and found[-1] - found[0] == len(found) - 1:
+        found = range(found[0], found[-1] + 1)  # encoded faster
+    return replaced(page, rows=found, total=total, before=before)
+
+
+def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
+    """Places in the order of the worksheet, and sets: the rows in all of them are the row set."""
+    parts = row_set.parts if isinstance(row_set, Intersection) else (row_set,)
+    for at, part in enumerate(parts):
+        if isinstance(part, Groups) and isinstance(part.numbers, range):
+            is_worksheet = isinstance(part.ranked.places, range)
+            if is_worksheet or len(part.numbers) < 2:
+                low = part.ranked.starts[part.numbers.start] if part.numbers else 0
+                return part.ranked.places[low : low + part.most], parts[:at] + parts[at + 1 :]
+    return rows.places, parts
 
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:

@@ -78,6 +78,10 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     whole_order: SortTerm | None = None
     """The text that the terms were split from, as one term; if it names a field, it is meant."""
     skip: int = 0
+    wants_place: bool = False
+    """Whether to find the place behind the page, for a cursor; not if `skip` is given."""
+    cursor: str | None = None
+    """The cursor of the page before; "" asks for the first page and a cursor."""
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
     """Fields of the answer; None means all."""

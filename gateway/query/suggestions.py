@@ -28,7 +28,9 @@ _MEANT: Mapping[str, str] = {
 }
 """Operators by words of other query languages, in lower case and without signs inside."""
 
-_DIRECTED = re.compile(r"[\s:.](asc|desc|ascending|descending)\Z", re.IGNORECASE)
+_DIRECTED = re.compile(
+    r"[\s:.=](asc|desc|ascending|descending)(?:[\s.]nulls\s?(?:first|last))?\Z", re.IGNORECASE
+)
 _WAYS = frozenset({"asc", "desc", "ascending", "descending"})
 
 
@@ -49,7 +51,8 @@ def field_like(parameter: str, name: str, is_field: Callable[[str], bool]) -> st
     if parameter != "order":
         return ""
     directed = _DIRECTED.search(name)
-    field = name[: directed.start()].rstrip(" :.").removeprefix("-") if directed else ""
-    if directed and is_field(field):
-        return f" Did you mean order={'-' if directed[1].lower().startswith('d') else ''}{field}?"
+    field = name[: directed.start()].rstrip(" :.").removeprefix("-") if directed else name[1:]
+    if is_field(field) and (directed or name.startswith("+")):
+        is_down = directed is not None and directed[1].lower().startswith("d")
+        return f" Did you mean order={'-' if is_down else ''}{field}?"
     return " For descending order write - before a field." if name.lower() in _WAYS else ""

@@ -25,7 +25,7 @@ Rules of answers:
 - If the body breaks off, reading it raises the error, so that the application answers it like any
   other.
 - A body of unknown length is sent in chunks, to HTTP/1.0 until the connection closes. One that
-  fails in between never ends as if it were whole: it has no last chunk, or ends with a reset.
+  fails in between never ends as if it were whole: its connection is reset.
 - If the client goes while the body is sent in parts, sending the next one raises ClientDisconnect.
 """
 
@@ -526,10 +526,12 @@ class Exchange:
                     return
                 verb = "completing" if self._has_begun else "starting"
                 _log.error(f"ASGI callable returned without {verb} response.")
-            if self._has_begun and self._left_bytes is None and not self._is_chunked:
-                cut_off(self._connection.transport)
-            elif self._has_begun:
+            if self.is_complete:
                 self._connection.transport.close()
+            elif self._has_begun:
+                # Closed in order, it would wait for a client that may not read, and in HTTP/1.0
+                # look like the end of the body.
+                cut_off(self._connection.transport)
             else:
                 for message in _FAILED:
                     await self.send(message)

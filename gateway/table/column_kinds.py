@@ -23,10 +23,14 @@ class NumberFormat(NamedTuple):
 
 
 class CellForm(NamedTuple):
-    """The number format of a cell, and the condition of its data validation; "" without one."""
+    """The number format of a cell, and the condition of its data validation; "" without one.
+
+    `options` are the values of the condition, if they were requested: those of a dropdown.
+    """
 
     format: NumberFormat | None = None
     rule: str = ""
+    options: tuple[str, ...] = ()
 
 
 class Kind(Enum):
@@ -41,7 +45,7 @@ class Kind(Enum):
     TEXT = auto()
 
 
-_OF_FORMAT: Mapping[str, Kind] = {
+KINDS_OF_FORMATS: Mapping[str, Kind] = {
     "TEXT": Kind.TEXT,
     "NUMBER": Kind.NUMBER,
     "PERCENT": Kind.NUMBER,
@@ -51,9 +55,13 @@ _OF_FORMAT: Mapping[str, Kind] = {
     "DATE_TIME": Kind.DATE,
     "TIME": Kind.CLOCK,
 }
-_OF_COLUMN_TYPE: Mapping[str, Kind] = {**_OF_FORMAT, "DOUBLE": Kind.NUMBER, "BOOLEAN": Kind.BOOLEAN}
+KINDS_OF_COLUMN_TYPES: Mapping[str, Kind] = {
+    **KINDS_OF_FORMATS,
+    "DOUBLE": Kind.NUMBER,
+    "BOOLEAN": Kind.BOOLEAN,
+}
 """By the types of number formats, and those of columns of native tables."""
-_OF_RULE: Mapping[str, Kind] = {
+KINDS_OF_RULES: Mapping[str, Kind] = {
     "BOOLEAN": Kind.BOOLEAN,
     "DATE": Kind.DATE,
     "NUMBER": Kind.NUMBER,
@@ -115,9 +123,11 @@ class SheetForms:
         if kind is not None:
             return kind
         type_ = self.types.get(column, "")
-        if type_ in _OF_COLUMN_TYPE:
-            is_format = type_ in _OF_FORMAT
-            return ColumnKind(_OF_COLUMN_TYPE[type_], NumberFormat(type_) if is_format else None)
+        if type_ in KINDS_OF_COLUMN_TYPES:
+            is_format = type_ in KINDS_OF_FORMATS
+            return ColumnKind(
+                KINDS_OF_COLUMN_TYPES[type_], NumberFormat(type_) if is_format else None
+            )
         return ColumnKind(next(filter(None, map(_kind_of_content, cells)), None))
 
     def of_new_row(self, width: int) -> Mapping[int, NumberFormat]:
@@ -129,13 +139,13 @@ class SheetForms:
 
 def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
     """The kind that a cell has by its number format or as a checkbox; None without both."""
-    if _OF_RULE.get(cell.form.rule) is Kind.BOOLEAN:
+    if KINDS_OF_RULES.get(cell.form.rule) is Kind.BOOLEAN:
         return ColumnKind(Kind.BOOLEAN)
     if cell.form.format is None:
         return None
-    return ColumnKind(_OF_FORMAT.get(cell.form.format.type), cell.form.format)
+    return ColumnKind(KINDS_OF_FORMATS.get(cell.form.format.type), cell.form.format)
 
 
 def _kind_of_content(cell: SeenCell) -> Kind | None:
     """The kind that a cell has by its data validation, or else by its value."""
-    return _OF_RULE.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))
+    return KINDS_OF_RULES.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))

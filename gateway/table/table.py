@@ -198,12 +198,28 @@ class Table:
             found[row] = {at: cell_at(typed, place, at) for at in columns}
         return found
 
+    def picker(self, rows: Sequence[int]) -> Callable[[Column], Column]:
+        """Picks the cells of some rows out of columns; "" past the end of a column."""
+        if not rows:
+            return lambda _: ()
+        first = self.header.row
+        height = max(rows) + 1 - first
+        is_run = isinstance(rows, range) or len(rows) == 1
+        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
+        pick = itemgetter(*places)
+
+        def pick_cells(cells: Column) -> Column:
+            if len(cells) >= height:
+                found: Column = pick(cells)
+                return found
+            end = first + len(cells)
+            return [cells[row - first] if row < end else "" for row in rows]
+
+        return pick_cells
+
     def picked(self, cells: Column, rows: Sequence[int]) -> Column:
         """The cells of some rows of a column; "" past its end."""
-        first, end = self.header.row, self.header.row + len(cells)
-        if isinstance(rows, range) and rows.stop <= end:
-            return cells[rows.start - first : rows.stop - first]
-        return [cells[row - first] if row < end else "" for row in rows]
+        return self.picker(rows)(cells)
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""

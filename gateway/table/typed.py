@@ -17,12 +17,14 @@ from typing import Final
 import msgspec
 
 from gateway.table.cells import ERRORS, READ_AT_ONCE, read_steps
-from gateway.table.moments import displayed_moment, moment_text
+from gateway.table.moments import NUMBER_DISPLAY, displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work, finish
 
 ERROR: Final = msgspec.Raw(b"null")
 """The typed value of an error."""
 
+_NUMBERS = frozenset({int, float})
+_MATCH_STEPS = 4
 _CELL_BYTES = 8
 _TEXT_BYTES = 65
 """Memory of the text of a moment."""
@@ -118,6 +120,10 @@ def typed_cells(texts: Sequence[object], values: Sequence[object]) -> Work[Seque
     if kinds == {bool} or (kinds <= {str, type(None)} and ERRORS.isdisjoint(texts)):
         return values
     shown = [*texts, *[""] * (len(values) - len(texts))]
+    if kinds <= _NUMBERS:
+        yield _MATCH_STEPS * len(values)
+        if all(NUMBER_DISPLAY.fullmatch(text) for text in shown if isinstance(text, str)):
+            return values
     cells: list[object] = []
     for at in range(0, len(values), READ_AT_ONCE):
         some = shown[at : at + READ_AT_ONCE]

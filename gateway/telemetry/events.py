@@ -55,6 +55,8 @@ RequestKind = Literal[
     "upsert",
     "refresh",
     "export",
+    "worksheets",
+    "schema",
     "other",
 ]
 CacheResult = Literal["", "hit", "miss", "stale"]
@@ -241,7 +243,7 @@ def request_done(event: RequestEvent, seconds: float) -> None:
     if kind not in _LOGGED_KINDS:
         event.operation = msgspec.UNSET
     event.path = event.path[:_LONGEST_TEXT]
-    event.worksheet = event.worksheet and event.worksheet[:_LONGEST_TEXT]
+    event.worksheet = event.worksheet[:_LONGEST_TEXT] if event.worksheet else None
     # To a tenth; `round` takes three times as long.
     event.google_ms = int(event.google_ms * 10 + 0.5) / 10
     event.ms = int(seconds * 10_000 + 0.5) / 10

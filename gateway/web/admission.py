@@ -61,6 +61,8 @@ class Admitted(msgspec.Struct, frozen=True):
     """Names of unknown parameters, none of which may be a field."""
     is_typed: bool = False
     """True if cells are answered with their types, as the request or the operator wants it."""
+    credentials: bytes = b""
+    """The parameters of the URL for credentials, still encoded."""
 
 
 class Recognised(NamedTuple):
@@ -110,7 +112,7 @@ class Admission:
             event.worksheet = target.worksheet.title
         else:
             caller, spreadsheet, lease = await self.recognise(request, parameters, operation)
-            title = event.worksheet = decode_title(request.title)
+            title = event.worksheet = decode_title(request.title)  # "" for a spreadsheet
             target, reading = _authorised(caller, spreadsheet, title, is_write=operation.is_write)
             if number:
                 self._auth_cache.issue(number, caller, target, reading)
@@ -124,7 +126,8 @@ class Admission:
             is_typed = asks_for_types(asked)
         if is_typed is None:
             is_typed = request.state["api"].values == "typed"
-        return Admitted(caller, target, lease, asked, parameters.unknown, is_typed)
+        unknown, credentials = parameters.unknown, parameters.credentials
+        return Admitted(caller, target, lease, asked, unknown, is_typed, credentials)
 
     async def has_right(self, request: Request, right: Callable[[Caller], bool]) -> bool:
         """True if the request has a key with this right.

@@ -21,7 +21,7 @@ from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
 from gateway.web.request import HeaderLines, Request
-from gateway.worksheets.answers import Bodies, Encoded, Freshness, Served
+from gateway.worksheets.answers import Bodies, Encoded, Freshness, Paging, Served
 from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
@@ -33,6 +33,8 @@ _DETAIL_ALONE = "; detail=alone"
 ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
 """`Cache-Status` of a write that other processes may miss, or of an error without their writes."""
 
+VARY = (b"vary", b"Accept, Accept-Encoding")
+"""Headers that choose among the representations of rows, beside `Origin`."""
 _CACHING = (b"cache-control", CACHING.encode("ascii"))
 _JSON = (b"content-type", JSON_TEXT.encode("ascii"))
 
@@ -52,6 +54,8 @@ class Answer(msgspec.Struct, frozen=True):
 
     A failure of the latter cuts the connection: nothing marks the end of such a body.
     """
+    may_be_compressed: bool = False
+    """True if it has no strong tag."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
@@ -98,12 +102,15 @@ class JsonEncoder:
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [*map(_encode, rows)]
 
-    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> Encoded:
+    def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
         """A list of rows; its tag is weak, because it is not of the worksheet."""
-        counted = b"" if total is None else b',"total":%d' % total
-        end = b'],"hasNextPage":true' if has_next else b'],"hasNextPage":false'
-        body = b"".join((b'{"results":[', b",".join(rows.rows), end, counted, b"}"))
-        return Encoded(body, f"W/{opaque_tag(rows.digests + end + counted)}")
+        end = b'],"hasNextPage":true' if paging.has_next else b'],"hasNextPage":false'
+        if cursor is not None:
+            end += b',"cursor":' + (b'"%b"' % cursor.encode("ascii") if cursor else b"null")
+        if paging.total is not None:
+            end += b',"total":%d' % paging.total
+        body = b"".join((b'{"results":[', b",".join(rows.rows), end, b"}"))
+        return Encoded(body, f"W/{opaque_tag(rows.digests + end)}", paging)
 
 
 # Cached answers are keyed by their encoder.
@@ -134,23 +141,36 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
 
 
-def read_answer(request: Request, served: Served, *, no_cache: bool) -> Answer:
-    """The answer, or 304 without a body if the client has it already."""
+def read_answer(
+    request: Request,
+    served: Served,
+    *,
+    no_cache: bool,
+    content_type: tuple[bytes, bytes] = _JSON,
+    lines: HeaderLines = (),
+) -> Answer:
+    """The answer with further header lines, or 304 without a body if the client has it already."""
     encoded, freshness = served.encoded, served.freshness
     if freshness.reason:
         request.event.cache = "stale"
     else:
         request.event.cache = "hit" if freshness.is_hit else "miss"
-    return encoded_answer(request, encoded, freshness_lines(freshness, no_cache=no_cache))
+    lines = (*freshness_lines(freshness, no_cache=no_cache), *lines)
+    return encoded_answer(request, encoded, lines, content_type)
 
 
-def encoded_answer(request: Request, encoded: Encoded, lines: HeaderLines) -> Answer:
+def encoded_answer(
+    request: Request,
+    encoded: Encoded,
+    lines: HeaderLines,
+    content_type: tuple[bytes, bytes] = _JSON,
+) -> Answer:
     """Bytes with their tag and further header lines, or 304 if the client has them already."""
-    headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
+    headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines, VARY]
     if b"if-none-match" in request.head.lines and is_known(request.head, encoded.tag):
         return Answer(304, headers)
-    headers += (_JSON, (b"content-length", b"%d" % len(encoded.body)))
-    return Answer(200, headers, encoded.body)
+    headers += (content_type, (b"content-length", b"%d" % len(encoded.body)))
+    return Answer(200, headers, encoded.body, encoded.tag[0] == "W")
 
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:

@@ -7,8 +7,9 @@ is checked against its key's origins. Other answers have the same CORS lines for
 from gateway.web.head import Head
 
 EXPOSED = (
-    "Age, Allow, Cache-Status, ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, "
-    "Retry-After, Server-Timing, WWW-Authenticate, X-Ignored-Fields, X-Request-Id"
+    "Age, Allow, Cache-Status, ETag, Idempotent-Replayed, Link, Location, RateLimit, "
+    "RateLimit-Policy, Retry-After, Server-Timing, WWW-Authenticate, X-Ignored-Fields, "
+    "X-Request-Id, X-Total-Count"
 )
 METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
 """Includes methods without a route: a page may read the reason of a refusal."""

@@ -15,7 +15,7 @@ import re
 import urllib.parse
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace as replaced
@@ -35,6 +35,7 @@ from gateway.web.answers import (
     CACHING,
     ENCODERS,
     TYPED_ENCODERS,
+    VARY,
     Answer,
     JsonEncoder,
     freshness_lines,
@@ -68,6 +69,7 @@ PART_BYTES = 65_536
 
 RAW = "raw"
 """The value of `formulas`."""
+_TEXTS = frozenset({str, type(None)})
 _EXPOSED = "Content-Disposition, X-Total-Count"
 _CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
 _NOT_IN_FILE_NAMES = re.compile(r"[^ !#$&()+,\-.0-9=@A-Z\[\]^_`a-z{}~]")
@@ -176,7 +178,8 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
         encoder = encoders[request.state["api"].empty_cell]
         lines = JsonLines(encoder) if parsed.format == "ndjson" else JsonRows(encoder)
     age = freshness_lines(freshness, no_cache=asked.no_cache)
-    return Answer(200, [*header_lines(headers), *age], made_body(export, lines, event))
+    all_lines = [*header_lines(headers), *age, VARY]
+    return Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
 
 
 async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:
@@ -237,10 +240,12 @@ def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
 
 
 def _guarded(
-    export: Export, column: int, rows: Sequence[int], shown: Sequence[object]
+    export: Export, column: int, rows: Sequence[int], shown: Sequence[Any]
 ) -> Sequence[object]:
     """Cells of a column, texts that are formulas with the guard."""
-    if not has_sign([cell for cell in shown if isinstance(cell, str)]):
+    kinds = {*map(type, shown)} if export.is_typed else _TEXTS
+    texts = shown if kinds <= _TEXTS else [cell for cell in shown if isinstance(cell, str)]
+    if not has_sign(filter(None, texts)):
         return shown
     if export.table.typed is None:
         values = shown  # none of them is a formula, whatever its class (`may_hold_formulas`)

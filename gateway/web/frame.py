@@ -35,12 +35,14 @@ from gateway.telemetry.events import (
     request_failed,
 )
 from gateway.web.answers import Answer
+from gateway.web.compression import compressed_answer
 from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
 from gateway.web.error_responses import error_answer, missing_method, missing_route
 from gateway.web.head import Head, head_of
 from gateway.web.health import livez, readyz
+from gateway.web.negotiation import takes_gzip
 from gateway.web.openapi.document import describe
-from gateway.web.operations import OF_ROW, OF_WORKSHEET
+from gateway.web.operations import OF_ROW, OF_SPREADSHEET, OF_WORKSHEET
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.request import HeaderLines, Request
 from gateway.web.rows import carry_out
@@ -124,7 +126,10 @@ class Frame:
 
 async def _send(request: Request, answer: Answer, send: Send) -> None:
     """Send an answer with the header lines that all have."""
-    event = request.event
+    event, lines = request.event, request.head.lines
+    is_asked = answer.may_be_compressed and b"accept-encoding" in lines
+    if is_asked and takes_gzip(lines[b"accept-encoding"]):
+        answer = await compressed_answer(answer)
     event.status = answer.status
     headers = [
         *answer.headers,
@@ -207,6 +212,8 @@ def respond(request: Request) -> Awaitable[Answer]:
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
             return carry_out(request, OF_ROW)
+        case ["", "v2", "sheets"]:
+            return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:
             if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
                 raise _gone()

@@ -19,6 +19,7 @@ from gateway.web.rows import (
     counted,
     created,
     deleted,
+    listed_rows,
     parse_create,
     parse_delete,
     parse_filter,
@@ -39,6 +40,13 @@ from gateway.web.rows import (
     upserted,
     written_rows,
 )
+from gateway.web.schema import (
+    parse_schema,
+    run_schema,
+    run_worksheets,
+    served_schema,
+    served_worksheets,
+)
 from gateway.web.signature import (
     FORMAT,
     FORMULAS,
@@ -57,6 +65,28 @@ _ALL_THAT_MATCH = (
 )
 
 _TABLE: Final[Sequence[RowOperation]] = [
+    RowOperation(
+        kind="worksheets",
+        noun="the list of worksheets",
+        methods=("GET",),
+        is_of_spreadsheet=True,
+        hint="For rows, name a worksheet in the path, as in /v2/sheets/Cities.",
+        parse=parse_nothing,
+        run=run_worksheets,
+        answer=served_worksheets,
+    ),
+    RowOperation(
+        kind="schema",
+        noun="a schema",
+        methods=("GET",),
+        is_of_row=True,
+        row="schema",
+        parameters=(FORMAT,),
+        hint="For rows, leave /schema out of the path.",
+        parse=parse_schema,
+        run=run_schema,
+        answer=served_schema,
+    ),
     RowOperation(
         kind="export",
         noun="an export",
@@ -77,7 +107,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         hint="Leave it out.",
         parse=parse_list,
         run=run_list,
-        answer=served_read,
+        answer=listed_rows,
     ),
     RowOperation(
         kind="read",
@@ -205,16 +235,19 @@ _TABLE: Final[Sequence[RowOperation]] = [
 OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {each.kind: each for each in _TABLE}
 
 
-def _by_method(*, is_of_row: bool) -> ByMethod:
+def _by_method(*, is_of_spreadsheet: bool = False, is_of_row: bool = False) -> ByMethod:
     found: dict[str, list[RowOperation]] = {}
+    path = (is_of_spreadsheet, is_of_row)
     for operation in _TABLE:
         for method in operation.methods:
-            if operation.is_of_row == is_of_row:
+            if (operation.is_of_spreadsheet, operation.is_of_row) == path:
                 found.setdefault(method, []).append(operation)
     return {**found, "HEAD": found["GET"]}
 
 
-OF_WORKSHEET: Final = _by_method(is_of_row=False)
+OF_SPREADSHEET: Final = _by_method(is_of_spreadsheet=True)
+"""Operations at `/v2/sheets`."""
+OF_WORKSHEET: Final = _by_method()
 """Operations at `/v2/sheets/{title}`."""
 OF_ROW: Final = _by_method(is_of_row=True)
 """Operations at `/v2/sheets/{title}/{row}`."""

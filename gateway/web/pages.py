@@ -5,8 +5,6 @@ file system: a table of all files is read at startup. Links are relative, so tha
 the gateway under any host or path.
 """
 
-import asyncio
-import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,8 +15,10 @@ from string import Template
 from gateway.errors import RouteNotFound
 from gateway.table.header import opaque_tag
 from gateway.web.answers import Answer, header_lines
+from gateway.web.compression import compressed_file
 from gateway.web.head import Head, is_known
 from gateway.web.health import readiness
+from gateway.web.negotiation import takes_gzip
 from gateway.web.request import Request
 
 POLICY = "; ".join(
@@ -45,7 +45,6 @@ _MEDIA_TYPES: Mapping[str, str] = {
     ".svg": "image/svg+xml; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
-_REFUSING_WEIGHTS = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
 
 
 @dataclass(kw_only=True)
@@ -63,10 +62,9 @@ class Asset:
         """The content, or 304 if the client has it already."""
         if is_known(head, self.tag):
             return Answer(304, self.headers)
-        is_packed = accepts_gzip(head)
+        is_packed = takes_gzip(head.lines.get(b"accept-encoding", ()))
         if is_packed and not self._packed:
-            whole = b"".join(self.content)
-            self._packed = _chunks(await asyncio.to_thread(gzip.compress, whole, mtime=0))
+            self._packed = _chunks(await compressed_file(b"".join(self.content)))
         content = self._packed if is_packed else self.content
         length = (b"content-length", b"%d" % sum(map(len, content)))
         coding = [(b"content-encoding", b"gzip")] if is_packed else []
@@ -82,13 +80,6 @@ def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset
 
 def _chunks(content: bytes) -> Sequence[bytes]:
     return [content[at : at + CHUNK_BYTES] for at in range(0, len(content), CHUNK_BYTES)]
-
-
-def accepts_gzip(head: Head) -> bool:
-    """True if `Accept-Encoding` names gzip (RFC 9110, 12.5.3); `*` does not suffice."""
-    codings = ",".join(head.values(b"accept-encoding")).lower().replace(" ", "").split(",")
-    weights = dict(coding.partition(";")[::2] for coding in codings)
-    return "gzip" in weights and weights["gzip"] not in _REFUSING_WEIGHTS
 
 
 _STATIC = Path(__file__).parent / "static"

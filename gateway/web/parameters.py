@@ -13,6 +13,7 @@ Rules
 import json
 import math
 import re
+import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -36,7 +37,7 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.signature import ANY, CREDENTIALS, PARAMETERS, VALUES, Signature
+from gateway.web.signature import ANY, CREDENTIALS, CURSOR, PARAMETERS, VALUES, Signature
 from gateway.web.unknown_parameters import judge
 
 _METHOD = re.compile(
@@ -56,6 +57,12 @@ _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _PUNCTUATION: Final = tuple((quote(each).encode(), each.encode()) for each in '"{}[]:,$ ')
 """Escapes of JSON's signs. None is `%` or a digit, so that decoding them first makes no escape."""
+_OF_PAGE: Final = (b"skip", b"cursor")
+"""Beginnings of the parameters of a page."""
+_SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
+"""Characters that a query may have (RFC 3986, 3.4)."""
+_FREE = frozenset((CURSOR, "skip", "limit", "keys", "keys[]", "count", VALUES, "no-cache"))
+"""Parameters that may change from page to page."""
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
 """Parameters whose values may contain any text."""
 
@@ -202,6 +209,10 @@ class ListAsked(msgspec.Struct, frozen=True):
     no_cache: bool
     readings: tuple[str, ...] = ()
     """The second readings that were used."""
+    others: bytes = b""
+    """The parameters that all pages have in common, as they were sent; safe in a header."""
+    bound: bytes = b""
+    """What a cursor of the list belongs to of the parameters: `where` and `order`, as sent."""
 
 
 class RowAsked(msgspec.Struct, frozen=True):
@@ -230,7 +241,15 @@ def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
 def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
     asking = asking_of(decoded(text), again)
     query = parse_query(asking, max_limit=max_limit)
-    return ListAsked(query, parse_no_cache(asking.parameters), tuple(asking.readings))
+    parts = [each for each in text.split(b"&") if not each.startswith(_OF_PAGE)]
+    others, bound = b"&".join(parts), b""
+    if others.translate(None, _SAFE):
+        others = quote(others, _SAFE).encode()
+    if query.wants_place:
+        given = sorted(asking.parameters.items())
+        bound = repr([each for each in given if each[0] not in _FREE]).encode()
+    no_cache = "no-cache" in asking.parameters and parse_no_cache(asking.parameters)
+    return ListAsked(query, no_cache, tuple(asking.readings), others, bound)
 
 
 def _parse_row(text: bytes, again: Leniency) -> RowAsked:
@@ -289,13 +308,21 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
     if asking.bracketed:
         given = {*given, *asking.bracketed}
     limit = parse_count(asking, "limit") if "limit" in given else None
+    skip = parse_count(asking, "skip") if "skip" in given else None
+    cursor = (single_text(asking, CURSOR) or "") if CURSOR in given else None
+    if cursor is not None and skip is not None:
+        raise InvalidQuery(
+            "cursor and skip are two ways to page a list. Send one of them: cursor loses no row."
+        )
     where = parse_filter(asking) if "where" in given else None
     order, whole_order = _order(asking) if "order" in given else ((), None)
     return Query(
         where=where,
         order=order,
         whole_order=whole_order,
-        skip=(parse_count(asking, "skip") or 0) if "skip" in given else 0,
+        skip=skip or 0,
+        wants_place=skip is None,
+        cursor=cursor,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
         keys=parse_keys(asking) if "keys" in given else None,
         wants_total="count" in given and _flag(asking, "count"),

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace as replaced
@@ -30,6 +31,7 @@ from gateway.access.caller import (
 )
 from gateway.access.rates import FRESH_PRICE
 from gateway.errors import InvalidQuery, InvalidRequest, UnknownField, WorksheetNotFound
+from gateway.query.query import Query
 from gateway.table.header import ROW_INDEX
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.telemetry.events import note_reading
@@ -74,12 +76,13 @@ from gateway.web.prefer import (
     preferred_max_affected,
     preferred_resolution,
 )
-from gateway.web.request import Request
+from gateway.web.request import HeaderLines, Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
-from gateway.web.signature import FORMAT, Signature
+from gateway.web.signature import FORMAT, SPREADSHEET_PARAMETER, Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
 from gateway.worksheets.access import Target, WorksheetId
-from gateway.worksheets.answers import Served
+from gateway.worksheets.answers import Paging, Served
+from gateway.worksheets.cursors import Seal
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Write
 
@@ -97,8 +100,12 @@ class Asked(msgspec.Struct, frozen=True):
     """The constructor of a write, which lacks the worksheet and the filter."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
+    format: str = ""
+    """Of a schema."""
     applied: Mapping[str, str] = {}
     """Headers of the answer about preferences."""
+    admitted: Any = None
+    """Of a list, as what it was admitted (`Admitted`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +113,10 @@ class RowOperation(Signature):
     """An operation: when it is meant, and how it is carried out."""
 
     methods: tuple[str, ...]
+    is_of_spreadsheet: bool = False
+    """True if its path names no worksheet."""
     is_of_row: bool = False
-    """True if its path ends with a row."""
+    """True if its path ends with a row, or with a word in its place."""
 
     row: str = ""
     """A condition: this segment in place of a row."""
@@ -233,20 +242,76 @@ async def parse_list(request: Request, admitted: Admitted) -> Asked:
     no_cache = asked.no_cache or asks_for_fresh(request.head)
     if no_cache:  # more expensive than the initial charge
         await admitted.lease.raise_to(FRESH_PRICE)
-    return Asked(asked, parse, no_cache=no_cache)
+    return Asked(asked, parse, no_cache=no_cache, admitted=admitted)
 
 
 def run_list(
     request: Request, admitted: Admitted, target: Target, asked: Asked
 ) -> Awaitable[Served]:
     state = request.state
+    query, seal = asked.parameters.query, None
+    if query.cursor is not None:
+        seal = state["cursors"].seal(admitted.target, asked.parameters.bound)
     return state["rows"].list_rows(
         target,
-        asked.parameters.query,
+        query,
         (TYPED_ENCODERS if admitted.is_typed else ENCODERS)[state["api"].empty_cell],
         no_cache=asked.no_cache,
         unknown=admitted.unknown,
+        seal=seal,
     )
+
+
+MOST_LINES = 4
+"""Requests for which an answer keeps header lines."""
+
+LONGEST_LINK = 2_048
+"""Bytes of a `Link`; proxies and clients refuse heads that are too long."""
+
+
+def listed_rows(request: Request, _target: Target, asked: Asked, served: Served) -> Answer:
+    """A list, with `Link` to its other pages and `X-Total-Count`."""
+    parameters, admitted, kept = asked.parameters, asked.admitted, served.encoded.lines
+    others = parameters.others
+    if admitted.credentials:
+        ids = decoded(admitted.credentials).get(SPREADSHEET_PARAMETER, ())
+        for spreadsheet in [*filter(None, ids)][:1]:
+            given = b"%b=%b" % (SPREADSHEET_PARAMETER.encode(), quote(spreadsheet, "").encode())
+            others = b"%b&%b" % (others, given) if others else given
+    key = (others, admitted.caller.key_id)
+    lines = kept.get(key)
+    if lines is None:
+        if len(kept) >= MOST_LINES:
+            kept.clear()
+        paging, seal = served.encoded.paging, None
+        if paging.place is not None:
+            seal = request.state["cursors"].seal(admitted.target, parameters.bound)
+        lines = kept[key] = page_lines(parameters.query, paging, others, seal)
+    return read_answer(request, served, no_cache=asked.no_cache, lines=lines)
+
+
+def page_lines(query: Query, paging: Paging, others: bytes, seal: Seal | None) -> HeaderLines:
+    """`Link` and `X-Total-Count` of a page; `others` are the parameters that all pages have."""
+    lines: list[tuple[bytes, bytes]] = []
+    if paging.total is not None:
+        lines.append((b"x-total-count", b"%d" % paging.total))
+    start = b"<?%b&" % others if others else b"<?"
+    links = []
+    if query.wants_place:
+        if paging.place is not None and seal is not None and query.limit:
+            cursor = seal.of(paging.place).encode("ascii")
+            links.append(b'%bcursor=%b>; rel="next"' % (start, cursor))
+    else:
+        skip, limit = query.skip, query.limit
+        if paging.has_next and limit:
+            links.append(b'%bskip=%d>; rel="next"' % (start, skip + limit))
+        if skip:
+            links.append(b'%bskip=0>; rel="first"' % start)
+            links.append(b'%bskip=%d>; rel="prev"' % (start, max(0, skip - limit)))
+    link = b", ".join(links)
+    if link and len(link) <= LONGEST_LINK:
+        lines.append((b"link", link))
+    return lines
 
 
 async def parse_read(request: Request, admitted: Admitted) -> Asked:

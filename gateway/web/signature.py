@@ -20,9 +20,10 @@ ON_CONFLICT = "on_conflict"
 MAX_AFFECTED = "max-affected"
 RESOLUTION = "resolution"
 VALUES = "values"
+CURSOR = "cursor"
 FORMAT = "format"
 FORMULAS = "formulas"
-READ_PARAMETERS = (WHERE, "order", "skip", "limit", "keys", "count", VALUES, "no-cache")
+READ_PARAMETERS = (WHERE, "order", "skip", "limit", CURSOR, "keys", "count", VALUES, "no-cache")
 PARAMETERS: Final = (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED, FORMAT, FORMULAS)
 BRACKETED: Final = (WHERE, "order", "keys", ON_CONFLICT)
 """Parameters that may have brackets behind their names."""

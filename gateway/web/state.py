@@ -8,6 +8,7 @@ from gateway.web.admission import Admission
 from gateway.web.parsing import Parsing
 from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.catalogue import Catalogue
+from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.rows import RowService
 
 
@@ -26,6 +27,7 @@ class State(TypedDict):
     """The number of accounts that Google refuses."""
     title_aliases: TitleAliases
     rows: RowService
+    cursors: Cursors
     catalogue: Catalogue
     api: ApiSettings
     server: ServerSettings

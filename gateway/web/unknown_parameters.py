@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from gateway.table.header import letters
 from gateway.table.quoting import quoted
-from gateway.web.signature import BRACKETED, CREDENTIALS, PARAMETERS, SELECTING, Signature
+from gateway.web.signature import BRACKETED, CREDENTIALS, CURSOR, PARAMETERS, SELECTING, Signature
 
 CACHE_BUSTERS: Final = frozenset(
     {"_", "_ts", "ts", "t", "v", "cb", "nocache", "noCache", "no_cache"}
@@ -27,6 +27,7 @@ CACHE_BUSTERS: Final = frozenset(
 """Pages send them with random values; `nocache` is no misspelt `no-cache`."""
 
 _PAGE = "a list is paged with limit and skip, as in limit=20&skip=40."
+_CURSOR = "a list is paged with cursor: send cursor= first, then the cursor of each answer."
 _ORDER = "a list is sorted with order, as in order=-population,name."
 _WHERE = 'rows are found with where, a percent-encoded JSON object such as {"state":"Texas"}.'
 _KEYS = "fields are chosen with keys, as in keys=name,state."
@@ -38,6 +39,7 @@ _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header 
 _ROWS_ALONE = "a list has the rows themselves, not groups of them or related ones. Leave it out."
 _VALUES = "values=typed answers numbers, booleans and ISO dates, values=displayed displayed texts."
 _EXPORT = "rows are exported with format, as in format=csv."
+_VALUE = "did you mean values, as in values=typed? A field of this name is compared in where."
 _OBJECTS = "rows are JSON objects. Leave it out."
 
 WORDS: Final[Mapping[str, str]] = {
@@ -45,9 +47,12 @@ WORDS: Final[Mapping[str, str]] = {
     for advice, words in {
         _PAGE: (
             "page pageno pagenumber pageindex perpage pagesize offset start end startindex top "
-            "take maxrecords maxresults cursor pagetoken nextpagetoken skiptoken "
-            "pagination after before startingafter endingbefore startat startafter endat endbefore "
+            "take maxrecords maxresults pagination before endingbefore startat endat endbefore "
             "limittofirst limittolast"
+        ),
+        _CURSOR: (
+            "after startafter startingafter pagetoken nexttoken nextpagetoken skiptoken "
+            "continuationtoken"
         ),
         _ORDER: (
             "sort sortby sortorder sortdir sortdirection sorttype sortmethod sortdateformat "
@@ -70,6 +75,7 @@ WORDS: Final[Mapping[str, str]] = {
         _VALUES: (
             "raw castnumbers cast cellformat typecast valuerenderoption datetimerenderoption"
         ),
+        _VALUE: "value",
         _EXPORT: "tqx",
         _OBJECTS: ("mode singleobject timezone userlocale returnfieldsbyfieldid majordimension"),
     }.items()
@@ -137,8 +143,8 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> Judgement:
         written, has_value = compared["name"], True
     base, is_filled = _parts(written, has_value=has_value)
     if base in PARAMETERS and base not in operation.parameters:
-        chooses_rows = base in SELECTING and operation.is_write
-        return Judgement(operation.refusal(base)) if is_filled or chooses_rows else _IGNORED
+        counts = base == CURSOR or (base in SELECTING and operation.is_write)  # even if empty
+        return Judgement(operation.refusal(base)) if is_filled or counts else _IGNORED
     if mistake := misspelling(written, _NAMES, _BRACKETLESS):
         return Judgement(f"Unknown parameter {mistake}")
     if not is_filled or operation.ignores_words:

@@ -61,7 +61,7 @@ def worksheet_not_found(
     """The error for a missing title; the message does not list `titles`."""
     error = WorksheetNotFound(
         f"The spreadsheet has no worksheet named {quoted(worksheet.title)}. The name is on the "
-        f"tab; case and blanks count.{hint}"
+        f"tab; case and blanks count. GET /v2/sheets lists the worksheets.{hint}"
     )
     error.titles = titles
     return error

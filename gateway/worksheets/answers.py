@@ -3,10 +3,11 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from operator import add
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from gateway.query.place import Place
 from gateway.table.header import ColumnGrant, Selection
 from gateway.table.table import Table
 
@@ -54,11 +55,24 @@ MADE_AT_ONCE = 2
 """Blocks that one answer makes for rows that are no range."""
 
 
+class Paging(msgspec.Struct, frozen=True):
+    """Where a page of a list stands."""
+
+    has_next: bool
+    total: int | None = None
+    place: Place | None = None
+    """The place behind the page, if there is a next one, unless it is one by `skip`."""
+
+
 class Encoded(msgspec.Struct, frozen=True):
     """A page or record as the web layer encodes it, and its entity tag, quotes and all."""
 
     body: bytes
     tag: str
+    paging: Paging = Paging(False)
+    """Of a list."""
+    lines: dict[Hashable, Any] = {}
+    """Header lines of a list about its pages, by what they depend on besides."""
 
 
 class Freshness(msgspec.Struct, frozen=True):
@@ -97,8 +111,8 @@ class Encoder(Protocol):
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         """Encoded rows (`gateway.table.record.row_object`), as in a page or alone."""
 
-    def page(self, rows: "Bodies", *, has_next: bool, total: int | None) -> Encoded:
-        """A page of such rows."""
+    def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
+        """A page of such rows; its `cursor` is "" after the last page, None if none is asked."""
 
 
 class Bodies(msgspec.Struct, frozen=True):

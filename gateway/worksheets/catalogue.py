@@ -1,48 +1,68 @@
-"""Worksheets of a spreadsheet with their headers, for its OpenAPI document.
+"""Worksheets of a spreadsheet with their fields and types: for its schemas and OpenAPI document.
 
-    nothing cached                     2 reads: the titles, then all headers at once
+    nothing cached                     2 reads: the worksheets, then the first rows of all at once
     cached, up to `KEPT_SECONDS`       none
     a worksheet vanished in between    2 more
-    titles too long for one URL        1 more for each `URL_BYTES`, up to `MOST_CALLS`
+    first rows too large for an answer 1 more, of the headers and tables alone
 
 Rules
 - Concurrent requests for a spreadsheet share these reads. Callers apply access to the result.
-- Documents made of the worksheets are cached with them.
-- If Google fails, the result is that error, never a partial document. Failures are not cached.
+- Answers made of the worksheets are cached with them.
+- If Google fails, the result is that error, never a partial answer. Failures are not cached.
 - The size of a spreadsheet is bounded: the first worksheets in tab order count, as long as their
-  titles fit into these calls and their headers into `MAX_CHARACTERS`.
+  columns fit into `MAX_COLUMNS` and their headers and options into `MAX_CHARACTERS`. The rows that
+  are read of a worksheet get fewer the more cells there are.
 """
 
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from itertools import chain
 
 import anyio
 import anyio.to_thread
 from cachetools import LRUCache
 
-from gateway.errors import UpstreamRefusal
-from gateway.google.sheets import CallContext, Sheets, in_call_context
+from gateway.errors import SheetTooLarge, UpstreamRefusal
+from gateway.google.sheets import (
+    CallContext,
+    Sheets,
+    SheetView,
+    SpreadsheetView,
+    WorksheetProperties,
+    in_call_context,
+)
 from gateway.table import a1
+from gateway.table.column_types import UNKNOWN, ColumnType, FirstCell, column_type
 from gateway.table.header import Header, parse_header
 from gateway.table.texts import composed
-from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId
-from gateway.worksheets.answers import Answers, Encoded, Freshness, Served
+from gateway.worksheets.access import (
+    HEADERS_IN_ROW_1,
+    HeaderRows,
+    WorksheetId,
+    worksheet_not_found,
+)
+from gateway.worksheets.answers import Answers, Encoded, Freshness
 from gateway.worksheets.loader import SingleFlight
 
 KEPT_SECONDS = 60.0
 """Lifetime of a cached spreadsheet."""
 
-URL_BYTES = 6_000
-"""Ranges in the URL of one call, percent-encoded; 50 worksheets with plain titles take 2,500."""
+FIRST_ROWS = 10
+"""Rows below the header that show the types of columns."""
 
-MOST_CALLS = 5
-"""Maximum number of calls for the headers of one spreadsheet."""
+MAX_CELLS = 20_000
+"""Cells of the first rows of all worksheets together, unless that is less than a row of each."""
+
+MAX_COLUMNS = 60_000
+"""Columns of the grids of all worksheets together, of which each counts 10 more."""
 
 MAX_CHARACTERS = 1_000_000
 """All headers of one spreadsheet: 50 worksheets of 1,000 columns with short names are 750,000."""
+
+_WORKSHEET_COLUMNS = 10
+"""Weight of a worksheet in addition to its columns."""
 
 _COLUMN_CHARACTERS = 10
 """Weight of a column in addition to its name."""
@@ -65,27 +85,46 @@ _MOST_SHARES_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet, in tab order; its header may be empty."""
+    """A worksheet of a spreadsheet; its header may be empty."""
 
     title: str
     header: Header
-    below: Sequence[Sequence[object]] = ()
-    """Displayed rows below the header that were read with it."""
+    types: Mapping[int, ColumnType] = field(default_factory=dict)
+    """The types of its named columns (from 0)."""
     is_only: bool = True
     """True if no other title of the spreadsheet is the same in NFC."""
 
-
-Describe = Callable[[Sequence[Listed]], Encoded]
+    def type_of(self, column: int) -> ColumnType:
+        return self.types.get(column, UNKNOWN)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Contents:
-    """Worksheets of a spreadsheet and the documents made of them; `shares` is their weight."""
+class Contents:
+    """Worksheets of a spreadsheet in tab order, and the answers made of them.
 
+    `titles` are those of all worksheets, which may be more. `shares` is the weight.
+    """
+
+    title: str = ""
+    locale: str = ""
+    time_zone: str = ""
+    titles: Sequence[str] = ()
     worksheets: Sequence[Listed]
-    began_seconds: float
-    shares: int
-    answers: Answers = field(repr=False)
+    began_seconds: float = 0.0
+    shares: int = 0
+    answers: Answers = field(default_factory=Answers, repr=False)
+
+    def find(self, worksheet: WorksheetId) -> Listed:
+        """The worksheet of this title. Raises WorksheetNotFound, and SheetTooLarge if left out."""
+        for each in self.worksheets:
+            if each.title == worksheet.title:
+                return each
+        if worksheet.title in self.titles:
+            raise SheetTooLarge(
+                "The worksheets of this spreadsheet have too many columns for their types to be "
+                "looked at. Move this worksheet to the left of the others."
+            )
+        raise worksheet_not_found(worksheet, self.titles)
 
 
 class Catalogue:
@@ -103,74 +142,36 @@ class Catalogue:
         self._header_rows = header_rows
         self._clock = clock
         self._limiter = anyio.CapacityLimiter(1)
-        self._flights: dict[str, SingleFlight[str, _Contents]] = {}
-        self._kept: LRUCache[str, _Contents] = LRUCache(
+        self._flights: dict[str, SingleFlight[str, Contents]] = {}
+        self._kept: LRUCache[str, Contents] = LRUCache(
             maxsize=max_worksheets, getsizeof=lambda contents: min(contents.shares, max_worksheets)
         )
 
-    async def describe(
-        self, spreadsheet: str, way: Hashable, make: Describe, *, key_id: str
-    ) -> Served:
-        """A document made of a spreadsheet's worksheets; 2 reads, none while they are cached.
+    async def read(self, spreadsheet: str, *, key_id: str) -> tuple[Contents, Freshness]:
+        """The worksheets of a spreadsheet; 2 reads, none while they are cached.
 
-        The result is cached by `way`, which must contain everything else that it depends on. Large
-        documents are made in a thread. Raises the errors of `Sheets`.
+        Raises the errors of `Sheets`.
         """
-        contents = self._fresh(spreadsheet)
-        is_hit = contents is not None
-        if contents is None:
-            with in_call_context(CallContext(key_id)):
-                contents = await self._flight(spreadsheet).outcome()
-        encoded = await self._made(contents, way, make)
-        age = self._clock() - contents.began_seconds
-        return Served(encoded, Freshness(age, max(KEPT_SECONDS - age, 0.0), is_hit))
-
-    def _fresh(self, spreadsheet: str) -> _Contents | None:
         kept = self._kept.get(spreadsheet)
-        if kept is None or self._clock() - kept.began_seconds >= KEPT_SECONDS:
-            return None
-        return kept
+        age = math.inf if kept is None else self._clock() - kept.began_seconds
+        if kept is not None and age < KEPT_SECONDS:
+            return kept, Freshness(age, KEPT_SECONDS - age, True)
+        with in_call_context(CallContext(key_id)):
+            contents = await self._flight(spreadsheet).outcome()
+        age = self._clock() - contents.began_seconds
+        return contents, Freshness(age, max(KEPT_SECONDS - age, 0.0), False)
 
-    def _flight(self, spreadsheet: str) -> SingleFlight[str, _Contents]:
-        """The running read, or a new one."""
-        under_way = self._flights.get(spreadsheet)
-        if under_way is not None and not under_way.is_over:
-            return under_way
-        return SingleFlight(self._flights, spreadsheet, self._look(spreadsheet), self._clock())
+    async def answer(
+        self, contents: Contents, way: Hashable, make: Callable[[Contents], Encoded]
+    ) -> Encoded:
+        """An answer made of the worksheets, in a thread if they are many.
 
-    async def _look(self, spreadsheet: str) -> _Contents:
-        began = self._clock()
-        try:
-            worksheets = await self._worksheets(spreadsheet)
-        except UpstreamRefusal:  # a title does not exist any more
-            worksheets = await self._worksheets(spreadsheet)
-        shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
-        contents = _Contents(
-            worksheets=worksheets,
-            began_seconds=began,
-            shares=shares,
-            answers=Answers(min(shares, _MOST_SHARES_KEPT) * _SHARE_BYTES),
-        )
-        self._kept[spreadsheet] = contents
-        return contents
+        It is cached by `way`, which must contain everything else that it depends on.
+        """
 
-    async def _worksheets(self, spreadsheet: str) -> Sequence[Listed]:
-        titles = [each.title for each in await self._sheets.list_worksheets(spreadsheet)]
-        listed: list[Listed] = []
-        left = MAX_CHARACTERS
-        async for worksheet in read_headers(
-            self._sheets, spreadsheet, titles, header_rows=self._header_rows
-        ):
-            left -= _characters(worksheet)
-            if left < 0:
-                break
-            listed.append(worksheet)
-        return listed
-
-    async def _made(self, contents: _Contents, way: Hashable, make: Describe) -> Encoded:
         def find_or_make() -> Encoded:
-            kept = contents.answers.get(way)  # another request may have made the document meanwhile
-            return kept or contents.answers.keep(way, make(contents.worksheets))
+            kept = contents.answers.get(way)  # another request may have made the answer meanwhile
+            return kept or contents.answers.keep(way, make(contents))
 
         kept = contents.answers.get(way)
         if kept is not None:
@@ -179,58 +180,132 @@ class Catalogue:
             return find_or_make()
         return await anyio.to_thread.run_sync(find_or_make, limiter=self._limiter)
 
+    def _flight(self, spreadsheet: str) -> SingleFlight[str, Contents]:
+        """The running read, or a new one."""
+        under_way = self._flights.get(spreadsheet)
+        if under_way is not None and not under_way.is_over:
+            return under_way
+        return SingleFlight(self._flights, spreadsheet, self._look(spreadsheet), self._clock())
 
-async def read_headers(
+    async def _look(self, spreadsheet: str) -> Contents:
+        began = self._clock()
+        try:
+            titles, view = await self._first_rows(spreadsheet)
+        except UpstreamRefusal:  # a title does not exist any more
+            titles, view = await self._first_rows(spreadsheet)
+
+        ids = [WorksheetId(spreadsheet, title) for title in titles]
+        rows = {each.title: self._header_rows.of(each) for each in ids}
+
+        def listed() -> Sequence[Listed]:
+            return _listed(view, titles, rows)
+
+        worksheets = await anyio.to_thread.run_sync(listed, limiter=self._limiter)
+        shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
+        contents = Contents(
+            title=view.title,
+            locale=view.locale,
+            time_zone=view.time_zone,
+            titles=titles,
+            worksheets=worksheets,
+            began_seconds=began,
+            shares=shares,
+            answers=Answers(min(shares, _MOST_SHARES_KEPT) * _SHARE_BYTES),
+        )
+        self._kept[spreadsheet] = contents
+        return contents
+
+    async def _first_rows(self, spreadsheet: str) -> tuple[Sequence[str], SpreadsheetView]:
+        """The titles of all worksheets, and the first rows of those that fit."""
+        listed = await self._sheets.list_worksheets(spreadsheet)
+        titles = [each.title for each in listed]
+        return titles, await read_first_rows(self._sheets, spreadsheet, listed, self._header_rows)
+
+
+async def read_first_rows(
     sheets: Sheets,
     spreadsheet: str,
-    titles: Sequence[str],
-    *,
-    rows: int = 1,
+    listed: Sequence[WorksheetProperties],
     header_rows: HeaderRows = HEADERS_IN_ROW_1,
-) -> AsyncIterator[Listed]:
-    """The headers of all worksheets of a spreadsheet, of the first ones if there are too many.
+) -> SpreadsheetView:
+    """The headers and first rows of worksheets, of the first ones if they have too many columns.
 
-    `rows` is the number of rows to list, from the header down. 1 read for each `URL_BYTES` of
-    titles, at most `MOST_CALLS`.
+    Row 1 alone stands for a header that is past the end of its grid.
+
+    1 read, 2 if the rows are too large for an answer: then the headers alone.
     """
+    share = MAX_CELLS // max(1, len(listed))
+    spans: dict[str, tuple[int, int]] = {}
+    left = MAX_COLUMNS
+    for each in listed:
+        left -= each.columns + _WORKSHEET_COLUMNS
+        if left < 0:
+            break
+        first = header_rows.of(WorksheetId(spreadsheet, each.title))
+        first = first if first <= each.rows else 1
+        more = min(max(share // max(1, each.columns), 1), FIRST_ROWS)
+        spans[each.title] = first, first + more
+    ranges = [a1.whole_rows(title, *span) for title, span in spans.items()]
+    try:
+        return await sheets.read_spreadsheet(spreadsheet, ranges)
+    except SheetTooLarge:
+        headers = [a1.row_range(title, first) for title, (first, _) in spans.items()]
+        return await sheets.read_spreadsheet(spreadsheet, headers)
+
+
+def header_of(view: SheetView, header_row: int = 1) -> Header:
+    """The header of a worksheet whose first rows were read; blank if that is another row."""
+    block = view.blocks[0]
+    is_there = block.first_row == header_row and block.texts
+    return parse_header(block.texts[0] if is_there else (), header_row)
+
+
+def _listed(
+    view: SpreadsheetView, titles: Sequence[str], header_rows: Mapping[str, int]
+) -> Sequence[Listed]:
+    """The worksheets with the types of their columns, as far as they fit."""
+    found: list[Listed] = []
     forms = Counter(map(composed, titles))
-    for some in _in_calls(titles):
-        firsts = [header_rows.of(WorksheetId(spreadsheet, title)) for title in some]
-        # From row 1: a range that starts past the end of one grid would refuse the whole call.
-        ranges = [
-            a1.whole_rows(title, 1, first + rows - 1)
-            for title, first in zip(some, firsts, strict=True)
+    known: dict[ColumnType, ColumnType] = {}
+    left = MAX_CHARACTERS
+    for sheet in view.worksheets:
+        worksheet = Listed(
+            title=sheet.title,
+            header=(header := header_of(sheet, header_rows.get(sheet.title, 1))),
+            types=_types(sheet, header, known),
+            is_only=forms[composed(sheet.title)] == 1,
+        )
+        left -= _characters(worksheet)
+        if left < 0:
+            break
+        found.append(worksheet)
+    return found
+
+
+def _types(
+    sheet: SheetView, header: Header, known: dict[ColumnType, ColumnType]
+) -> Mapping[int, ColumnType]:
+    """The types of named columns; equal ones are one object (`known`)."""
+    [block] = sheet.blocks
+    computed = map(frozenset, block.computed)
+    rows = [*zip(block.texts, block.values, block.forms, computed, strict=True)][1:]
+    types: dict[int, ColumnType] = {}
+    for column in header.columns.values():
+        cells = [
+            FirstCell(texts[column], values[column], forms[column], column in formulas)
+            for texts, values, forms, formulas in rows
+            if column < len(texts)
         ]
-        found = await sheets.read_ranges(spreadsheet, ranges)
-        for title, first, values in zip(some, firsts, found, strict=True):
-            header, *below = values.cells[first - 1 :] or [()]
-            yield Listed(
-                title=title,
-                header=parse_header(header, first),
-                below=below,
-                is_only=forms[composed(title)] == 1,
-            )
-
-
-def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The titles in groups that fit into one URL; titles beyond the last call are dropped."""
-    some: list[str] = []
-    calls, left = 0, URL_BYTES
-    for title in titles:
-        size = len("&ranges=") + len(quote(a1.row_range(title, 1), safe=""))
-        if some and size > left:
-            yield some
-            calls, some, left = calls + 1, [], URL_BYTES
-        if calls == MOST_CALLS:
-            return
-        some.append(title)
-        left -= size
-    if some:
-        yield some
+        type_, options = sheet.column_types.get(column, ""), sheet.column_options.get(column, ())
+        found = column_type(cells, type_, options)
+        types[column] = known.setdefault(found, found)
+    return types
 
 
 def _characters(worksheet: Listed) -> int:
-    return sum(len(cell) + _COLUMN_CHARACTERS for cell in worksheet.header.cells)
+    names = sum(len(cell) + _COLUMN_CHARACTERS for cell in worksheet.header.cells)
+    options = chain.from_iterable(each.options for each in worksheet.types.values())
+    return names + sum(len(str(option)) + _COLUMN_CHARACTERS for option in options)
 
 
 def _shares(worksheet: Listed) -> int:

@@ -8,7 +8,7 @@ Rules
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gateway.table.formulas import has_sign, is_formula
 from gateway.table.steps import BLOCK, CHARACTERS, Unbuilt, Work
@@ -17,7 +17,7 @@ from gateway.table.typed import typed_cells
 from gateway.worksheets.answers import Freshness, TypedColumns
 from gateway.worksheets.scheduler import Scheduler
 
-Cells = Mapping[int, Sequence[object]]
+Cells = Mapping[int, Sequence[Any]]
 """The cells of some rows by column."""
 
 LANE: Final = "exports"
@@ -74,22 +74,22 @@ class Export:
         """The first rows of these that are no more characters than a block has."""
         texts: Cells = {}
         while True:
-            yield len(rows) * len(self.selected)
+            yield 2 * len(rows) * (1 + len(self.selected))
+            pick = self.table.picker(rows)
             texts = {
-                column: self.table.picked(column_at(self.table.displayed, column), rows)
-                for column in self.selected
+                column: pick(column_at(self.table.displayed, column)) for column in self.selected
             }
-            characters = sum(sum(map(_length, cells)) for cells in texts.values())
+            characters = sum(sum(map(len, filter(None, cells))) for cells in texts.values())
             if characters <= CHARACTERS or len(rows) == 1:
                 break
             rows = rows[: max(1, len(rows) * CHARACTERS // (2 * characters))]
         cells = texts
         if typed is not None:
-            cells = {column: self.table.picked(typed[column], rows) for column in self.selected}
+            cells = {column: pick(typed[column]) for column in self.selected}
         elif self.is_typed:
             cells = {}
             for column, shown in texts.items():
-                values = self.table.picked(column_at(self.table.typed or (), column), rows)
+                values = pick(column_at(self.table.typed or (), column))
                 cells[column] = yield from typed_cells(shown, values)
         return len(rows), (yield from encode(self, rows, cells))
 
@@ -97,14 +97,12 @@ class Export:
         """True if a cell displays what is a formula if it is a text."""
         for at in range(0, len(self.rows), BLOCK):
             rows = self.rows[at : at + BLOCK]
+            yield len(rows)
+            pick = self.table.picker(rows)
             for column in self.selected:
                 yield 2 * len(rows)
-                cells = self.table.picked(column_at(self.table.displayed, column), rows)
-                texts = [cell for cell in cells if cell and isinstance(cell, str)]
+                cells: Sequence[Any] = pick(column_at(self.table.displayed, column))
+                texts = [*filter(None, cells)]
                 if has_sign(texts) and any(map(is_formula, texts)):
                     return True
         return False
-
-
-def _length(cell: object) -> int:
-    return len(cell) if isinstance(cell, str) else 0

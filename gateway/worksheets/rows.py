@@ -29,9 +29,10 @@ from dataclasses import replace
 from cachetools import TTLCache
 from msgspec.structs import replace as replaced
 
-from gateway.errors import GatewayError, InvalidQuery, RowNotFound
+from gateway.errors import CursorLost, GatewayError, InvalidQuery, RowNotFound, SheetTooLarge
 from gateway.google.sheets import CallContext, Sheets, in_call_context
-from gateway.query.evaluate import Page, find_page, plain_page
+from gateway.query.evaluate import Page, find_page, place_behind, plain_page
+from gateway.query.place import AHEAD, CONTEXT, NEAR, Place, find_gap, place_after
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
@@ -40,7 +41,8 @@ from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
 from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, Target, WorksheetId
-from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.answers import Encoded, Encoder, Paging, Served
+from gateway.worksheets.cursors import Seal
 from gateway.worksheets.exports import LANE, Export
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
@@ -61,6 +63,15 @@ ONE_ROW = Query()
 MAX_TOLD = 10_000
 TOLD_SECONDS = 3_600.0
 """Time and number of writes for which it is kept that all processes know of them."""
+
+
+def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
+    """The rows of a plain list: behind its place those around the old row, with some more."""
+    if place is None or not place.row:
+        count = query.limit + AHEAD if query.wants_place else query.limit
+        return RowSpan(header_row + 1 + query.skip, count, has_types)
+    first = max(header_row + 1, place.row - NEAR - CONTEXT)
+    return RowSpan(first, place.row + NEAR + query.limit + AHEAD + 1 - first, has_types)
 
 
 class RowService:
@@ -134,38 +145,49 @@ class RowService:
         *,
         no_cache: bool = False,
         unknown: Sequence[str] = (),
+        seal: Seal | None = None,
     ) -> Served:
-        """The page of rows for a query.
+        """The page of rows for a query; behind its cursor, if it has one, which `seal` reads.
 
-        Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
+        Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field, or for a
+        cursor of another list; CursorLost if its place is not found.
         The encoded page is cached with the rows for all callers who see the same columns.
         """
         columns = target.access.columns
+        place = None if seal is None else seal.open(query.cursor or "")
         worksheet = self._pool.get(target.worksheet, self._resources)
         part = TYPED if query.needs_types or encoder.is_typed else DISPLAYED
         is_quick = not no_cache and worksheet.shared is None
         read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            first_row = worksheet.header_row + 1 + query.skip
-            span = RowSpan(first_row, query.limit, encoder.is_typed)
+            span = span_of(query, place, worksheet.header_row, has_types=encoder.is_typed)
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
+        if isinstance(read.rows, Window):
+            read.rows.header.seen_with(columns).check_parameters(unknown)
+            made = await self._window_page(
+                worksheet, target, query, encoder, read.rows, place, seal
+            )
+            if made is not None:
+                return Served(made, read.freshness)
+            whole = replaced(query, wants_total=True)
+            try:
+                read = await self._read(worksheet, target, whole, span, no_cache=no_cache)
+            except SheetTooLarge as error:
+                raise CursorLost(CursorLost.description()) from error
         rows, freshness = read.rows, read.freshness
+        if not isinstance(rows, Snapshot):
+            raise TypeError("all rows are a snapshot")
         if unknown:
             rows.header.seen_with(columns).check_parameters(unknown)
-        if isinstance(rows, Window):
-            view, is_in_grid = rows.header.seen_with(columns), bool(rows.header.cells)
-            selected = view.select(query.keys) if is_in_grid else {}
-            shown: Sequence[Sequence[object]] | None = None
-            if encoder.is_typed:
-                work = rows.typed_rows(selected, query.limit)
-                shown = await worksheet.build(work, target.access.key_id)
-            bodies = rows.encoded(encoder, selected, query.limit, shown)
-            return Served(encoder.page(bodies, has_next=rows.has_next, total=None), freshness)
-        key = (encoder, query, columns.readable)
+        key: tuple[object, ...] = (encoder, query, columns.readable)
+        if place is not None:
+            key = (*key, target.access.key_id)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            if query.needs_types:
-                found = find_page(rows.table, query, rows.header.seen_with(columns))
+            wanted = replaced(query, limit=query.limit + AHEAD) if query.wants_place else query
+            if query.needs_types or (place and place.row):
+                view, after = rows.header.seen_with(columns), place if place and place.row else None
+                found = find_page(rows.table, wanted, view, after)
                 if isinstance(found, Page):
                     page = found
                 else:
@@ -181,16 +203,76 @@ class RowService:
                         ttl_seconds=freshness.ttl_seconds - seconds,
                     )
             else:
-                page = plain_page(rows.table, query)
+                page = plain_page(rows.table, wanted)
+            given, behind = page.rows, None
+            has_next = page.has_next
+            if query.wants_place:
+                given, has_next = page.rows[: query.limit], len(page.rows) > query.limit
+            if query.wants_place and has_next:
+                view = rows.header.seen_with(columns)
+                placing = place_behind(rows.table, query, page, view, place)
+                behind = await worksheet.search(None, placing, target.access.key_id)
             encode = rows.encodings.rows.get
             try:
-                bodies = encode(encoder, query.keys, columns, page.rows)
+                bodies = encode(encoder, query.keys, columns, given)
             except Unbuilt as unbuilt:
                 typed = await worksheet.build(unbuilt.work)
-                bodies = encode(encoder, query.keys, columns, page.rows, typed)
-            made = encoder.page(bodies, has_next=page.has_next, total=page.total)
-            encoded = rows.encodings.answers.keep(key, made)
+                bodies = encode(encoder, query.keys, columns, given, typed)
+            paging = Paging(has_next, page.total, behind)
+            cursor = None if seal is None else seal.of(behind) if behind else ""
+            encoded = rows.encodings.answers.keep(key, encoder.page(bodies, paging, cursor))
         return Served(encoded, freshness)
+
+    async def _window_page(
+        self,
+        worksheet: Worksheet,
+        target: Target,
+        query: Query,
+        encoder: Encoder,
+        window: Window,
+        place: Place | None,
+        seal: Seal | None,
+    ) -> Encoded | None:
+        """The page of a window; None if it needs all rows, as its place is not found here."""
+        view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
+        selected = view.select(query.keys) if is_in_grid else {}
+        first, before = window.span.first_row, list[int]()
+        seen = window.seen([*view.columns.values()])
+        if place is not None and place.row:
+            places = range(first - 1, first - 1 + len(window.rows))
+            has_start, has_end = first == worksheet.header_row + 1, not window.has_next
+            finding = find_gap(place, seen, places, has_start=has_start, has_end=has_end)
+            gap = await worksheet.build(finding, target.access.key_id)
+            if gap is None:
+                return None
+            before = [*gap.before]
+            left = places.stop - gap.last - 1
+            if left < query.limit + AHEAD and window.has_next:
+                return None
+            first = gap.last + 2
+        window = window.cut(
+            RowSpan(first, max(0, window.last_row + 1 - first), window.span.has_types)
+        )
+        behind: Place | None = None
+        has_next = window.has_next
+        if query.wants_place:
+            has_next = len(window.rows) > query.limit or window.has_next
+        if query.wants_place and has_next:
+            behind = place or Place()
+            numbers = range(first, first + query.limit)
+            if numbers:
+                following = range(numbers.stop, first + len(window.rows))
+                placing = place_after(numbers, following, before, (), seen)
+                behind = await worksheet.search(None, placing, target.access.key_id)
+                if seal is not None and seen.stands_twice(numbers[-1] - 1):
+                    return None
+        shown: Sequence[Sequence[object]] | None = None
+        if encoder.is_typed:
+            work = window.typed_rows(selected, query.limit)
+            shown = await worksheet.build(work, target.access.key_id)
+        bodies = window.encoded(encoder, selected, query.limit, shown)
+        cursor = None if seal is None else seal.of(behind) if behind else ""
+        return encoder.page(bodies, Paging(has_next, None, behind), cursor)
 
     async def export_rows(
         self,
@@ -356,6 +438,19 @@ class RowService:
     def no_row(self, target: Target, row: int) -> RowNotFound:
         """The error for a row that the worksheet does not have."""
         return row_not_found(row, self._header_rows.of(target.worksheet))
+
+    def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
+        """The number of records that were read so lately; None if they were not. No call."""
+        found = self._pool.find(worksheet)
+        since = self._clock() - max_age_seconds
+        snapshots = [] if found is None else found.snapshots()
+        lately = [
+            each
+            for each in snapshots
+            if each.began_seconds(DISPLAYED) >= since and not each.is_expired
+        ]
+        newest = max(lately, key=lambda each: each.began_seconds(DISPLAYED), default=None)
+        return None if newest is None else newest.last_row - newest.header.row
 
     def report_change(self, target: Target, name: str) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look.

@@ -17,6 +17,7 @@ from operator import add, ne
 from typing import NamedTuple
 
 from gateway.google.sheets import SheetView
+from gateway.query.place import Seen
 from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header
 from gateway.table.record import row_object, text_at
@@ -506,6 +507,11 @@ class Window:
             values=self.values[first:end] if span.has_types else (),
             has_next=has_next,
         )
+
+    def seen(self, columns: Sequence[int]) -> Seen:
+        """Its cells in some columns."""
+        cells = [[text_at(row, column) for row in self.rows] for column in columns]
+        return Seen(cells, self.span.first_row - 1, is_whole=False)
 
     def typed_rows(self, selected: Mapping[int, str], limit: int) -> Work[list[list[object]]]:
         """The first rows in typed answers."""

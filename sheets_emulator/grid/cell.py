@@ -62,7 +62,10 @@ class Cell:
 
     @property
     def effective_value(self) -> CellValue:
-        """The value without a formula; a checkbox that was never ticked is FALSE (reported)."""
+        """The value without a formula; a checkbox that was never ticked is FALSE.
+
+        (Assumed: users report that blank rows with rules are not read as blank.)
+        """
         return False if self.value is None and self.is_checkbox else self.value
 
     @property

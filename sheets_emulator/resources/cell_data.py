@@ -87,7 +87,7 @@ def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
     takes_all = "*" in mask
     new = old
     if takes_all or "userEnteredValue" in mask:
-        new = replace(new, value=patch.cell.value, formula=patch.cell.formula)
+        new = replace(new, value=patch.cell.value, formula=patch.cell.formula, spill=None)
     if takes_all or "userEnteredFormat" in mask:
         new = replace(new, format=patch.merge(old.format))
     if takes_all or "note" in mask:

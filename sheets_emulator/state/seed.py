@@ -4,12 +4,15 @@ Rules:
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
 - `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
+- `DIR/<spreadsheetId>.json` is the body of a batchUpdate, by which the owner edits the spreadsheet
+  afterwards; without another entry, a new one.
 - The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with any account.
 - Only regular files are read, 100 MiB for each spreadsheet at most. A link in a folder must stay
   within it: other programs' files are not data.
 - Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
   error.
-- A spreadsheet has one entry in `DIR`. Titles of worksheets must satisfy the rules of `addSheet`.
+- A spreadsheet has one entry in `DIR`, besides its edits. Titles of worksheets must satisfy the
+  rules of `addSheet`.
 - Contents of `.csv` files: see `seed_csv`. The grid is exactly as large as the data.
 - The bytes of a file show its kind: a name may mislead.
 - Nothing is written.
@@ -24,7 +27,7 @@ from urllib.parse import unquote
 
 from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.sheet import Row, Sheet
-from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
+from sheets_emulator.grid.workbook import MAX_CELLS, Workbook, new_sheet
 from sheets_emulator.refusal import Refusal
 from sheets_emulator.state import file_kind
 from sheets_emulator.state.file_kind import kind_of_file
@@ -33,6 +36,7 @@ from sheets_emulator.state.seed_xlsx import read_xlsx
 from sheets_emulator.state.xlsx_package import XlsxError
 
 UNSHARED = ".unshared"
+EDITS = ".json"
 XLSX = ".xlsx"
 CSV = ".csv"
 MAX_FILE_BYTES = 100 * 2**20
@@ -47,6 +51,7 @@ UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
 NAMED_FILES = 3
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
+    EDITS: "edits of a spreadsheet are a file.",
     XLSX: "a spreadsheet in this format is a file.",
 }
 
@@ -56,10 +61,19 @@ class SeedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeedEdits:
+    """A file with the body of a batchUpdate."""
+
+    path: Path
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
 class Seed:
-    """Initial data of an emulator."""
+    """Initial data of an emulator; `edits` have to be applied, by spreadsheet ID."""
 
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
+    edits: Mapping[str, SeedEdits] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
     notes: Sequence[str] = ()
     """Guesses, and differences from the files."""
@@ -71,9 +85,13 @@ def read_seed(directory: Path) -> Seed:
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
+    edits: dict[str, SeedEdits] = {}
     notes: list[str] = []
     for path in _entries(directory, directory):
         spreadsheet_id = _spreadsheet_id(path)
+        if path.suffix == EDITS:
+            edits[spreadsheet_id] = SeedEdits(path=path, body=_content(path))
+            continue
         if spreadsheet_id in workbooks or spreadsheet_id in unshared:
             raise SeedError(f"{path}: there is another entry for {spreadsheet_id!r}.")
         if path.suffix == UNSHARED:
@@ -82,7 +100,12 @@ def read_seed(directory: Path) -> Seed:
             is_file = path.suffix == XLSX
             sheets = _from_xlsx(path, notes) if is_file else _from_folder(path, directory, notes)
             workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
-    return Seed(workbooks=workbooks, unshared=frozenset(unshared), notes=notes)
+    for spreadsheet_id, edit in edits.items():
+        if spreadsheet_id in unshared:
+            raise SeedError(f"{edit.path}: the spreadsheet {spreadsheet_id!r} is not shared.")
+        if spreadsheet_id not in workbooks:
+            workbooks[spreadsheet_id] = _workbook(edit.path, spreadsheet_id, [new_sheet()])
+    return Seed(workbooks=workbooks, edits=edits, unshared=frozenset(unshared), notes=notes)
 
 
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
@@ -143,7 +166,7 @@ def _spreadsheet_id(path: Path) -> str:
         return _utf8(path, path.stem)
     if not path.is_dir():
         raise SeedError(
-            f"{path}: a spreadsheet is a directory of .csv files, {XLSX}, or {UNSHARED}."
+            f"{path}: a spreadsheet is a directory of .csv files, {XLSX}, {EDITS}, or {UNSHARED}."
         )
     return _utf8(path, path.name)
 

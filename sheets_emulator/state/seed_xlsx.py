@@ -2,7 +2,8 @@
 
 Rules:
 - Texts stay texts. A formula becomes its last result, and an error cell the text of its error
-  (`#N/A`). A formula without a result, as libraries write it, is blank; a note counts them.
+  (`#N/A`). A formula without a result, as libraries write it, is blank; a note counts them. Another
+  counts results that the file says to compute again: XlsxWriter stores 0 as each.
 - Number formats stay. The grid shows those that it does not know as plain numbers; a note names
   them.
 - Only cells with a value or a formula count: neither `<dimension>` nor formats make a grid larger.
@@ -92,6 +93,7 @@ BUILT_IN: Mapping[int, str] = {
 }
 """Formats that files name by their number only (ECMA-376, part 1, 18.8.30)."""
 
+COMPUTE = "Open the file in a spreadsheet program and save it, so that it has the results"
 NO_PLACE = f"it cannot be read as .xlsx: a cell has no valid place. {SAVE_AGAIN}"
 BLANKS = " \t\r\n"
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})", re.ASCII)
@@ -133,7 +135,7 @@ def read_xlsx(content: bytes) -> Xlsx:
     """The worksheets of a file with this content, in order. Raises XlsxError."""
     with open_package(content) as package:
         book = part_of(package.relations(""), "officeDocument") or "/xl/workbook.xml"
-        tabs, is_1904 = _tabs(package, book)
+        tabs, is_1904, is_uncomputed = _tabs(package, book)
         relations = package.relations(book)
         if tabs and not relations:
             raise XlsxError(
@@ -142,6 +144,7 @@ def read_xlsx(content: bytes) -> Xlsx:
         contents = Contents(
             styles=_styles(package, part_of(relations, "styles")),
             is_1904=is_1904,
+            is_uncomputed=is_uncomputed,
             text_bytes=TEXT_BYTES + TEXT_RATIO * len(content),
         )
         _read_shared(package, part_of(relations, "sharedStrings"), contents)
@@ -157,15 +160,17 @@ def read_xlsx(content: bytes) -> Xlsx:
         return Xlsx(sheets=sheets, notes=list(contents.notes()))
 
 
-def _tabs(package: Package, book: str) -> tuple[list[Tab], bool]:
-    """The sheets of a workbook, and whether its dates count from 1904."""
+def _tabs(package: Package, book: str) -> tuple[list[Tab], bool, bool]:
+    """The sheets of a workbook; if its dates count from 1904; if its formulas are uncomputed."""
     tabs: list[Tab] = []
-    is_1904 = False
+    is_1904 = is_uncomputed = False
 
     def start(name: str, attributes: Attributes) -> None:
-        nonlocal is_1904
+        nonlocal is_1904, is_uncomputed
         if name == "workbookPr":
             is_1904 = attributes.get("date1904") in ("1", "true")
+        elif name == "calcPr":
+            is_uncomputed = attributes.get("fullCalcOnLoad") in ("1", "true")
         elif name == "sheet":
             ids = (value for key, value in attributes.items() if key.endswith(":id"))
             tab = Tab(
@@ -178,7 +183,7 @@ def _tabs(package: Package, book: str) -> tuple[list[Tab], bool]:
                 raise XlsxError(f"it has more than {MAX_SHEETS} worksheets: delete some.")
 
     package.parse(book, start)
-    return tabs, is_1904
+    return tabs, is_1904, is_uncomputed
 
 
 def _styles(package: Package, part: str | None) -> list[Style]:
@@ -283,16 +288,19 @@ class TextReader:
 class Contents:
     """Contents of cells, of which equal ones are one object."""
 
-    def __init__(self, *, styles: Sequence[Style], is_1904: bool, text_bytes: int) -> None:
+    def __init__(
+        self, *, styles: Sequence[Style], is_1904: bool, is_uncomputed: bool, text_bytes: int
+    ) -> None:
         self.shared: list[str] = []
+        self.is_uncomputed = is_uncomputed
         self._styles = styles
         self._first_day = DAYS_1904 if is_1904 else 0
         self._text_bytes = text_bytes
         self._texts: dict[str, str] = {}
         self._remembered: dict[tuple[str, str, str], Content] = {}
         self._unknown: dict[str, None] = {}
-        self._blank_formulas = 0
-        self._first_blank_formula = ""
+        self._blank_formulas = self._uncomputed = 0
+        self._first_blank_formula = self._first_uncomputed = ""
 
     def text(self, text: str) -> str:
         """The text, as the same object for each equal one."""
@@ -317,6 +325,10 @@ class Contents:
         self._blank_formulas += 1
         self._first_blank_formula = self._first_blank_formula or place
 
+    def note_uncomputed(self, place: str) -> None:
+        self._uncomputed += 1
+        self._first_uncomputed = self._first_uncomputed or place
+
     def notes(self) -> Iterator[str]:
         """Differences from the file."""
         if self._blank_formulas:
@@ -324,7 +336,13 @@ class Contents:
             yield (
                 f"{self._blank_formulas} formula{'' if is_one else 's'} without a stored result "
                 f"{'is' if is_one else 'are'} blank, the first in {self._first_blank_formula}. "
-                "Open the file in a spreadsheet program and save it, so that it has the results"
+                f"{COMPUTE}"
+            )
+        if self._uncomputed:
+            have = "formula has a result" if self._uncomputed == 1 else "formulas have results"
+            yield (
+                f"{self._uncomputed} {have} that the file says to compute again, the first in "
+                f"{self._first_uncomputed}: it may be wrong. {COMPUTE}"
             )
         if self._unknown:
             some = ", ".join(repr(shortened(code)) for code in list(self._unknown)[:NAMED_FORMATS])
@@ -420,6 +438,8 @@ class SheetReader:
             self._locate()
             if not text and kind != "str":
                 self._contents.note_blank_formula(self._print_place())
+            elif self._has_formula and self._contents.is_uncomputed:
+                self._contents.note_uncomputed(self._print_place())
             content = self._contents.of(kind, self._cell.get("s") or "0", text)
             if content is not None or self._has_formula:
                 self._put(content)

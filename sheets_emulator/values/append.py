@@ -3,7 +3,8 @@
 Rules:
 - Rows go below the table, from its first column on. Without a table they go exactly to the start of
   the range, and the reply has no `tableRange` (recorded).
-- OVERWRITE overwrites existing cells; INSERT_ROWS first inserts as many rows as are written.
+- OVERWRITE overwrites existing cells; INSERT_ROWS first inserts as many rows as are written, which
+  inherit the formats of the row above (reported) and its validation rules (assumed).
 - Only append extends the grid, by exactly the needed size (Google's size is unknown).
 - The table may have been searched earlier; then rows go to that position, so parallel appends
   overwrite each other (reported of Google). If that position no longer exists, it is searched
@@ -13,6 +14,7 @@ Rules:
 from dataclasses import dataclass, replace
 
 from sheets_emulator.edits.dimensions import insert_rows
+from sheets_emulator.edits.inheritance import inherit
 from sheets_emulator.formulas.evaluate import Results
 from sheets_emulator.formulas.spill import spill
 from sheets_emulator.grid.a1 import print_range
@@ -22,6 +24,7 @@ from sheets_emulator.grid.table import find_table
 from sheets_emulator.grid.workbook import Workbook
 from sheets_emulator.protocol.rendering import Rendering
 from sheets_emulator.reply import Reply
+from sheets_emulator.resources.grid_range import Lines
 from sheets_emulator.resources.places import find_place, require_unprotected
 from sheets_emulator.values.entries import Entries, write_entries
 from sheets_emulator.values.ranges import Write, update_reply, value_range
@@ -105,4 +108,7 @@ def _make_room(
     workbook.require_room(rows * columns - sheet.cell_count)
     if inserted:
         insert_rows(workbook, sheet, box.top, inserted)
+    if inserted and box.top:
+        new = Lines(sheet=sheet, is_rows=True, start=box.top, end=box.top + inserted)
+        inherit(new, box.top - 1)
     sheet.grow(row_count=rows, column_count=columns)

@@ -68,7 +68,8 @@ def batch_get(
 def update(workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None) -> Reply:
     plan = _planned(workbook, write, account)
     touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
-    spill(workbook)
+    if rendering is not None:
+        spill(workbook)
     return _updated(Results(workbook), workbook, plan, touched, rendering)
 
 
@@ -87,7 +88,8 @@ def write_all(
     """Write in order; returns the totals, and an UpdateValuesResponse for each plan."""
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
     sheets = len({plan.sheet.sheet_id for plan in plans})
-    spill(workbook)
+    if rendering is not None:
+        spill(workbook)
     results = Results(workbook)
     responses = [
         _updated(results, workbook, plan, part, rendering)

@@ -55,6 +55,19 @@ def test_all_lines_are_printed_there() -> None:
     assert [name for name, _ in found] == ["init.py", "init.py", "options.py"]
 
 
+def test_edits_of_a_seed_that_are_refused_end_the_emulator(tmp_path: Path) -> None:
+    """One line has the file and Google's refusal; the status is 1."""
+    body = '{"requests": [{"deleteTable": {"tableId": "x"}}]}'
+    (tmp_path / "book.json").write_text(body)
+    done = CliRunner().invoke(main, ["emulator", "--seed", str(tmp_path), "--port", "0"])
+
+    assert done.exit_code == 1
+    assert done.output.strip() == (
+        f"sheets-gateway: --seed: {tmp_path}/book.json: "
+        "Invalid requests[0].deleteTable: No table with id: x"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

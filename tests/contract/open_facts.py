@@ -18,6 +18,7 @@ import anyio
 from gateway.errors import GatewayError
 from gateway.settings.model import ConfigError
 from tests.contract.facts import Bench, Fact, Finding, ask
+from tests.contract.kept_facts import KEPT_FACTS
 from tests.contract.metadata_facts import METADATA_FACTS
 from tests.contract.place import CREDENTIALS, GOOGLE, SPREADSHEET, Place
 from tests.contract.spreadsheet import open_spreadsheet
@@ -156,6 +157,7 @@ FACTS = (
         ask=_overrun,
     ),
     *METADATA_FACTS,
+    *KEPT_FACTS,
 )
 
 

@@ -1,5 +1,6 @@
 """Locations of the spreadsheets under contract, besides the one in memory."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,18 @@ SPREADSHEET = "SHEETS_GATEWAY_TEST_SPREADSHEET"
 """Environment: a service account's key file, and the id of a scratch spreadsheet shared with it."""
 
 GOOGLE = "https://sheets.googleapis.com"
+
+PROTECTED = "Protected"
+"""The title of a worksheet whose rows 2 and 3 only the spreadsheet's owner may edit."""
+
+PROTECTED_SHEET = [
+    {"addSheet": {"properties": {"sheetId": 1, "title": PROTECTED}}},
+    {
+        "addProtectedRange": {
+            "protectedRange": {"range": {"sheetId": 1, "startRowIndex": 1, "endRowIndex": 3}}
+        }
+    },
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +53,11 @@ def google_place(environment: Mapping[str, str]) -> Place | None:
 @contextmanager
 def serving_emulator(folder: Path, *, latency_ms: int = 0) -> Iterator[Place]:
     """An emulator on the loopback with one spreadsheet; the folder is for its files."""
-    worksheet = folder / "seed" / "scratch" / "Start.csv"
-    worksheet.parent.mkdir(parents=True)
-    worksheet.touch()
-    options = EmulatorOptions(seed=folder / "seed", latency_ms=latency_ms)
+    seed = folder / "seed"
+    (seed / "scratch").mkdir(parents=True)
+    (seed / "scratch" / "Start.csv").touch()
+    (seed / "scratch.json").write_text(json.dumps({"requests": PROTECTED_SHEET}), "utf-8")
+    options = EmulatorOptions(seed=seed, latency_ms=latency_ms)
     emulator = create_emulator(options)
     listening = bind("127.0.0.1", 0)
     credentials = folder / "service-account.json"

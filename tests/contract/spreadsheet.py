@@ -83,7 +83,11 @@ class Spreadsheet:
 
     async def formulas(self, range_: str) -> list[list[Value]]:
         """Entered content of a range's cells. 1 read."""
-        params: Any = {"valueRenderOption": "FORMULA"}
+        return await self.values(range_, "FORMULA")
+
+    async def values(self, range_: str, rendering: str) -> list[list[Value]]:
+        """A range's cells in one of Google's renderings. 1 read."""
+        params: Any = {"valueRenderOption": rendering}
         answer = await self._call(lambda gspread: gspread.values_get(self.id, range_, params))
         values: list[list[Value]] = answer.get("values", [])
         return values

@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 
 from tests.contract.open_facts import FACTS, ask_all, main
-from tests.contract.place import CREDENTIALS, SPREADSHEET, Place, serving_emulator
+from tests.contract.place import (
+    CREDENTIALS,
+    PROTECTED,
+    SPREADSHEET,
+    Place,
+    serving_emulator,
+)
+from tests.contract.spreadsheet import open_spreadsheet
 
 LATENCY_MS = 40  # so that calls overlap
 
@@ -49,6 +56,28 @@ async def test_another_answer_differs(emulator: Place) -> None:
 
     assert not finding.agrees
     assert told == [f"DIFFERS {wrong.question} Answered: A3:C3. The emulator assumes: C3."]
+
+
+async def test_a_question_about_what_is_missing_is_skipped(emulator: Place) -> None:
+    """Without protected rows there is nothing to ask, and no difference."""
+    [fact] = [each for each in FACTS if "two protected rows" in each.question]
+    told: list[str] = []
+    async with open_spreadsheet(emulator) as spreadsheet:
+        [sheet_id] = [
+            each.sheet_id
+            for each in await spreadsheet.sheets().list_worksheets(spreadsheet.id)
+            if each.title == PROTECTED
+        ]
+        renamed = {"sheetId": sheet_id, "title": "Other"}
+        again = {"sheetId": sheet_id, "title": PROTECTED}
+        await spreadsheet.edit(
+            {"updateSheetProperties": {"properties": renamed, "fields": "title"}}
+        )
+        [finding] = await ask_all(emulator, told.append, [fact])
+        await spreadsheet.edit({"updateSheetProperties": {"properties": again, "fields": "title"}})
+
+    assert finding.agrees
+    assert told[0].startswith(f"SKIPPED {fact.question} Answered: not asked, there is no worksheet")
 
 
 async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:

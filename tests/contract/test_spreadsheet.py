@@ -2,7 +2,7 @@
 
 import httpx2
 
-from tests.contract.place import Place
+from tests.contract.place import PROTECTED, Place
 from tests.contract.spreadsheet import open_spreadsheet
 
 
@@ -31,11 +31,15 @@ async def test_a_worksheet_is_made_filled_and_deleted(emulator: Place) -> None:
         updates = await spreadsheet.append("'Made'!A1", [[1]], insertion="OVERWRITE")
         entered = await spreadsheet.formulas("'Made'!A1:B3")
         sheets = spreadsheet.sheets()
-        [made] = [each for each in await sheets.list_worksheets(spreadsheet.id) if each.sheet_id]
+        [made] = [
+            each
+            for each in await sheets.list_worksheets(spreadsheet.id)
+            if each.sheet_id == sheet_id
+        ]
         await spreadsheet.delete_worksheets([sheet_id])
         left = await sheets.list_worksheets(spreadsheet.id)
 
     assert entered == [["007", 7], [1]]
     assert updates["updatedRange"] == "Made!A2"
     assert (made.title, made.rows, made.columns) == ("Made", 3, 2)
-    assert [each.title for each in left] == ["Start"]
+    assert [each.title for each in left] == ["Start", PROTECTED]

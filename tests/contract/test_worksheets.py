@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from gateway.errors import SpreadsheetNotFound
-from gateway.google.sheets import Batch, Fence, Render, Sheets
+from gateway.google.sheets import Batch, Fence, Render, Sheets, Value
+from gateway.table import a1
 from tests.contract.subject import Subject, properties
 
 UNKNOWN = "1" * 44
@@ -16,6 +17,7 @@ CALLS: dict[str, Callable[[Sheets], Awaitable[object]]] = {
     "read_ranges": lambda sheets: sheets.read_ranges(UNKNOWN, ["'T'!A1"]),
     "list_worksheets": lambda sheets: sheets.list_worksheets(UNKNOWN),
     "read_sheet": lambda sheets: sheets.read_sheet(UNKNOWN, ["'T'!A1"]),
+    "read_spreadsheet": lambda sheets: sheets.read_spreadsheet(UNKNOWN, ["'T'!A1"]),
     "apply": lambda sheets: sheets.apply(
         UNKNOWN, Batch(sheet_id=0, fence=Fence.random("gw"), ranges=["'T'!A1"])
     ),
@@ -48,6 +50,20 @@ async def test_the_list_tells_the_size_of_the_grid(
     listed = await properties(subject, title)
 
     assert (listed.rows, listed.columns) == size
+
+
+async def test_first_rows_of_worksheets_come_in_the_order_of_tabs(subject: Subject) -> None:
+    """One range of each, whatever the order of the ranges, and nothing of other worksheets."""
+    lines: list[list[Value]] = [["a", "b"], [1, True], [2, "x"]]
+    titles = [await subject.worksheet(lines, title=title) for title in ("Z {}", "it's {}")]
+    await subject.worksheet([["other"]])
+
+    ranges = [a1.first_rows(title, 2) for title in reversed(titles)]
+    view = await subject.sheets.read_spreadsheet(subject.spreadsheet, ranges)
+
+    assert [each.title for each in view.worksheets] == titles
+    assert [[*map(list, each.blocks[0].values)] for each in view.worksheets] == [lines[:2]] * 2
+    assert all(view.title and each.sheet_id >= 0 for each in view.worksheets)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)

@@ -35,7 +35,7 @@ def demo() -> Iterator[Demo]:
 def asked(demo: Demo, query: str) -> httpx2.Response:
     return httpx2.get(
         f"{demo.url}{demo.example.path}",
-        params=dict(parse_qsl(query)),
+        params=dict(parse_qsl(query, keep_blank_values=True)),
         headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
     )
 
@@ -58,7 +58,7 @@ def test_a_condition_finds_these_rows(demo: Demo, names: str, where: str, rows: 
 
 def test_every_parameter_has_an_example() -> None:
     """Each parameter of a list has a line."""
-    document = ["limit", "skip", "keys", "order", "where", "count", "values", "no-cache"]
+    document = ["limit", "skip", "cursor", "keys", "order", "where", "count", "values", "no-cache"]
 
     assert [name for name, _, _ in PARAMETERS] == document
 
@@ -66,7 +66,7 @@ def test_every_parameter_has_an_example() -> None:
 @pytest.mark.parametrize(("name", "query", "text"), PARAMETERS)
 def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: str) -> None:
     """The example is of the parameter, and the answer contains the text beside it."""
-    assert name in dict(parse_qsl(query))
+    assert name in dict(parse_qsl(query, keep_blank_values=True))
     assert text in asked(demo, query).text
 
 
@@ -77,7 +77,8 @@ LISTED: Mapping[str, Sequence[RequestKind]] = {
     "create, update of a row or of a list, delete of a row": [
         *("create", "update", "update_rows", "delete")
     ],
-    "refresh": ["refresh"],
+    "refresh, list of worksheets": ["refresh", "worksheets"],
+    "schema": ["schema"],
     "upsert": ["upsert"],
     "update or delete by filter": ["update_where", "delete_where"],
 }

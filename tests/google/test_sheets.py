@@ -31,6 +31,7 @@ CALLS: Mapping[str, tuple[Call, bool]] = {
     ),
     "list_worksheets": (lambda s: s.list_worksheets(BOOK), False),
     "read_sheet": (lambda s: s.read_sheet(BOOK, ["'T'!1:1"]), False),
+    "read_spreadsheet": (lambda s: s.read_spreadsheet(BOOK, ["'T'!1:2"]), False),
     "apply": (lambda s: s.apply(BOOK, A_BATCH), True),
     "put_fence": (lambda s: s.put_fence(BOOK, A_BATCH.fence), True),
     "delete_fences": (lambda s: s.delete_fences(BOOK, [A_BATCH.fence]), True),

@@ -1,5 +1,6 @@
 """A spreadsheet that is hard to describe, keys to it, and asking for documents of it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,4 +76,4 @@ def described(api: Api, key: str | None = "all", **options: Any) -> dict[str, An
 
 def rows_of(document: Mapping[str, Any]) -> list[str]:
     """The paths of worksheets."""
-    return [path for path in document["paths"] if path.startswith("/v2/") and path[-1] != "}"]
+    return [path for path in document["paths"] if re.fullmatch(r"/v2/sheets/[^/]+", path)]

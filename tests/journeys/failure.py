@@ -34,6 +34,7 @@ NAMES: Mapping[int, str] = {
     4094: "RowNumberUnknown",
     4095: "RowsMoved",
     4100: "Gone",
+    4101: "CursorLost",
     4120: "PreconditionFailed",
     4130: "BodyTooLarge",
     4132: "SheetTooLarge",

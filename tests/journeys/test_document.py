@@ -41,9 +41,11 @@ def test_general_document_needs_no_key(api: Api) -> None:
 
     validate(document)
     assert [*document["paths"]] == [
+        "/v2/sheets",
         "/v2/sheets/{sheetName}",
         "/v2/sheets/{sheetName}/{rowIndex}",
         "/v2/sheets/{sheetName}/refresh",
+        "/v2/sheets/{sheetName}/schema",
         "/livez",
         "/readyz",
     ]
@@ -118,10 +120,11 @@ def test_a_spreadsheet_that_cannot_be_read_is_said_so(
     assert refused(told(shared_api, "any", spreadsheet=spreadsheet)) == refusal
 
 
-@pytest.mark.parametrize("call", ["spreadsheets.get", "values.batchGet"])
-def test_no_document_is_made_of_a_failure(api: Api, call: str) -> None:
+@pytest.mark.parametrize("skip", [0, 1], ids=["list", "first rows"])
+def test_no_document_is_made_of_a_failure(api: Api, skip: int) -> None:
     """If Google fails the answer is an error, and the next one is whole again."""
-    api.emulator.faults({"call": call, "status": 500, "times": 3})
+    call = {"call": "spreadsheets.get", "status": 500, "times": 3}
+    api.emulator.faults({**call, "skip": skip})
 
     status, code = refused(told(api, "paid"))
     assert (status, code // 10) in {(502, 502), (503, 503)}
@@ -137,7 +140,7 @@ def test_a_client_that_knows_the_document_is_not_sent_it(api: Api) -> None:
 
         assert (known.status_code, known.content) == (304, b"")
         assert (head.status_code, head.content) == (200, b"")
-        assert head.headers["content-length"] == str(len(full.content))
+        assert head.headers["content-length"] == full.headers["content-length"]
         for answer in (full, known, head):
             assert answer.headers["cache-control"] == "private, no-cache"
             assert answer.headers["etag"] == full.headers["etag"]

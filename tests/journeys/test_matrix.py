@@ -120,7 +120,32 @@ def test_what_is_granted_shows_no_more_than_that(matrix: Api, key: str) -> None:
         readable = request.grants.columns.readable
         if readable is not None:
             assert {column for *_, column in shown} <= readable
+            if asked.operation.row == "/schema":
+                assert "hidden" not in answer.text
             _check_hidden(matrix, key, asked, answer)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_list_of_worksheets_shows_no_more_than_what_is_granted(matrix: Api, key: str) -> None:
+    """Worksheets, fields and rights are those of the grants, whatever the spreadsheet."""
+    grants = KEYS[key].grants
+    titles = ["Open", "Shut"] if grants.worksheets is None else ["Open"]
+    names = ["name", "hidden", "note"] if grants.columns.readable is None else ["name", "note"]
+    for spreadsheet in SPREADSHEETS:
+        calls = matrix.emulator.stats()["calls"]
+        answer = matrix.get("/v2/sheets", key=key, spreadsheet=spreadsheet)
+
+        if grants.spreadsheets is not None and spreadsheet not in grants.spreadsheets:
+            assert ended(answer) == (404, 101)
+            assert matrix.emulator.stats()["calls"] == calls
+        elif spreadsheet in BOOKS:
+            sheets = answer.json()["sheets"]
+            assert [each["name"] for each in sheets] == titles
+            assert [[field["name"] for field in each["fields"]] for each in sheets] == [
+                names for _ in titles
+            ]
+            assert {"update" in each["may"] for each in sheets} == {not grants.read_only}
+            assert "hidden" in names or "hidden" not in answer.text
 
 
 def _check_hidden(api: Api, key: str, asked: Cell, answer: httpx2.Response) -> None:

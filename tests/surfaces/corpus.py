@@ -204,12 +204,20 @@ def _others() -> Iterator[Sequence[Ask]]:
     yield [delete("Cities/3"), get("Cities")]
     yield [delete("Cities/9")]
     yield [delete("Cities/1")]
-    for path in ("/v1/x", "/livez", "/readyz", "/nosuch", "/v2/sheets", "/v2/sheets/Cities/2/x"):
+    for path in (
+        "/v1/x",
+        "/livez",
+        "/readyz",
+        "/nosuch",
+        "/v2/sheets?skip=1",
+        "/v2/sheets/Cities/2/x",
+    ):
         yield [get(path)]
 
 
 _MASKS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r'("requestId":"|x-request-id: )[0-9a-f]{16}'), r"\1*"),
+    (re.compile(r"(cursor=)[\w-]+"), r"\1*"),
     (re.compile(r"(dur=)[0-9.]+"), r"\1*"),
     (re.compile(r";r=[0-9]+;t=[0-9]+"), ";r=*;t=*"),
 )

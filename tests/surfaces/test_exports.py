@@ -38,7 +38,7 @@ SETTINGS: Mapping[str, object] = {
     "plans.paid.requests_per_minute": 0,
     "plans.small.max_export_rows": 3,
     "plans.none.max_export_rows": 0,
-    "plans.slow.requests_per_minute": 60,
+    "plans.slow.requests_per_minute": 6,
     "cache.rows_ttl_seconds": 600,
     "cache.header_ttl_seconds": 600,
 }
@@ -445,7 +445,7 @@ def test_head_makes_no_rows(tmp_path: Path) -> None:
     assert head.content == b""
     assert (head.headers["x-total-count"], got.headers["x-total-count"]) == ("2000", "2000")
     assert head.headers["content-disposition"] == got.headers["content-disposition"]
-    assert head.headers["ratelimit"] == '"default";r=9;t=1'
+    assert head.headers["ratelimit"].startswith('"default";r=9;')
     assert [line.get("rows") for line in logs if line["event"] == "request"] == [None, 2000]
 
 
@@ -462,7 +462,7 @@ def test_an_export_is_charged_by_its_rows(tmp_path: Path, rows: int, left: int) 
     assert answer.headers["ratelimit"].startswith(f'"default";r={left};')
     assert (after.status_code == 200) == (left > 0)
     if rows == 20_000:
-        assert 9 <= int(after.headers["retry-after"]) <= 13
+        assert 90 <= int(after.headers["retry-after"]) <= 120
 
 
 def test_an_export_beyond_the_rate_is_refused(tmp_path: Path) -> None:

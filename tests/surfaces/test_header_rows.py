@@ -291,6 +291,30 @@ def test_a_list_of_updates_may_not_name_rows_down_to_the_header(titled: Surface,
     assert calls == (0, 0)
 
 
+@pytest.mark.parametrize("changed", [{}, WINDOWS], ids=["whole", "windows"])
+@pytest.mark.parametrize("query", ["", "&order=n", "&order=-n,name", "&order=-rowIndex"])
+def test_cursors_go_on_where_they_do_without_title_rows(
+    tmp_path: Path, changed: Mapping[str, object], query: str
+) -> None:
+    """All pages are the same, also after rows came in between, and cost the same calls."""
+    with opened(tmp_path, changed) as surface:
+        pages: dict[str, list[object]] = {"Plain": [], "Titled": []}
+        for title, above in (("Plain", 0), ("Titled", ABOVE)):
+            cursor: str | None = ""
+            while cursor is not None:
+                page, calls = ask(surface, "GET", f"{title}?limit=2{query}&cursor={cursor}")
+                assert page.status_code == 200, page.content
+                pages[title].append((moved(page.json()["results"], -above), calls))
+                cursor = page.json()["cursor"]
+                if len(pages[title]) == 1:
+                    worksheet = sheet(surface, title)
+                    worksheet.insert_rows(2 + above)
+                    worksheet.type(2 + above, "Akron", "OH", 1)
+
+    assert len(pages["Plain"]) > 2
+    assert pages["Plain"] == pages["Titled"]
+
+
 def test_rows_are_found_by_digits_of_their_numbers(titled: Surface) -> None:
     """`$text` of `rowIndex` looks at the numbers of the sheet."""
     add_sheets(titled)

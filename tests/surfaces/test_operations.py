@@ -68,6 +68,10 @@ SENT: Mapping[str, Sent] = {
     "delete": Sent("delete", "DELETE", "Cities/4"),
     "delete by filter": Sent("delete_where", "DELETE", "Cities", CHICAGO),
     "refresh": Sent("refresh", "POST", "Cities/refresh"),
+    "worksheets": Sent("worksheets", "GET", "/v2/sheets"),
+    "worksheets by HEAD": Sent("worksheets", "HEAD", "/v2/sheets"),
+    "schema": Sent("schema", "GET", "Cities/schema"),
+    "schema by HEAD": Sent("schema", "HEAD", "Cities/schema"),
 }
 KINDS_OF_WRITES: Sequence[RequestKind] = [
     kind for kind, operation in OPERATIONS.items() if operation.is_write
@@ -139,6 +143,7 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
         "where[name]=Chicago": lambda answer: names(answer) == ["Chicago"],
         "order=name": lambda answer: names(answer) == ["Chicago", "Los Angeles", "New York"],
         "order[]=name": lambda answer: names(answer) == ["Chicago", "Los Angeles", "New York"],
+        "cursor=": lambda answer: answer.json()["cursor"] is None,
         "skip=2": lambda answer: names(answer) == ["Chicago"],
         "limit=1": lambda answer: names(answer) == ["New York"],
         "keys=state": lambda answer: fields(answer) == ["rowIndex", "state"],
@@ -178,6 +183,10 @@ EFFECTS: Mapping[RequestKind, Mapping[str, Effect]] = {
     },
     "update_where": OF_FILTERS,
     "delete_where": OF_FILTERS,
+    "schema": {
+        "format=json": lambda answer: "properties" in answer.json(),
+        "format=typescript": lambda answer: b"export interface Cities" in answer.content,
+    },
 }
 VALUES = sorted({value for effects in EFFECTS.values() for value in effects})
 MEANT: Mapping[tuple[RequestKind, str], RequestKind] = {
@@ -210,6 +219,7 @@ def test_the_table_has_every_parameter() -> None:
         ("/{rowIndex}", "get", ["read"]),
         ("/{rowIndex}", "patch", ["update"]),
         ("/{rowIndex}", "delete", ["delete"]),
+        ("/schema", "get", ["schema"]),
     ],
 )
 def test_the_document_has_the_same_parameters(

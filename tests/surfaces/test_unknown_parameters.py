@@ -121,6 +121,7 @@ GUESSES = (
     *("query=Chicago", "State=Illinois", "state[eq]=Illinois", "STATE__iexact=illinois", "tq=x"),
     *("population_min=1", "population_max=1", "state__isnull=true", "state__neq=x", "name__nin=x"),
     *("population__range=1,2", "population_between=1,2", "name__iregex=x", "name__regex=x"),
+    *("value=typed", "Value=typed"),
 )
 WORDS_OF: Mapping[str, Sequence[str]] = {
     "SheetDB": SHEETDB,

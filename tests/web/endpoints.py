@@ -18,6 +18,7 @@ from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
+from gateway.worksheets.cursors import Cursors
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def opened(
 ) -> Iterator[TestClient]:
     """The endpoints of worksheets, on a fake service; every key is the caller's, or an error."""
     state = {
+        "cursors": Cursors(bytes(32)),
         "admission": Admission(
             cast(Gatekeeper, Gate(caller, error)),
             KeyRates({"paid": caller.plan}),

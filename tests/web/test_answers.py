@@ -14,7 +14,7 @@ from gateway.web.answers import (
     listed,
     shaped,
 )
-from gateway.worksheets.answers import with_digests
+from gateway.worksheets.answers import Paging, with_digests
 from tests.web.requests import as_response
 
 HEADER = parse_header(["name", "state"])
@@ -37,7 +37,7 @@ def test_empty_cells_are_as_the_operator_wants_them(
     encoder = ENCODERS[empty_cell]
     rows = encoder.rows([row_object(HEADER, 2, ["Zürich", ""], HEADER.whole.names, encoder.empty)])
     row = json.loads(rows[0])
-    page = json.loads(encoder.page(with_digests(rows), has_next=True, total=None).body)
+    page = json.loads(encoder.page(with_digests(rows), Paging(True, None)).body)
 
     assert list(record.items()) == list(row.items()) == list(expected.items())
     assert page == {"results": [expected], "hasNextPage": True}
@@ -57,7 +57,7 @@ def test_an_answer_is_json_that_may_not_be_shared() -> None:
 
 def test_an_empty_page_has_both_members() -> None:
     """No results are an empty list and no next page."""
-    body = ENCODERS["null"].page(with_digests([]), has_next=False, total=None).body
+    body = ENCODERS["null"].page(with_digests([]), Paging(False, None)).body
 
     assert body == b'{"results":[],"hasNextPage":false}'
 
@@ -65,7 +65,7 @@ def test_an_empty_page_has_both_members() -> None:
 @pytest.mark.parametrize("total", [0, 1, 12_345])
 def test_a_page_may_tell_how_many_rows_match(total: int) -> None:
     """The total stands last, and is there when it was counted only."""
-    body = ENCODERS["null"].page(with_digests([]), has_next=False, total=total).body
+    body = ENCODERS["null"].page(with_digests([]), Paging(False, total)).body
 
     assert body == b'{"results":[],"hasNextPage":false,"total":%d}' % total
 
@@ -77,11 +77,11 @@ def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
     omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], HEADER.whole.names, omitting.empty)])
 
     tags = [
-        encoder.page(with_digests(rows), has_next=False, total=None).tag,
-        encoder.page(with_digests(encoder.rows([dict(RECORD)])), has_next=False, total=None).tag,
-        encoder.page(with_digests(rows), has_next=True, total=None).tag,
-        encoder.page(with_digests(rows), has_next=False, total=1).tag,
-        omitting.page(with_digests(omitted), has_next=False, total=None).tag,
+        encoder.page(with_digests(rows), Paging(False, None)).tag,
+        encoder.page(with_digests(encoder.rows([dict(RECORD)])), Paging(False, None)).tag,
+        encoder.page(with_digests(rows), Paging(True, None)).tag,
+        encoder.page(with_digests(rows), Paging(False, 1)).tag,
+        omitting.page(with_digests(omitted), Paging(False, None)).tag,
     ]
 
     assert re.fullmatch(r'W/"[A-Za-z0-9_-]{16}"', tags[0])

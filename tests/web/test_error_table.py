@@ -7,6 +7,7 @@ import pytest
 
 from gateway import errors
 from gateway.errors import (
+    CursorLost,
     DuplicateKey,
     GatewayError,
     InvalidRequest,
@@ -29,7 +30,7 @@ ERRORS = list(concrete_errors())
 ADDED = (
     *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
     *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge),
-    *(MetadataFull, RowsMoved),
+    *(MetadataFull, RowsMoved, CursorLost),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""

@@ -9,8 +9,7 @@ from starlette.types import Message
 from gateway.settings.model import ServerSettings
 from gateway.web.answers import Answer
 from gateway.web.frame import Frame
-from gateway.web.head import read_head
-from gateway.web.pages import CHUNK_BYTES, Asset, accepts_gzip, make_asset
+from gateway.web.pages import CHUNK_BYTES, Asset, make_asset
 from gateway.web.request import Request
 from tests.web.requests import make_scope, sent
 
@@ -100,27 +99,3 @@ def test_another_content_has_another_tag() -> None:
 
     assert other.tag != ASSET.tag
     assert make_asset(CONTENT, ".txt", {}).tag == ASSET.tag
-
-
-@pytest.mark.parametrize(
-    ("accepted", "is_packed"),
-    [
-        ([], False),
-        ([""], False),
-        (["gzip"], True),
-        (["GZIP"], True),
-        (["gzip, deflate, br, zstd"], True),
-        (["br;q=1.0, gzip;q=0.8, *;q=0.1"], True),
-        (["br", "gzip"], True),
-        (["gzip;q=0"], False),
-        (["gzip; q=0.000"], False),
-        (["identity"], False),
-        (["x-gzipped"], False),
-    ],
-    ids=lambda given: ",".join(given) or "nothing" if isinstance(given, list) else None,
-)
-def test_gzip_is_used_where_it_is_named(accepted: list[str], is_packed: bool) -> None:
-    """Clients that do not name it, or refuse it, get the plain file."""
-    head = read_head([(b"accept-encoding", line.encode()) for line in accepted])
-
-    assert accepts_gzip(head) is is_packed

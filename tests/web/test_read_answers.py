@@ -23,6 +23,7 @@ FRESHNESS = {
     (b"etag", b'W/"a"'),
     (b"age", b"1"),
     (b"cache-status", b"sheets-gateway; hit; ttl=3"),
+    (b"vary", b"Accept, Accept-Encoding"),
 }
 
 

@@ -13,7 +13,8 @@ from gateway.storage.key_store import Grants
 from gateway.table.header import Selection
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served, with_digests
+from gateway.worksheets.answers import Encoded, Encoder, Freshness, Paging, Served, with_digests
+from gateway.worksheets.cursors import Seal
 from tests.web.endpoints import opened
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
@@ -44,12 +45,13 @@ class FakeRows:
         *,
         no_cache: bool = False,
         unknown: Sequence[str] = (),
+        seal: Seal | None = None,
     ) -> Served:
         self.asked.append((target.worksheet.title, query))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
-        page = encoder.page(with_digests(encoder.rows([RECORD])), has_next=False, total=total)
+        page = encoder.page(with_digests(encoder.rows([RECORD])), Paging(False, total))
         return Served(page, FRESHNESS)
 
     async def read_row(
@@ -152,7 +154,7 @@ def test_answers_tell_how_fresh_they_are(client: TestClient, place: str) -> None
         assert answer.headers["cache-status"] == "sheets-gateway; hit; ttl=3"
         assert answer.headers["cache-control"] == "private, no-cache"
         assert answer.headers["etag"] == full.headers["etag"]
-        assert answer.headers["vary"] == "Origin"
+        assert answer.headers["vary"] == "Accept, Accept-Encoding, Origin"
         assert answer.headers["server-timing"] == "google;dur=0.0"
 
 

@@ -408,9 +408,9 @@ def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
     far = message("zzz", [*hidden, *heard_of, "Staff"], visible=wide)
 
     names = ", ".join(f'"{title}"' for title in heard_of)
-    assert few.endswith(f"case and blanks count. It has {names}.")
-    assert many.endswith('case and blanks count. Near names: "Sales old".')
-    assert far.endswith("case and blanks count.")
+    assert few.endswith(f"GET /v2/sheets lists the worksheets. It has {names}.")
+    assert many.endswith('GET /v2/sheets lists the worksheets. Near names: "Sales old".')
+    assert far.endswith("case and blanks count. GET /v2/sheets lists the worksheets.")
 
 
 def test_nothing_is_said_where_nothing_may_be_heard_of() -> None:

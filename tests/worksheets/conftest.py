@@ -22,7 +22,7 @@ from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import Record
 from gateway.worksheets.access import Target, WorksheetId
-from gateway.worksheets.answers import Bodies, Encoded, Freshness
+from gateway.worksheets.answers import Bodies, Encoded, Freshness, Paging
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Fields, Results, Write, Written
@@ -74,9 +74,10 @@ class PlainEncoder:
     def rows(self, rows: Iterable[object]) -> list[bytes]:
         return [json.dumps(msgspec.to_builtins(row)).encode() for row in rows]
 
-    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> Encoded:
-        self.pages.append(RowPage([json.loads(row) for row in rows.rows], has_next, total))
-        return Encoded(b"[" + b", ".join(rows.rows) + b"]", "")
+    def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
+        records = [json.loads(row) for row in rows.rows]
+        self.pages.append(RowPage(records, paging.has_next, paging.total))
+        return Encoded(b"[" + b", ".join(rows.rows) + b"]", "", paging)
 
 
 @dataclass(frozen=True, kw_only=True)

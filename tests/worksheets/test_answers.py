@@ -18,6 +18,7 @@ from gateway.worksheets.answers import (
     EncodedRows,
     Encoder,
     Encodings,
+    Paging,
 )
 from gateway.worksheets.answers import Encoded as EncodedPage
 
@@ -43,7 +44,7 @@ class CountingEncoder:
         self.byte_counts.append(sum(map(len, made)))
         return made
 
-    def page(self, rows: Bodies, *, has_next: bool, total: int | None) -> EncodedPage:
+    def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> EncodedPage:
         raise NotImplementedError
 
 

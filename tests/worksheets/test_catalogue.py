@@ -1,21 +1,31 @@
 """Cached worksheets of a spreadsheet: cost, lifetime, bounds."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import pytest
 
-from gateway.errors import SpreadsheetNotFound, UpstreamRefusal, UpstreamUnreachable
+from gateway.errors import (
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    UpstreamRefusal,
+    UpstreamUnreachable,
+    WorksheetNotFound,
+)
 from gateway.google.sheets import current_call_context
+from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.answers import Encoded, Served
-from gateway.worksheets.catalogue import KEPT_SECONDS, MAX_CHARACTERS, Catalogue, Listed
+from gateway.worksheets.catalogue import (
+    KEPT_SECONDS,
+    MAX_CHARACTERS,
+    MAX_COLUMNS,
+    Catalogue,
+    Contents,
+)
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets
 from tests.forwarding import Kind
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
-
-LONG = "ä" * 99
-"""Of a title: 600 bytes in a URL."""
 
 
 @pytest.fixture
@@ -43,14 +53,24 @@ def make_catalogue(
     return Catalogue(sheets, max_worksheets=max_worksheets, clock=clock)
 
 
-def told(listed: Sequence[Listed]) -> Encoded:
+def told(contents: Contents) -> Encoded:
     """The worksheets and their fields, as text."""
-    lines = (f"{each.title}: {', '.join(each.header.columns)}" for each in listed)
+    lines = (f"{each.title}: {', '.join(each.header.columns)}" for each in contents.worksheets)
     return Encoded("; ".join(lines).encode(), '"tag"')
 
 
 async def ask(catalogue: Catalogue, spreadsheet: str = BOOK, way: str = "told") -> Served:
-    return await catalogue.describe(spreadsheet, way, told, key_id="k1")
+    return await ask_for(catalogue, told, spreadsheet, way)
+
+
+async def ask_for(
+    catalogue: Catalogue,
+    make: Callable[[Contents], Encoded],
+    spreadsheet: str = BOOK,
+    way: str = "told",
+) -> Served:
+    contents, freshness = await catalogue.read(spreadsheet, key_id="k1")
+    return Served(await catalogue.answer(contents, way, make), freshness)
 
 
 async def test_worksheets_and_headers_take_two_reads(
@@ -120,7 +140,7 @@ async def test_the_reads_have_the_call_context_of_the_key(
         call_contexts.append(current_call_context().key_id)
 
     sheets.before("list_worksheets", note)
-    sheets.before("read_ranges", note)
+    sheets.before("read_spreadsheet", note)
     await ask(catalogue)
 
     assert call_contexts == ["k1", "k1"]
@@ -130,15 +150,12 @@ async def test_what_is_made_is_kept_by_its_way(catalogue: Catalogue) -> None:
     """The same is not made twice; another way is another one."""
     made: list[str] = []
 
-    async def ask_for(way: str) -> None:
-        def make(_: Sequence[Listed]) -> Encoded:
-            made.append(way)
-            return Encoded(b"x", '"x"')
-
-        await catalogue.describe(BOOK, way, make, key_id="k1")
+    def make(way: str) -> Encoded:
+        made.append(way)
+        return Encoded(b"x", '"x"')
 
     for way in ("a", "a", "b", "a"):
-        await ask_for(way)
+        await ask_for(catalogue, lambda _, way=way: make(way), way=way)  # type: ignore[misc]
 
     assert made == ["a", "b"]
 
@@ -155,7 +172,7 @@ async def test_what_is_made_is_forgotten_with_the_worksheets(
     assert (await ask(catalogue)).encoded.body == b"Cities: title, state; Empty: ; New: a"
 
 
-@pytest.mark.parametrize("kind", ["list_worksheets", "read_ranges"])
+@pytest.mark.parametrize("kind", ["list_worksheets", "read_spreadsheet"])
 async def test_a_failure_is_the_answer_and_is_not_kept(
     catalogue: Catalogue, sheets: ScriptedSheets, kind: Kind
 ) -> None:
@@ -191,43 +208,61 @@ async def test_a_worksheet_that_went_in_between_costs_another_look(
 async def test_a_refusal_that_stays_comes_out(catalogue: Catalogue, sheets: ScriptedSheets) -> None:
     """It is looked twice, not for ever."""
     for nth in (1, 2):
-        sheets.before("read_ranges", UpstreamRefusal("no"), nth=nth)
+        sheets.before("read_spreadsheet", UpstreamRefusal("no"), nth=nth)
 
     with pytest.raises(UpstreamRefusal):
         await ask(catalogue)
     assert sheets.cost() == Cost(4, 0)
 
 
-async def test_a_spreadsheet_without_worksheets_takes_one_read(clock: ManualClock) -> None:
-    """One with charts alone has nothing to read of."""
+async def test_a_spreadsheet_may_have_no_worksheets(clock: ManualClock) -> None:
+    """One with charts alone has properties only."""
     sheets = ScriptedSheets(FakeSheets())
 
     assert (await ask(make_catalogue(sheets, clock))).encoded.body == b""
-    assert sheets.cost() == Cost(1, 0)
+    assert sheets.cost() == Cost(2, 0)
 
 
-@pytest.mark.parametrize(
-    ("count", "reads", "told_of"),
-    [
-        pytest.param(9, 2, 9, id="as many as one URL holds"),
-        pytest.param(10, 3, 10, id="one more"),
-        pytest.param(60, 6, 45, id="more than all calls hold"),
-    ],
-)
-async def test_long_titles_take_more_calls(
-    clock: ManualClock, count: int, reads: int, told_of: int
+async def test_many_worksheets_with_long_titles_take_two_reads(
+    clock: ManualClock, fake: FakeSheets
 ) -> None:
-    """A URL holds so much; after five calls the last worksheets are left out."""
-    fake = FakeSheets()
-    for number in range(count):
-        fake.add(f"{LONG}{number:03d}", [[f"c{number}"]])
+    """Ranges that are too long for a URL go into the body of one call."""
+    for number in range(200):
+        fake.add(f"{'ä' * 90}{number:03d}", [["a"]])
     sheets = ScriptedSheets(fake)
 
     served = await ask(make_catalogue(sheets, clock))
 
-    assert sheets.cost() == Cost(reads, 0)
-    assert served.encoded.body.decode().count(LONG) == told_of
-    assert served.encoded.body.endswith(b": c%d" % (told_of - 1))
+    assert served.encoded.body.count(b": a") == 200
+    assert sheets.cost() == Cost(2, 0)
+
+
+async def test_worksheets_are_looked_at_as_far_as_their_columns_fit(clock: ManualClock) -> None:
+    """The worksheet whose grid is too wide for the spreadsheet ends the list."""
+    fake = FakeSheets()
+    for title in ("First", "Wide", "Last"):
+        fake.add(title, [["a"]])
+    fake.worksheets[1].columns = MAX_COLUMNS
+    sheets = ScriptedSheets(fake)
+
+    contents, _ = await make_catalogue(sheets, clock).read(BOOK, key_id="k1")
+
+    assert [each.title for each in contents.worksheets] == ["First"]
+    with pytest.raises(SheetTooLarge, match="Move this worksheet"):
+        contents.find(WorksheetId(BOOK, "Last"))
+    with pytest.raises(WorksheetNotFound):
+        contents.find(WorksheetId(BOOK, "None"))
+
+
+async def test_rows_that_are_too_large_are_left_out(clock: ManualClock, fake: FakeSheets) -> None:
+    """Then the headers alone are read, which takes a call more."""
+    sheets = ScriptedSheets(fake)
+    sheets.before("read_spreadsheet", SheetTooLarge("too large"))
+
+    served = await ask(make_catalogue(sheets, clock))
+
+    assert served.encoded.body == b"Cities: name, state; Empty: "
+    assert sheets.cost() == Cost(3, 0)
 
 
 async def test_headers_are_looked_at_as_far_as_there_is_room(clock: ManualClock) -> None:
@@ -266,14 +301,12 @@ async def test_much_is_made_in_a_thread(clock: ManualClock) -> None:
     catalogue = make_catalogue(ScriptedSheets(fake), clock)
     loop, made = asyncio.get_running_loop(), list[bool]()
 
-    def make(_: Sequence[Listed]) -> Encoded:
+    def make(_: Contents) -> Encoded:
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(5)
         made.append(True)
         return Encoded(b"x", '"x"')
 
-    answers = await asyncio.gather(
-        *(catalogue.describe(BOOK, "way", make, key_id="k1") for _ in range(3))
-    )
+    answers = await asyncio.gather(*(ask_for(catalogue, make) for _ in range(3)))
 
     assert {answer.encoded.body for answer in answers} == {b"x"}
     assert made == [True]

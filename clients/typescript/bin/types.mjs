@@ -5,14 +5,16 @@ const USAGE = `Usage: sheets-gateway-types [--typed] URL KEY [SPREADSHEET_ID] > 
        SHEETS_GATEWAY_KEY=KEY sheets-gateway-types [--typed] URL [SPREADSHEET_ID] > worksheets.d.ts
 
 Prints an interface "Worksheets" with the fields of all worksheets that the key may read.
---typed is for clients with values: "typed". The types of a field are those in the first rows, as
-many as the key's plan allows in one page; a field that is empty in all of them has every type.
+--typed is for clients with values: "typed". The types of a field are those that the gateway has found
+in tables, dropdowns, number formats and first rows; of a field without any it may be every type.
 KEY as an argument, beside URL and SPREADSHEET_ID, comes before SHEETS_GATEWAY_KEY.`;
 
 const ROWS_PATH = /^\/v2\/sheets\/([^/]+)$/;
 const CELL_TYPES = new Set(["string", "number", "boolean", "null"]);
-const FILLED_TYPES = ["string", "number", "boolean"];
-const SAMPLE = "values=typed&limit=1000";
+const LITERAL = String.raw`"(?:[^"\\]|\\.)*"`;
+const LITERALS = new RegExp(LITERAL, "g");
+const TYPE = String.raw`(?:string|number|boolean|null|true|false|-?\d[\d.eE+-]*|${LITERAL})`;
+const FIELD = new RegExp(String.raw`^  (readonly )?(${LITERAL})(\??): (${TYPE}(?: \| ${TYPE})*);$`);
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** The text with escapes for characters that an editor does not show, or a terminal obeys. */
@@ -35,22 +37,24 @@ function resolved(document, node) {
   return pointer.length > 0 ? found : node;
 }
 
-/** The types of a field: `cell` is the schema that all cells have, `rows` are typed samples. */
-function typesOf(name, cell, rows) {
+/** The TypeScript of a field of displayed cells, whose schema all cells have. */
+function fieldLine(name, cell) {
+  const isOmitted = cell.type === "string" && cell.minLength === 1;
   const types = [cell.type].flat().map((type) => (CELL_TYPES.has(type) ? type : "unknown"));
-  if (rows === undefined) return types;
-  const cells = rows.flatMap((row) => (Object.hasOwn(row, name) ? [row[name]] : []));
-  const filled = cells.filter((value) => value !== null && value !== "");
-  const found = new Set(filled.map((value) => typeof value));
-  const kinds = FILLED_TYPES.filter((type) => found.size === 0 || found.has(type));
-  const isText = cell.type === "string" && !cell.minLength && !kinds.includes("string");
-  return [...kinds, ...(isText ? ['""'] : []), "null"]; // an error is null
+  return `    ${quoted(name)}${isOmitted ? "?" : ""}: ${types.join(" | ")};`;
 }
 
-/** The TypeScript of a field. */
-function fieldLine(name, cell, rows) {
-  const isOmitted = cell.type === "string" && cell.minLength === 1;
-  return `    ${quoted(name)}${isOmitted ? "?" : ""}: ${typesOf(name, cell, rows).join(" | ")};`;
+/** The fields of an interface as the gateway writes it, each in its own line; nothing else passes. */
+function fieldsOf(text, source) {
+  const [, opening, ...lines] = text.trimEnd().split("\n");
+  const fields = lines.slice(0, -1).map((line) => FIELD.exec(line));
+  if (!opening?.startsWith("export interface ") || lines.at(-1) !== "}" || fields.includes(null)) {
+    throw new Error(`${source} is not the gateway's: it has no interface.`);
+  }
+  const again = (literal) => quoted(JSON.parse(literal));
+  return fields.map(([, readonly = "", name, mark, types]) => {
+    return `    ${readonly}${again(name)}${mark}: ${types.replace(LITERALS, again)};`;
+  });
 }
 
 /** The schema of a worksheet's rows, or undefined if the key may not read it. */
@@ -61,23 +65,36 @@ function rowOf(document, operations) {
   return row?.properties;
 }
 
-/** Path, title and properties of the rows of each worksheet that the key may read. */
-function worksheetsOf(document) {
+/** Title and fields of each worksheet that the key may read, of displayed cells. */
+async function displayed(base, headers) {
+  const document = await read(`${base}/openapi.json`, headers);
   return Object.entries(document.paths).flatMap(([path, operations]) => {
     const title = ROWS_PATH.exec(path)?.[1];
     if (title === undefined || title.startsWith("{")) return [];
     const row = rowOf(document, operations);
-    return row === undefined ? [] : [{ path, title: decodeURIComponent(title), row }];
+    if (row === undefined) return [];
+    const fields = Object.entries(row).filter(([name]) => name !== "rowIndex");
+    const lines = fields.map(([name, cell]) => fieldLine(name, resolved(document, cell)));
+    return [[decodeURIComponent(title), lines]];
   });
 }
 
-/** The interface; `samples` are typed rows by the path of their worksheet. */
-function declarations(document, worksheets, samples) {
-  const lines = worksheets.flatMap(({ path, title, row }) => {
-    const fields = Object.entries(row).filter(([name]) => name !== "rowIndex");
-    const line = ([name, cell]) => fieldLine(name, resolved(document, cell), samples.get(path));
-    return [`  ${quoted(title)}: {`, ...fields.map(line), "  };"];
-  });
+/** The same of typed cells, by the schema of each worksheet. */
+async function typed(base, headers) {
+  const { sheets } = await read(`${base}/v2/sheets`, headers);
+  if (!Array.isArray(sheets)) throw new Error(`${base}/v2/sheets is not the gateway's.`);
+  const found = [];
+  for (const { name, fields } of sheets) {
+    if (!fields?.length) continue;
+    const source = `${base}/v2/sheets/${encodeURIComponent(name)}/schema?format=typescript`;
+    found.push([String(name), fieldsOf(await readText(source, headers), source)]);
+  }
+  return found;
+}
+
+/** The interface of worksheets with their lines. */
+function declarations(worksheets) {
+  const lines = worksheets.flatMap(([title, lines]) => [`  ${quoted(title)}: {`, ...lines, "  };"]);
   if (lines.length === 0) throw new Error("The key may read no worksheet of this spreadsheet.");
   return ["export interface Worksheets {", ...lines, "}"].join("\n");
 }
@@ -92,6 +109,10 @@ function parsed(text, source) {
 
 /** The JSON of an answer. */
 async function read(source, headers) {
+  return parsed(await readText(source, headers), source);
+}
+
+async function readText(source, headers) {
   // A followed redirect would carry the key to another host.
   const answer = await fetch(source, { headers, redirect: "manual" }).catch((error) => {
     const { message, code } = error.cause ?? error;
@@ -103,14 +124,7 @@ async function read(source, headers) {
   }
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${source}: ${answer.status}: ${text}`);
-  return parsed(text, source);
-}
-
-function rowsOf(page, source) {
-  const rows = page?.results;
-  const isRow = (row) => typeof row === "object" && row !== null;
-  if (Array.isArray(rows) && rows.every(isRow)) return rows;
-  throw new Error(`${source} is not the gateway's: it has no rows.`);
+  return text;
 }
 
 async function main(given) {
@@ -126,15 +140,7 @@ async function main(given) {
   if (!/^https?:\/\/[^/]/i.test(base)) {
     throw new Error(`The URL "${url}" does not begin with http:// or https:// and a host.`);
   }
-  // Only the description of displayed cells says what an empty one is.
-  const query = isTyped ? "?values=displayed" : "";
-  const document = await read(`${base}/openapi.json${query}`, headers);
-  const worksheets = worksheetsOf(document);
-  const samples = new Map();
-  for (const { path } of isTyped ? worksheets : []) {
-    samples.set(path, rowsOf(await read(`${base}${path}?${SAMPLE}`, headers), `${base}${path}`));
-  }
-  console.log(declarations(document, worksheets, samples));
+  console.log(declarations(await (isTyped ? typed : displayed)(base, headers)));
 }
 
 try {

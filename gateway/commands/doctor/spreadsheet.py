@@ -27,11 +27,9 @@ from gateway.settings.model import WorksheetSettings
 from gateway.table import a1
 from gateway.table.header import ROW_INDEX, Header
 from gateway.table.texts import composed
-from gateway.worksheets.access import HeaderRows
-from gateway.worksheets.catalogue import read_headers
+from gateway.worksheets.access import HeaderRows, WorksheetId
+from gateway.worksheets.catalogue import header_of, read_first_rows
 
-FIRST_ROWS = 6
-"""Rows that show a title above the field names, and columns without a name."""
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
 FULL = MAX_METADATA_CHARACTERS - 100
 """Room for three fences."""
@@ -48,42 +46,45 @@ async def check_spreadsheet(
     context: CheckContext,
     worksheets: Sequence[WorksheetSettings] = (),
 ) -> AsyncIterator[Finding]:
-    """Check the ID, read access and the headers. Cost: 0 reads, or those of `read_headers`.
+    """Check the ID, read access and the headers.
 
-    `worksheets` are those of the settings.
+    `worksheets` are those of the settings. Cost: 0 reads, or 1 and those of `read_first_rows`.
     """
     if not a1.is_spreadsheet_id(given):
         yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")
         return
     try:
-        titles = [worksheet.title for worksheet in await sheets.list_worksheets(given)]
         header_rows = HeaderRows(worksheets)
-        found = read_headers(sheets, given, titles, rows=FIRST_ROWS, header_rows=header_rows)
-        looked_at = [each async for each in found]
+        found = await sheets.list_worksheets(given)
+        view = await read_first_rows(sheets, given, found, header_rows) if found else None
+        looked_at = view.worksheets if view else []
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
         return
-    if not titles:
+    if not found:
         yield problem(
             f"spreadsheet {given}: it has no worksheet with cells, only charts or connected data. "
             "Add a worksheet (the + at the bottom left)"
         )
         return
     yield ok(
-        f"spreadsheet {given}: {counted(len(titles), 'worksheet')} can be read; writing was not "
+        f"spreadsheet {given}: {counted(len(found), 'worksheet')} can be read; writing was not "
         f"tested, it requires {context.who} to be an Editor"
     )
     for worksheet in looked_at:
-        for finding in check_header(worksheet.title, worksheet.header, worksheet.below, given):
+        below = worksheet.blocks[0].texts[1:]
+        row = header_rows.of(WorksheetId(given, worksheet.title))
+        header = header_of(worksheet, row)
+        for finding in check_header(worksheet.title, header, below, given):
             yield finding
-    forms = set(map(composed, titles))
+    forms = {composed(each.title) for each in found}
     for each in worksheets:
         if each.spreadsheet == given and composed(each.title) not in forms:
             yield warning(
                 f"worksheets: the spreadsheet {given} has no worksheet {quoted(each.title)}, whose "
                 f"header_row is set. Correct its title in the configuration, or leave it out"
             )
-    if len(looked_at) < len(titles):
+    if len(looked_at) < len(found):
         yield warning(f"spreadsheet {given}: only the first {len(looked_at)} were checked")
 
 

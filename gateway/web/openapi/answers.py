@@ -20,7 +20,17 @@ from gateway.web.operations import OPERATIONS
 from gateway.web.state import State
 
 OperationKind = Literal[
-    "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
+    "health",
+    "worksheets",
+    "schema",
+    "list",
+    "read",
+    "create",
+    "update",
+    "change",
+    "delete",
+    "delete_where",
+    "refresh",
 ]
 """Operations of the document: those of a path with a method, with all of their forms."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
@@ -32,6 +42,8 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "delete": ["delete"],
     "delete_where": ["delete_where"],
     "refresh": ["refresh"],
+    "worksheets": ["worksheets"],
+    "schema": ["schema"],
 }
 """Lines of the table of operations."""
 
@@ -61,6 +73,10 @@ HEADERS: Nodes = {
         "answer.",
         {"const": "true"},
     ),
+    "Link": _header(
+        'Other pages of the list, relative to it: `<?…>; rel="next"`, with `skip` also `first` and '
+        "`prev` (RFC 8288).",
+    ),
     "Location": _header("Where the new row is.", {"type": "string", "format": "uri-reference"}),
     "RateLimit": _header("How many requests the key may send at once (`r`), and until when (`t`)."),
     "RateLimit-Policy": _header("How many requests (`q`) in so many seconds (`w`) the key has."),
@@ -74,10 +90,12 @@ HEADERS: Nodes = {
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
         is_sure=True,
     ),
+    "X-Total-Count": _header("How many rows match, with `count=true`.", _COUNT),
 }
 OF_ALL = ("X-Request-Id", "Server-Timing")
 OF_KEYS = (*OF_ALL, "RateLimit", "RateLimit-Policy")
 OF_READS = (*OF_KEYS, "ETag", "Age", "Cache-Status")
+OF_LISTS = (*OF_READS, "Link", "X-Total-Count")
 OF_UPDATES = (*OF_KEYS, "ETag", "Idempotent-Replayed")
 OF_CREATES = (*OF_UPDATES, "Location")
 OF_MANY = (*OF_KEYS, "Idempotent-Replayed")
@@ -213,7 +231,7 @@ _OF_PARAMETERS: _Errors = (errors.InvalidQuery,)
 
 FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "health": (_OF_HTTP,),
-    "list": (*_OF_ROWS, _OF_READS, (errors.UnknownField, errors.QueryTooCostly)),
+    "list": (*_OF_ROWS, _OF_READS, (errors.UnknownField, errors.QueryTooCostly, errors.CursorLost)),
     "read": (*_OF_ROWS, _OF_READS, _OF_ROW),
     "create": (*_OF_ROWS, *_OF_WRITES, _OF_UPSERTS, _OF_MOVES, (errors.PreconditionRequired,)),
     "update": (*_OF_ROWS, _OF_ROW, *_OF_WRITES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
@@ -221,6 +239,7 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "delete": (*_OF_ROWS, _OF_ROW, *_OF_DELETES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
     "delete_where": (*_OF_ROWS, *_OF_DELETES, _OF_FILTERS, _OF_MOVES),
     "refresh": (_OF_HTTP, _OF_KEYS, _OF_PARAMETERS),
+    **dict.fromkeys(("worksheets", "schema"), (*_OF_ROWS, _OF_PARAMETERS)),
 }
 """Groups of errors. Operations with the same groups for a status have one answer for it."""
 WRITES: frozenset[OperationKind] = frozenset(

@@ -1,7 +1,7 @@
 """The OpenAPI document, in general or for a key's worksheets, and its endpoint."""
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import msgspec
 
@@ -16,9 +16,11 @@ from gateway.web.openapi.operations import (
     HEALTH_SCHEMAS,
     HEALTH_TAG,
     SECURITY_SCHEMES,
+    WORKSHEETS_TAG,
     health_paths,
     operations_of,
     paths_of,
+    spreadsheet_paths,
 )
 from gateway.web.openapi.parameters import shared_parameters, spreadsheet_schemas
 from gateway.web.openapi.reach import Reach, any_place, places_of, reach_of, reach_of_all
@@ -26,8 +28,8 @@ from gateway.web.openapi.schemas import Node, shared_schemas, worksheet_schemas
 from gateway.web.parameters import asks_for_types, sift
 from gateway.web.request import Request
 from gateway.web.signature import DESCRIPTION
-from gateway.worksheets.answers import Encoded
-from gateway.worksheets.catalogue import KEPT_SECONDS, Listed
+from gateway.worksheets.answers import Encoded, Served
+from gateway.worksheets.catalogue import KEPT_SECONDS, Contents, Listed
 
 _KEPT_GENERAL = 16
 
@@ -63,10 +65,14 @@ async def describe(request: Request) -> Answer:
     spreadsheet = granted_spreadsheet(caller.grants, named)
     request.event.spreadsheet = spreadsheet
     reach = reach_of(caller, named, state["api"], is_typed=asks_for_types(parameters.asked))
-    served = await state["catalogue"].describe(
-        spreadsheet, reach, partial(document_of, reach), key_id=caller.key_id
-    )
-    return read_answer(request, served, no_cache=False)
+    catalogue = state["catalogue"]
+    contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
+
+    def make(contents: Contents) -> Encoded:
+        return document_of(reach, contents.worksheets)
+
+    encoded = await catalogue.answer(contents, reach, make)
+    return read_answer(request, Served(encoded, freshness), no_cache=False)
 
 
 @lru_cache(_KEPT_GENERAL)
@@ -76,7 +82,7 @@ def general_document(reach: Reach) -> Encoded:
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
-    """The encoded document, with its strong tag; with worksheets only for a key."""
+    """The encoded document, with its tag; with worksheets only for a key."""
     places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
     errors = error_components(("health", *operations_of(reach)))
     schemas = {
@@ -85,7 +91,7 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
         **spreadsheet_schemas(reach),
         **HEALTH_SCHEMAS,
     }
-    paths: dict[str, Node] = {}
+    paths: dict[str, Node] = {**spreadsheet_paths(reach)}
     for place in places:
         paths |= paths_of(place)
         schemas |= worksheet_schemas(place)
@@ -99,7 +105,9 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
         "servers": [{"url": "./"}],
         "tags": [
             {"name": name}
-            for name in dict.fromkeys([*(place.title or ANY_TAG for place in places), HEALTH_TAG])
+            for name in dict.fromkeys(
+                [WORKSHEETS_TAG, *(place.title or ANY_TAG for place in places), HEALTH_TAG]
+            )
         ],
         "paths": {**paths, **health_paths()},
         "components": {
@@ -112,4 +120,4 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
         },
     }
     body = msgspec.json.encode(document)
-    return Encoded(body, opaque_tag(body))
+    return Encoded(body, f"W/{opaque_tag(body)}")

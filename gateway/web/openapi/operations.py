@@ -15,6 +15,7 @@ from gateway.web.openapi.answers import (
     KINDS,
     OF_ALL,
     OF_CREATES,
+    OF_LISTS,
     OF_MANY,
     OF_READS,
     OF_UPDATES,
@@ -25,21 +26,29 @@ from gateway.web.openapi.answers import (
     error_references,
     header_references,
 )
-from gateway.web.openapi.parameters import operation_parameters, path_parameters
+from gateway.web.openapi.parameters import (
+    operation_parameters,
+    path_parameters,
+    spreadsheet_parameters,
+)
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import (
     MATCHES,
+    SCHEMA,
+    WORKSHEETS,
     Node,
     Nodes,
     list_of,
+    reference,
     schema_reference,
 )
 from gateway.web.operations import OPERATIONS
 from gateway.web.prefer import PREFERENCE_APPLIED
 from gateway.web.signature import KEY_PARAMETER
 
-ANY_TAG, HEALTH_TAG = "Rows", "Health"
+ANY_TAG, HEALTH_TAG, WORKSHEETS_TAG = "Rows", "Health", "Worksheets"
 _VERBS: Mapping[tuple[OperationKind, str], str] = {
+    ("schema", "GET"): "describe",
     ("update", "PUT"): "put",
     ("update", "PATCH"): "patch",
     ("delete_where", "DELETE"): "remove",
@@ -138,6 +147,8 @@ def paths_of(place: Place) -> Nodes:
         if kind in ("create", "update", "change") and not place.is_writable:
             continue
         row = OPERATIONS[lines[0]]
+        if row.is_of_spreadsheet:
+            continue
         end = f"/{row.row or '{rowIndex}'}" if row.is_of_row else ""
         has_number = row.is_of_row and not row.row
         item = items.setdefault(
@@ -161,12 +172,43 @@ def paths_of(place: Place) -> Nodes:
     return items
 
 
+def spreadsheet_paths(reach: Reach) -> Nodes:
+    """The path of a spreadsheet, which lists its worksheets."""
+    worksheets = _answer("The worksheets.", OF_READS, schema_reference(WORKSHEETS))
+    operation: Node = {
+        "operationId": "worksheets",
+        "summary": "List worksheets",
+        "description": "Worksheets in the order of their tabs, with their fields and types, and "
+        "what the key may do there, as they were at most a minute ago.",
+        "tags": [WORKSHEETS_TAG],
+        "security": security(is_write=False),
+        "parameters": [reference("parameters", "IfNoneMatch")],
+        "responses": {
+            "200": worksheets,
+            "304": _UNCHANGED,
+            **error_references("worksheets"),
+        },
+    }
+    return {"/v2/sheets": {"parameters": spreadsheet_parameters(reach), "get": operation}}
+
+
+def _schema(place: Place) -> _Described:
+    schema = _answer("The schema.", OF_READS, schema_reference(SCHEMA))
+    content = {**_json(schema_reference(SCHEMA)), "text/plain": {"schema": {"type": "string"}}}
+    return _Described(
+        "Describe the fields",
+        "Types of the typed records: those of a native table, else of data validation, of number "
+        "formats, or of the first cells, as they were at most a minute ago.",
+        {"200": {**schema, "content": content}, "304": _UNCHANGED},
+    )
+
+
 def _list(place: Place) -> _Described:
     has_export = place.reach.has("export")
     text: Node = {"schema": {"type": "string"}}
     page = _answer(
         "The rows.",
-        OF_READS,
+        OF_LISTS,
         schema_reference(f"{place.stem}Page"),
         own=_OF_EXPORTS if has_export else {},
         others={CSV: text, NDJSON: text} if has_export else {},
@@ -305,6 +347,7 @@ _DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
     "delete": _delete,
     "delete_where": _delete_where,
     "refresh": _refresh,
+    "schema": _schema,
 }
 
 

@@ -17,7 +17,9 @@ from gateway.web.openapi.schemas import Node, Nodes, reference, schema_reference
 from gateway.web.operations import OPERATIONS
 from gateway.web.parameters import MAX_ORDER_FIELDS
 from gateway.web.prefer import RESOLUTIONS
+from gateway.web.schema import JSON_FORMAT, TYPESCRIPT
 from gateway.web.signature import (
+    CURSOR,
     FORMAT,
     FORMULAS,
     MAX_AFFECTED,
@@ -27,6 +29,7 @@ from gateway.web.signature import (
     VALUES,
     WHERE,
 )
+from gateway.worksheets.cursors import LONGEST
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"
@@ -64,6 +67,17 @@ _SKIP = _parameter(
     "How many rows to leave out from the beginning.",
     {"type": "integer", "minimum": 0, "default": 0},
 )
+_CURSOR = {
+    **_parameter(
+        "query",
+        CURSOR,
+        "Empty for the first page, then the `cursor` of each answer: no row is given twice or left "
+        "out, whatever is inserted, deleted or moved meanwhile. It belongs to the key, the "
+        "worksheet, `where` and `order`.",
+        {"type": "string", "maxLength": LONGEST},
+    ),
+    "allowEmptyValue": True,
+}
 _COUNT = _parameter(
     "query",
     "count",
@@ -119,6 +133,12 @@ _PREFER_MAX_AFFECTED = _parameter(
     f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
     {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
 )
+_SCHEMA_FORMAT = _parameter(
+    "query",
+    FORMAT,
+    f"`{JSON_FORMAT}`: JSON Schema 2020-12, the default. `{TYPESCRIPT}`: an interface.",
+    {"type": "string", "enum": [JSON_FORMAT, TYPESCRIPT]},
+)
 _WHERE_EXAMPLES: Node = {
     "equal": {"summary": "One value", "value": '{"state":"California"}'},
     "range": {"summary": "A range", "value": '{"population":{"$gte":1000000,"$lt":2000000}}'},
@@ -129,6 +149,7 @@ _WHERE_EXAMPLES: Node = {
 }
 _QUERY = {
     "limit": "Limit",
+    CURSOR: "Cursor",
     "skip": "Skip",
     WHERE: "",
     "order": "",
@@ -142,6 +163,7 @@ _QUERY = {
     MAX_AFFECTED: "MaxAffected",
 }
 """Query parameters in the document's order; "" for those that each worksheet has of its own."""
+_OF_SCHEMA = {FORMAT: "SchemaFormat"}
 _PREFERENCES = {RESOLUTION: "Resolution", MAX_AFFECTED: "PreferMaxAffected"}
 
 
@@ -153,10 +175,12 @@ def shared_parameters(reach: Reach) -> Nodes:
     parameters |= {
         "Row": _ROW,
         "Limit": _limit(reach),
+        "Cursor": _CURSOR,
         "Skip": _SKIP,
         "Count": _COUNT,
         "Values": _values(reach),
         "NoCache": _NO_CACHE,
+        "SchemaFormat": _SCHEMA_FORMAT,
         "IfNoneMatch": _IF_NONE_MATCH,
     }
     if reach.has("export"):
@@ -182,6 +206,11 @@ def path_parameters(place: Place, *, has_row: bool) -> Sequence[Node]:
     )
 
 
+def spreadsheet_parameters(reach: Reach) -> Sequence[Node]:
+    """Parameters of the path of a spreadsheet."""
+    return _shared(*(["SpreadsheetId"] if reach.takes_spreadsheet else []))
+
+
 def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence[Node]:
     """Query parameters and headers of an operation of these kinds."""
     rows = [OPERATIONS[kind] for kind in kinds]
@@ -192,7 +221,7 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
     of_worksheet = {WHERE: _where, "order": _order, ON_CONFLICT: _on_conflict, "keys": _keys}
     query = [
         reference("parameters", shared) if shared else of_worksheet[name](place, kinds)
-        for name, shared in _QUERY.items()
+        for name, shared in (_OF_SCHEMA if kinds[0] == "schema" else _QUERY).items()
         if name in names
     ]
     headers = [_PREFERENCES[name] for name in _PREFERENCES if name in preferences]

@@ -1,12 +1,13 @@
 """Scope of a document: its operations, its audience, and the worksheets that they see."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from gateway.access.caller import Caller, may_delete, may_refresh
+from gateway.access.caller import Caller, may_delete, may_refresh, may_write
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
+from gateway.table.column_types import ColumnType
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.table.record import NEVER_STORED
 from gateway.telemetry.events import RequestKind
@@ -69,7 +70,7 @@ class Reach:
         many = self.may_write and not self.must_condition
         filtered = many and self.may_query and (self.plan is None or self.plan.max_affected > 0)
         return {
-            **dict.fromkeys(("list", "read"), True),
+            **dict.fromkeys(("list", "read", "worksheets", "schema"), True),
             "export": self.plan is None or self.plan.max_export_rows > 0,
             **dict.fromkeys(("create", "update"), self.may_write),
             **dict.fromkeys(("upsert", "update_rows"), many),
@@ -96,13 +97,12 @@ def reach_of(
 ) -> Reach:
     """Scope of a key whose request named this spreadsheet or none."""
     grants = caller.grants
-    may_write = caller.plan.writes and not grants.read_only
     return replace(
         reach_of_all(api, is_typed=is_typed),
         is_for_key=True,
         plan=caller.plan,
-        may_write=may_write,
-        may_delete=may_write and may_delete(caller),
+        may_write=may_write(caller),
+        may_delete=may_write(caller) and may_delete(caller),
         may_refresh=may_refresh(caller),
         columns=grants.columns,
         worksheets=grants.worksheets,
@@ -123,6 +123,8 @@ class Place:
     """Title of the tab; None for any worksheet."""
     fields: Sequence[str] = ()
     """Visible fields, in sheet order."""
+    types: Mapping[str, ColumnType] = field(default_factory=dict)
+    """The types of these fields."""
     writable: Sequence[str] = ()
 
     @property
@@ -160,6 +162,7 @@ def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
             reach=reach,
             title=title,
             fields=tuple(view.columns),
+            types={name: worksheet.type_of(column) for name, column in view.columns.items()},
             writable=writable,
         )
 

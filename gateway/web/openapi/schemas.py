@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
+from gateway.table.column_types import TypeName
 from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_CELL_CHARACTERS
 from gateway.web.answers import EmptyCell
@@ -12,6 +14,7 @@ from gateway.web.body import MAX_ROWS
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.parameters import MAX_WHERE_BYTES
 from gateway.web.parsing import MAX_FIELDS, MAX_INTEGER
+from gateway.web.schema import RIGHTS, json_schema_of
 
 Node = Mapping[str, object]
 """A JSON object of the document."""
@@ -125,10 +128,66 @@ _OPERAND: Node = {
 }
 
 
+WORKSHEETS, SCHEMA = "Worksheets", "RecordSchema"
+_TEXT: Node = {"type": "string"}
+_NAME: Node = {"type": "string", "minLength": 1}
+_LIST_OF_WORKSHEETS: Node = {
+    "type": "object",
+    "properties": {
+        "spreadsheet": {
+            "type": "object",
+            "properties": dict.fromkeys(("id", "title", "locale", "timeZone"), _TEXT),
+            "required": ["id", "title", "locale", "timeZone"],
+            "additionalProperties": False,
+        },
+        "sheets": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": _NAME,
+                    "rows": {
+                        "type": ["integer", "null"],
+                        "description": "The number of records; null if not read lately.",
+                    },
+                    "fields": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "name": _NAME,
+                                "type": {"type": "string", "enum": [*get_args(TypeName)]},
+                            },
+                            "required": ["name", "type"],
+                            "additionalProperties": False,
+                        },
+                    },
+                    "may": {"type": "array", "items": {"type": "string", "enum": [*RIGHTS]}},
+                },
+                "required": ["name", "rows", "fields", "may"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["spreadsheet", "sheets"],
+    "additionalProperties": False,
+}
+_RECORD_SCHEMA: Node = {
+    "type": "object",
+    "description": "A schema of JSON Schema 2020-12 for the typed records of a worksheet.",
+    "properties": {
+        "title": {"type": "string"},
+        "properties": {"type": "object", "additionalProperties": {"type": "object"}},
+    },
+    "required": ["title", "properties"],
+}
+
+
 def shared_schemas(reach: Reach) -> dict[str, Node]:
     """Schemas shared by all worksheets: of their cells, and of conditions in filters."""
     cells = TYPED_CELLS if reach.is_typed else CELLS
     schemas = {CELL: cells[reach.empty_cell], RECORD: _RECORD}
+    schemas |= {WORKSHEETS: _LIST_OF_WORKSHEETS, SCHEMA: _RECORD_SCHEMA}
     if reach.may_write:
         schemas[VALUE] = _TYPED_VALUE if reach.is_typed else _VALUE
     if reach.has("update_where"):
@@ -196,7 +255,13 @@ def _page(row: Node) -> Node:
             "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
-                "description": "Whether there are rows after these: ask again with a larger skip.",
+                "description": "Whether there are rows after these: ask again with the cursor.",
+            },
+            "cursor": {
+                "type": ["string", "null"],
+                "description": (
+                    "The cursor of the next page, null after the last; there with `cursor`."
+                ),
             },
             "total": {
                 "type": "integer",
@@ -258,13 +323,19 @@ def _upserted(place: Place) -> Node:
 
 def _row(place: Place) -> Node:
     cell = schema_reference(CELL)
+    cells = {
+        name: json_schema_of(place.types[name], place.reach.empty_cell)
+        if place.reach.is_typed
+        else cell
+        for name in place.fields
+    }
     return {
         "type": "object",
         "description": (
             "A row of the worksheet. `keys` narrows it to some fields; an answer to a write has "
             "the fields that were sent."
         ),
-        "properties": {ROW_INDEX: _ROW_NUMBER, **dict.fromkeys(place.fields, cell)},
+        "properties": {ROW_INDEX: _ROW_NUMBER, **cells},
         "required": [ROW_INDEX],
         "additionalProperties": cell if place.is_any else False,
     }

@@ -55,7 +55,7 @@ def test_types_are_the_kinds_of_the_columns(types: str) -> None:
     "item": string | null;
     "price": number | null;
     "due": string | null;
-    "total": number | null;
+    readonly "total": number | null;
     "note": string | null;
   };
 """
@@ -64,11 +64,25 @@ def test_types_are_the_kinds_of_the_columns(types: str) -> None:
     assert '"done": boolean | null;' in types
 
 
+def test_a_file_of_types_is_made_of_interfaces(api: Api, types: str) -> None:
+    """The interface of an endpoint is a module of its own."""
+    own = api.get("Orders/schema?format=typescript").text.splitlines()
+
+    assert own[1] == "export interface Orders {"
+    assert "".join(f"  {line}\n" for line in own[2:-1]) in types
+
+
+@pytest.mark.parametrize("source", ["program", "endpoint"])
 def test_a_page_lists_creates_and_updates_typed_rows(
-    package: Package, api: Api, types: str, tmp_path: Path
+    package: Package, api: Api, types: str, source: str, tmp_path: Path
 ) -> None:
     """Numbers and dates are what the types say, and the sheet holds them as such."""
     make_project(tmp_path, package)
+    if source == "endpoint":
+        titles = ("Orders", "Tasks")
+        found = [api.get(f"{title}/schema?format=typescript").text for title in titles]
+        named = "".join(f'"{title}": {title};' for title in titles)
+        types = "\n".join([*found, f"export interface Worksheets {{ {named} }}"])
     (tmp_path / "worksheets.d.ts").write_text(types)
     (tmp_path / "page.ts").write_text(PAGE)
     options = [each for each in STRICT if each != "--noEmit"]

@@ -120,61 +120,82 @@ def test_a_lone_surrogate_is_escaped(package: Package) -> None:
     assert '    "\\ud800": string;\n' in done.stdout
 
 
-ROWS: Mapping[str, Sequence[object]] = {
-    "number | {}": [1, 2.5],
-    "boolean | {}": [True, None],
-    "string | null": ["2026-02-01", "2026-03-01T10:30:00", ""],
-    "string | number | null": ["1.10", 3],
-    "string | boolean | null": [False, "soon"],
-    "string | number | boolean | null": [None, ""],
+LISTED = {"sheets": [{"name": "a b/c", "fields": [{"name": "x"}]}, {"name": "Blank", "fields": []}]}
+INTERFACE = """\
+// The typed records of the worksheet "a b/c".
+export interface ABC {
+  "name": string | null;
+  readonly "sum": number | null;
+  "state"?: "open" | "d\\"one" | 1.5 | true | "" | null;
 }
-"""Cells of a field, by what is printed of it; `{}` is its empty cell."""
+"""
 
 
-@pytest.mark.parametrize(
-    ("cell", "empty", "mark"),
-    [
-        ({"type": ["string", "null"]}, "null", ""),
-        ({"type": "string"}, '"" | null', ""),
-        ({"type": "string", "minLength": 1}, "null", "?"),
-    ],
-    ids=["null", "text", "omitted"],
-)
-def test_typed_fields_have_the_kinds_of_their_cells(
-    package: Package, cell: Mapping[str, object], empty: str, mark: str
-) -> None:
-    """All kinds if there is no cell; what the operator has configured for empty cells stays."""
-    described = json.loads(document(["x"], "string"))
-    answer = described["paths"]["/v2/sheets/x"]["get"]["responses"]["200"]
-    row = answer["content"]["application/json"]["schema"]["properties"]["results"]["items"]
-    row["properties"] = dict.fromkeys(["rowIndex", "constructor", *ROWS], cell)
-    rows = [
-        {"rowIndex": 2 + at, **{name: cells[at] for name, cells in ROWS.items() if at < len(cells)}}
-        for at in range(3)
-    ]
-    body, results = json.dumps(described).encode(), json.dumps({"results": rows}).encode()
-    with serving(FakeGateway(body=body, rows=results)) as gateway:
+def test_typed_fields_are_those_of_the_schemas(package: Package) -> None:
+    """One request lists the worksheets; each that has fields is asked for its interface."""
+    body, rows = json.dumps(LISTED).encode(), INTERFACE.encode()
+    with serving(FakeGateway(body=body, rows=rows)) as gateway:
         done = printed(package, gateway.url, "--typed")
 
-    assert done.stdout.splitlines()[2:-2] == [
-        f'    "constructor"{mark}: string | number | boolean | null;',
-        *(f'    "{name}"{mark}: {name.format(empty)};' for name in ROWS),
+    assert done.stdout.splitlines() == [
+        "export interface Worksheets {",
+        '  "a b/c": {',
+        *("  " + line for line in INTERFACE.splitlines()[2:-1]),
+        "  };",
+        "}",
     ]
-    assert gateway.targets == [
-        "/openapi.json?values=displayed",
-        "/v2/sheets/x?values=typed&limit=1000",
-    ]
+    assert gateway.targets == ["/v2/sheets", "/v2/sheets/a%20b%2Fc/schema?format=typescript"]
     assert [each["Authorization"] for each in gateway.asked] == ["Bearer sgw_secret"] * 2
 
 
-@pytest.mark.parametrize("rows", [b"{}", b'{"results": 1}', b'{"results": [null]}', b"<html>"])
-def test_rows_of_another_shape_are_refused(package: Package, rows: bytes) -> None:
-    """Nothing is printed that would be taken for types."""
-    with serving(FakeGateway(body=document(["x"], "string"), rows=rows)) as gateway:
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"name": string | null; } export const a = 1; interface X {',
+        '"name": any;',
+        '"name": { a: string };',
+        "name: string;",
+        '"name": "a\\";',
+        '"na"me": string;',
+        '"name": string; // */',
+        "}",
+        "export const a = 1;",
+    ],
+)
+def test_an_interface_of_another_shape_is_refused(package: Package, line: str) -> None:
+    """Nothing is printed that would be taken for types, and no code of the gateway."""
+    rows = INTERFACE.replace('"name": string | null;', line).encode()
+    with serving(FakeGateway(body=json.dumps(LISTED).encode(), rows=rows)) as gateway:
         done = printed(package, gateway.url, "--typed")
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"{gateway.url}/v2/sheets/x" in done.stderr
+    assert "is not the gateway's: it has no interface." in done.stderr
+
+
+@pytest.mark.parametrize("body", ["{}", '{"sheets": 1}', "<html>", '{"sheets": [null]}'])
+def test_a_list_of_another_shape_is_refused(package: Package, body: str) -> None:
+    """Nothing is printed that would be taken for types."""
+    with serving(FakeGateway(body=body.encode(), rows=INTERFACE.encode())) as gateway:
+        done = printed(package, gateway.url, "--typed")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr
+
+
+def test_typed_names_are_seen(package: Package, tmp_path: Path) -> None:
+    """Names of worksheets and fields with invisible characters are escaped, and compile."""
+    listed = {"sheets": [{"name": name, "fields": [1]} for name in NASTY]}
+    names = "\n".join(f"  {json.dumps(name, ensure_ascii=True)}: string | null;" for name in NASTY)
+    rows = f"//\nexport interface X {{\n{names}\n}}\n".encode()
+    with serving(FakeGateway(body=json.dumps(listed).encode(), rows=rows)) as gateway:
+        done = printed(package, gateway.url, "--typed")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "types.ts").write_text(done.stdout)
+    compiled = package.tsc(*STRICT, cwd=tmp_path)
+
+    assert (compiled.returncode, compiled.stdout) == (0, "")
+    assert (tmp_path / "types.js").read_text() == "export {};\n"
+    assert [each for each in done.stdout if not each.isprintable() and each != "\n"] == []
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -248,6 +248,17 @@ def test_a_protected_footer_does_not_stop_rows_above_it(bench: Bench) -> None:
     assert bench.grid("Data") == [["h", "i"], ["1"], ["2"], ["sum"]]
 
 
+def test_a_protected_column_stops_rows_of_a_full_table(bench: Bench) -> None:
+    """Rows cannot be inserted across a column beside the table."""
+    bench.update("Data!A1", [["h", "i"], ["1"], [""]])
+    bench.edit(add())
+    bench.owner_edits(protected({"sheetId": 0, "startColumnIndex": 4, "endColumnIndex": 5}))
+    filling = bench.edit(append(["2"]))
+    growing = bench.edit(append(["3"]))
+
+    assert (filling.status_code, growing.status_code) == (200, 400)
+
+
 def protected(range_: Request) -> Request:
     return {"addProtectedRange": {"protectedRange": {"range": range_}}}
 

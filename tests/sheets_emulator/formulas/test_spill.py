@@ -1,5 +1,7 @@
 """Array formulas, whose results fill other cells."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.sheets_emulator.bench import Bench
@@ -9,6 +11,8 @@ from tests.sheets_emulator.requests_of import Request, dimension, grid_range
 
 FILLED = '"=ARRAYFORMULA(IF(A2:A="""","""",A2:A&""!""))"'
 SHEET = f"name,text\nAda,{FILLED}\nBob,\n,\n"
+BLANKS = SHEET.replace('="""","""",', '="""",,')
+"""A result of blanks in place of empty texts."""
 
 
 def append(bench: Bench, text: str) -> str:
@@ -32,6 +36,7 @@ def error(bench: Bench, cell: str) -> str:
         pytest.param("=arrayformula (A1:A3&B1)", ["1x", "2x", "3x"], id="column and cell"),
         pytest.param("=ARRAYFORMULA(A1:A3/(A1:A3-2))", ["-1", "#DIV/0!", "3"], id="errors"),
         pytest.param("=ARRAYFORMULA(A1:A3-SUM(A1:A3))", ["-5", "-4", "-3"], id="a sum of all"),
+        pytest.param("=ARRAYFORMULA(A1:A2*SUM(A1:A3))", ["6", "12"], id="as long as its range"),
         pytest.param("=ARRAYFORMULA(IF(A1:A3=2,,A1:A3))", ["1", "", "3"], id="blank within"),
         pytest.param("=ARRAYFORMULA(LEN(A1:A2&A1:A3))", ["2", "2", "#N/A"], id="other sizes"),
         pytest.param("=ARRAYFORMULA(A2)", ["2"], id="single cell"),
@@ -71,7 +76,7 @@ def test_results_follow_each_write(build: BenchBuilder) -> None:
 def test_empty_texts_are_data_and_blanks_are_not(build: BenchBuilder) -> None:
     """Rows are appended below all rows for which the result is a text, also an empty one."""
     texts = build({"Data": SHEET + ",\n"})
-    blanks = build({"Data": SHEET.replace('="""","""",', '="""",,') + ",\n"})
+    blanks = build({"Data": BLANKS + ",\n"})
 
     assert append(texts, "new") == "row 6"
     assert append(blanks, "new") == "row 4"
@@ -120,27 +125,74 @@ def test_copies_of_filled_cells_are_blank_or_values(build: BenchBuilder) -> None
     assert answer.json()["replies"] == [{"findReplace": {}}]
 
 
-def test_answers_of_writes_have_the_new_results(build: BenchBuilder) -> None:
-    """The results after a write are in its own answer, of values and of a batchUpdate."""
-    bench = build({"Data": SHEET})
-    path = "/v4/spreadsheets/book/values/Data!A3:B3"
-    body = {"values": [["Bea"]]}
-    wanted = {"valueInputOption": "RAW", "includeValuesInResponse": "true"}
-    updated = bench.call("PUT", path, body, **wanted).json()
-    cell = {"userEnteredValue": {"stringValue": "Cid"}}
-    start = {"sheetId": 0, "rowIndex": 2, "columnIndex": 0}
-    request = {"start": start, "rows": [{"values": [cell]}], "fields": "userEnteredValue"}
-    edited = bench.call(
-        "POST",
-        "/v4/spreadsheets/book:batchUpdate",
-        {
-            "requests": [{"updateCells": request}],
-            "includeSpreadsheetInResponse": True,
-            "responseRanges": ["Data!B3"],
-            "responseIncludeGridData": True,
-        },
-    ).json()
-    [data] = edited["updatedSpreadsheet"]["sheets"][0]["data"]
+def test_requests_of_a_batch_do_not_see_old_results(build: BenchBuilder) -> None:
+    """A filled cell that was copied is blank, one that was written has its new value."""
+    bench = build({"Data": "Ada,=ARRAYFORMULA(A1:A2),,\nBob,,,\n"})
+    cell = {"userEnteredValue": {"stringValue": "mine"}}
+    start = {"sheetId": 0, "rowIndex": 1, "columnIndex": 1}
+    bench.edit(
+        copy(grid_range(1, 1, 2, 2), grid_range(0, 2, 1, 3), "PASTE_NORMAL"),
+        copy(grid_range(0, 2, 1, 3), grid_range(0, 3, 1, 4), "PASTE_VALUES"),
+        {"updateCells": {"start": start, "rows": [{"values": [cell]}], "fields": "*"}},
+        copy(grid_range(1, 1, 2, 2), grid_range(1, 3, 2, 4), "PASTE_VALUES"),
+    )
 
-    assert updated["updatedData"]["values"] == [["Bea", "Bea!"]]
-    assert data["rowData"][0]["values"][0]["formattedValue"] == "Cid!"
+    assert bench.grid("Data") == [["Ada", "#REF!"], ["Bob", "mine", "", "mine"]]
+
+
+INCLUDED = {"valueInputOption": "RAW", "includeValuesInResponse": "true"}
+
+
+def updated(bench: Bench) -> object:
+    body = {"values": [["Cid"]]}
+    answer = bench.call("PUT", "/v4/spreadsheets/book/values/Data!A4:B4", body, **INCLUDED)
+    return answer.json()["updatedData"]["values"]
+
+
+def batch_updated(bench: Bench) -> object:
+    data = [{"range": "Data!A4:B4", "values": [["Cid"]]}]
+    body = {"valueInputOption": "RAW", "includeValuesInResponse": True, "data": data}
+    answer = bench.call("POST", "/v4/spreadsheets/book/values:batchUpdate", body)
+    return answer.json()["responses"][0]["updatedData"]["values"]
+
+
+def appended(bench: Bench) -> object:
+    answer = bench.append("Data!A1:A3", [["Cid", None]], **INCLUDED)
+    return answer.json()["updates"]["updatedData"]["values"]
+
+
+def edited(bench: Bench) -> object:
+    cell = {"userEnteredValue": {"stringValue": "Cid"}}
+    start = {"sheetId": 0, "rowIndex": 3, "columnIndex": 0}
+    request = {"start": start, "rows": [{"values": [cell]}], "fields": "userEnteredValue"}
+    body = {
+        "requests": [{"updateCells": request}],
+        "includeSpreadsheetInResponse": True,
+        "responseRanges": ["Data!A4:B4"],
+        "responseIncludeGridData": True,
+    }
+    answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).json()
+    [data] = answer["updatedSpreadsheet"]["sheets"][0]["data"]
+    return [[cell["formattedValue"] for cell in row["values"]] for row in data["rowData"]]
+
+
+@pytest.mark.parametrize("write", [updated, batch_updated, appended, edited])
+def test_answers_of_writes_have_the_new_results(
+    build: BenchBuilder, write: Callable[[Bench], object]
+) -> None:
+    """A cell that was blank before is filled in the write's own answer."""
+    bench = build({"Data": BLANKS})
+
+    assert write(bench) == [["Cid", "Cid!"]]
+
+
+def test_rows_without_a_change_are_shared(build: BenchBuilder) -> None:
+    """A version of a spreadsheet shares them with the next one, so that a file keeps less."""
+    bench = build({"Data": SHEET})
+    before = bench.emulator.service.store.workbooks["book"].sheets[0].rows
+    bench.update("Data!A3", [["Bea"]])
+    after = bench.emulator.service.store.workbooks["book"].sheets[0].rows
+
+    assert [old is new for old, new in zip(before, after, strict=True)] == [
+        *(True, True, False, True)
+    ]

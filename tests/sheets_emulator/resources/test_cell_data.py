@@ -120,7 +120,7 @@ def test_mask_clears_what_the_cell_lacks(bench: Bench, fields: str, kept: Reques
 
 
 def test_checkbox_that_was_never_ticked_is_false(bench: Bench) -> None:
-    """Reported: it is no blank cell, and remains one of FALSE when its value is cleared."""
+    """Assumed from reports: it is no blank cell, and is FALSE again when its value is cleared."""
     bench.edit(written({"dataValidation": CHECKBOX}, "dataValidation"))
     bench.update("Data!B1", [["=A1"]], "USER_ENTERED")
 

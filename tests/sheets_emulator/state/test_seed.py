@@ -67,6 +67,8 @@ def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: Ben
             {"book.unshared": "", "book.xlsx": ""}, "book.xlsx: there is another", id="and xlsx"
         ),
         pytest.param({"book.unshared/A.csv": "x"}, "book.unshared: .* file", id="unshared"),
+        pytest.param({"book.json/A.csv": "x"}, "book.json: edits .* are a file", id="edits"),
+        pytest.param({"book.json": "{}", "book.unshared": ""}, "is not shared", id="not shared"),
         pytest.param({"notes.txt": ""}, "notes.txt: a spreadsheet is", id="another file"),
         pytest.param({"book.csv": ""}, "book.csv: a spreadsheet is", id="worksheet outside"),
         pytest.param({"book/.hidden": ""}, "at least one .csv", id="no worksheet"),

@@ -458,6 +458,27 @@ def test_formulas_without_a_result_are_noted() -> None:
     assert (two.sheets[0].row_count, two.sheets[0].column_count) == (9, 2)
 
 
+@pytest.mark.parametrize("value", ["1", "true", "0"])
+def test_results_that_are_not_computed_are_noted(value: str) -> None:
+    """A library that computes nothing stores 0 as each result, and has the file recalculated."""
+    content = xlsx(Tab(title="A", cells={"A1": text("sum"), "A2": formula("1+1", "0")}))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        book = archive.read("xl/workbook.xml").decode()
+    calculation = f'<calcPr calcId="1" fullCalcOnLoad="{value}"/></workbook>'
+    changed = book.replace("</workbook>", calculation).encode()
+    found = read_xlsx(with_parts(content, {"xl/workbook.xml": changed}))
+
+    assert found.notes == (
+        []
+        if value == "0"
+        else [
+            "1 formula has a result that the file says to compute again, the first in A!A2: it may "
+            "be wrong. Open the file in a spreadsheet program and save it, so that it has the "
+            "results"
+        ]
+    )
+
+
 def test_a_file_may_redefine_a_known_format() -> None:
     """Excel writes the currency formats of its locale under their numbers; others come later."""
     styles = (
@@ -595,7 +616,7 @@ def test_too_many_texts_are_refused() -> None:
     texts = "".join(
         f'<row><c t="inlineStr"><is><t>{row}{"x" * 40_000}</t></is></c></row>' for row in range(80)
     )
-    contents = Contents(styles=[], is_1904=False, text_bytes=1_000_000)
+    contents = Contents(styles=[], is_1904=False, is_uncomputed=False, text_bytes=1_000_000)
     reader = SheetReader("A", contents, 1000)
 
     with (

@@ -128,6 +128,17 @@ def test_insert_rows_at_a_blank_cell_pushes_down_too(build: BenchBuilder) -> Non
     assert bench.size() == (4, 3)
 
 
+def test_inserted_rows_are_formatted_as_the_row_above(build: BenchBuilder) -> None:
+    """Reported of INSERT_ROWS; a row of OVERWRITE keeps the formats that it had."""
+    bench = build({"Sheet1": "when\n2026-01-05\n,\n"})
+    bench.append("Sheet1!A1", [[46028]], insertDataOption="INSERT_ROWS")
+    inserted = bench.grid("Sheet1!A3")
+    bench.append("Sheet1!A1", [[46029]], insertDataOption="OVERWRITE")
+
+    assert inserted == [["2026-01-06"]]
+    assert bench.grid("Sheet1!A4") == [["46029"]]
+
+
 @pytest.mark.parametrize("option", ["OVERWRITE", "INSERT_ROWS"])
 def test_grid_grows_by_exactly_what_is_needed(build: BenchBuilder, option: str) -> None:
     """Rows and columns are added at the grid's end, no more than are written."""

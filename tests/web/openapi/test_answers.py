@@ -16,6 +16,8 @@ OF_NO_OPERATION = {Gone}
 
 OPERATIONS: Mapping[OperationKind, tuple[str, str]] = {
     "health": ("/livez", "get"),
+    "worksheets": ("/v2/sheets", "get"),
+    "schema": ("/v2/sheets/{sheetName}/schema", "get"),
     "list": ("/v2/sheets/{sheetName}", "get"),
     "read": ("/v2/sheets/{sheetName}/{rowIndex}", "get"),
     "create": ("/v2/sheets/{sheetName}", "post"),

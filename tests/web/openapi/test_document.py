@@ -96,8 +96,9 @@ def test_the_document_of_a_key_is_valid(
     )
 
     validate(told)
-    assert len([path for path in told["paths"] if path.startswith("/v2/")]) == 2 * len(
-        [each for each in book if each.header.columns]
+    served = [each for each in book if each.header.columns]
+    assert len([path for path in told["paths"] if path.startswith("/v2/sheets/")]) == 3 * len(
+        served
     )
 
 
@@ -153,7 +154,7 @@ def test_operations_have_names_of_their_own() -> None:
         for method, operation in item.items()
         if method != "parameters"
     ]
-    assert len(names) == len(set(names)) == 9 * len(titles) + 2
+    assert len(names) == len(set(names)) == 10 * len(titles) + 3
 
 
 @pytest.mark.parametrize(
@@ -226,11 +227,11 @@ def test_filters_of_writes_are_those_of_the_plan(plan: PlanSettings, has_filter:
 
 
 def test_a_key_of_no_worksheet_gets_a_document_without_any() -> None:
-    """It describes the health endpoints only."""
+    """It describes the list of worksheets and the health endpoints only."""
     told = document(reach(worksheets=frozenset({"Missing"})), CITIES)
 
     validate(told)
-    assert [*told["paths"]] == ["/livez", "/readyz"]
+    assert [*told["paths"]] == ["/v2/sheets", "/livez", "/readyz"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,252 @@
+"""Worksheets as `spreadsheets.get` answers them, and the views made of them.
+
+Rules: as for calls, members with a default may be missing. Rows stay encoded until a view is made
+of them, some at a time.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from gateway.google.sheets import Block, SheetView, Value, WorksheetProperties
+from gateway.table.column_kinds import CellForm, NumberFormat
+from gateway.table.steps import Work, mapped
+
+T = TypeVar("T")
+
+PIECE_BYTES = 256 * 1024
+"""Bytes of rows that are decoded at once, about 2 ms; a longer row is decoded at once too."""
+
+BLOCK_BYTES = 400
+"""To make a block takes as long as to decode so many bytes."""
+
+
+class Grid(msgspec.Struct, rename="camel"):
+    row_count: int
+    column_count: int
+    frozen_row_count: int = 0
+
+
+class SheetProperties(msgspec.Struct, rename="camel"):
+    title: str
+    sheet_id: int = 0
+    sheet_type: str = "GRID"
+    grid_properties: Grid | None = None
+
+
+class ExtendedValue(msgspec.Struct, rename="camel", gc=False):
+    number_value: float | int | None = None
+    string_value: str | None = None
+    bool_value: bool | None = None
+
+
+class Entered(msgspec.Struct, rename="camel", gc=False):
+    formula_value: str | None = None
+
+
+class Cell(msgspec.Struct, rename="camel", gc=False):
+    formatted_value: str = ""
+    effective_value: ExtendedValue | None = None
+    user_entered_value: Entered | None = None
+
+
+class ShownNumberFormat(msgspec.Struct, gc=False):
+    type: str = ""
+    pattern: str = ""
+
+
+class ShownFormat(msgspec.Struct, rename="camel", gc=False):
+    number_format: ShownNumberFormat | None = None
+
+
+class RuleValue(msgspec.Struct, rename="camel", gc=False):
+    user_entered_value: str = ""
+
+
+class RuleCondition(msgspec.Struct, gc=False):
+    type: str = ""
+    values: tuple[RuleValue, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(each.user_entered_value for each in self.values)
+
+
+class Rule(msgspec.Struct, gc=False):
+    condition: RuleCondition | None = None
+
+
+class FormOfCell(msgspec.Struct, rename="camel", gc=False):
+    effective_format: ShownFormat | None = None
+    data_validation: Rule | None = None
+
+
+class FormsOfRow(msgspec.Struct, gc=False):
+    values: tuple[FormOfCell, ...] = ()
+
+
+class RowData(msgspec.Struct, gc=False):
+    values: tuple[Cell, ...] = ()
+
+
+class GridData(msgspec.Struct, rename="camel", gc=False):
+    start_row: int = 0
+    row_data: tuple[msgspec.Raw, ...] = ()
+
+
+class TableRange(msgspec.Struct, rename="camel"):
+    start_row_index: int = 0
+    start_column_index: int = 0
+
+
+class TableColumn(msgspec.Struct, rename="camel"):
+    column_index: int = 0
+    column_type: str = ""
+    data_validation_rule: Rule | None = None
+
+
+class NativeTable(msgspec.Struct, rename="camel"):
+    range: TableRange
+    column_properties: tuple[TableColumn, ...] = ()
+
+
+class Sheet(msgspec.Struct):
+    properties: SheetProperties
+    data: tuple[GridData, ...] = ()
+    tables: tuple[NativeTable, ...] = ()
+
+
+class SpreadsheetProperties(msgspec.Struct, rename="camel", frozen=True):
+    title: str = ""
+    locale: str = ""
+    time_zone: str = ""
+
+
+NAMELESS = SpreadsheetProperties()
+
+
+class Spreadsheet(msgspec.Struct):
+    sheets: tuple[Sheet, ...]
+    properties: SpreadsheetProperties = NAMELESS
+
+
+_row = msgspec.json.Decoder(RowData)
+_form_row = msgspec.json.Decoder(FormsOfRow)
+
+
+def worksheet_properties(found: SheetProperties) -> WorksheetProperties:
+    if found.grid_properties is None:
+        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    return WorksheetProperties(
+        sheet_id=found.sheet_id,
+        title=found.title,
+        rows=found.grid_properties.row_count,
+        columns=found.grid_properties.column_count,
+    )
+
+
+def sheet_view(
+    spreadsheet: Spreadsheet | None, block_count: int, *, has_forms: bool = False
+) -> Work[SheetView]:
+    """The one worksheet of an answer, with its blocks: one for each requested range."""
+    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
+    if len(sheets) != 1:
+        raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
+    return (yield from view_of(sheets[0], block_count, has_forms=has_forms))
+
+
+def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetView]:
+    properties, data = sheet.properties, checked_parts(sheet.data, block_count)
+    grid = properties.grid_properties
+    if grid is None:
+        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    blocks: list[Block] = []
+    for each in data:
+        yield BLOCK_BYTES
+        rows = yield from mapped(_cells, each.row_data, len, PIECE_BYTES)
+        texts, values, computed = zip(*rows, strict=True) if rows else ((), (), ())
+        forms: Sequence[Sequence[CellForm]] = ()
+        if has_forms:
+            forms = yield from mapped(_forms, each.row_data, len, PIECE_BYTES)
+        blocks.append(
+            Block(
+                first_row=each.start_row + 1,
+                texts=[*texts],
+                values=[*values],
+                computed=[*computed],
+                forms=forms,
+            )
+        )
+    typed_columns = {
+        table.range.start_column_index + column.column_index: column
+        for table in sheet.tables
+        if table.range.start_row_index == data[0].start_row
+        for column in table.column_properties
+    }
+    return SheetView(
+        sheet_id=properties.sheet_id,
+        title=properties.title,
+        rows=grid.row_count,
+        frozen_rows=grid.frozen_row_count,
+        blocks=blocks,
+        column_types={at: column.column_type for at, column in typed_columns.items()},
+        column_options={
+            at: column.data_validation_rule.condition.options
+            for at, column in typed_columns.items()
+            if column.data_validation_rule and column.data_validation_rule.condition
+        },
+    )
+
+
+def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
+    """The displayed texts and typed values of a row, and the columns of computed cells.
+
+    An equal text and value are one object. The value of an error is its text, as in reads of
+    values. A cell is computed by its formula, or by one of another cell that fills it.
+    """
+    texts: list[str] = []
+    values: list[Value] = []
+    computed: list[int] = []
+    for at, cell in enumerate(_row.decode(row).values):
+        text, effective, entered = (
+            cell.formatted_value,
+            cell.effective_value,
+            cell.user_entered_value,
+        )
+        value: Value = None
+        if effective is not None:
+            value = effective.string_value
+            if value is None:
+                value = effective.number_value
+                value = effective.bool_value if value is None else value
+            if value is None or value == text:
+                value = text
+        texts.append(text)
+        values.append(value)
+        if effective is not None if entered is None else entered.formula_value is not None:
+            computed.append(at)
+    return texts, values, computed
+
+
+def _forms(row: msgspec.Raw) -> list[CellForm]:
+    """The forms of the cells of a row."""
+    forms: list[CellForm] = []
+    for cell in _form_row.decode(row).values:
+        shown, rule = cell.effective_format, cell.data_validation
+        found = None if shown is None else shown.number_format
+        condition = None if rule is None else rule.condition
+        form = CellForm(
+            format=None if found is None else NumberFormat(found.type, found.pattern),
+            rule="" if condition is None else condition.type,
+            options=() if condition is None else condition.options,
+        )
+        forms.append(form)
+    return forms
+
+
+def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
+    """The parts of a batch's answer. Raises `ValidationError` unless there is one per request."""
+    if len(found) != count:
+        raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
+    return found

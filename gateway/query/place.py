@@ -1,0 +1,382 @@
+"""The place between two pages of a list: what a cursor holds of it, and how it is found again.
+
+Rules
+- Rows count from the header, which is 1, or as in the sheet if the columns are those of a window.
+- A place is known by the last row given: by its values of `order`, and among rows that are equal in
+  all of these by digests of rows around the place, as the key sees them. Row numbers only decide
+  where the search begins.
+- Given rows stand before the place, others behind it. It is found if its context is unchanged and
+  stands once near the old row, or if most rows of the context stand together still. Rows that
+  occur more than once prove nothing.
+- Where a context repeats itself, as among equal rows, the old row number counts if no cell that the
+  key sees has changed since.
+- A place that is not found is lost; it is never guessed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from gateway.query.row_sets import RowSet, sifted
+from gateway.table.cells import CLASS, EMPTY, NUMBER, TEXT
+from gateway.table.index import ColumnIndex, Order
+from gateway.table.steps import BLOCK, Work, blocks
+
+CONTEXT = 8
+"""Rows before the place whose digests are kept."""
+
+AHEAD = 2
+"""Rows behind the place whose digests are kept."""
+
+NEAR = 64
+"""Rows on both sides of a row in which its context must not stand a second time."""
+
+MOST_CHARACTERS = 100
+"""Characters of a text of `order` that are kept; of a longer one a digest, too."""
+
+_FIRST_RADIUS = CONTEXT + 2
+_GROWTH = 4
+_DIGEST_BYTES = 6
+_VALUE_BYTES = 8
+_MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
+"""Bytes of a kept text at most; of all values; of a value besides its text."""
+_TOGETHER, _BEHIND = CONTEXT + 4, 4
+"""Rows before and behind the place in which its context may be spread after edits."""
+_NOWHERE = -NEAR
+_MOST_LOST = 2
+"""Rows of a context that may be gone or moved."""
+_DIGEST_STEPS = 30
+
+Cell = tuple[int, object]
+"""The kind of a cell, and the key that tells it apart from others of its kind."""
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True):
+    """What a row has in a field of `order`."""
+
+    kind: int
+    """The first kind of its class."""
+    key: int | float | bool | str | None = None
+    """Its key in this class, unless that is made of the text; a long integer as text."""
+    text: str = ""
+    """Its text if it is one; of a long text the beginning, case-folded if it is of class text."""
+    digest: bytes = b""
+    """Of a long text."""
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """A place in a list, behind its last row given."""
+
+    row: int = 0
+    """The number of this row; 0 before the first."""
+    values: tuple[Value, ...] = ()
+    """Its values of the terms of `order`, up to `rowIndex`."""
+    given: bytes = b""
+    """Digests of the last rows given among those equal in all values; fewer than `CONTEXT` if these
+    are all rows before the place."""
+    next: bytes = b""
+    """Digests of the equal rows that follow; fewer than `AHEAD` if there are no more."""
+    cells: bytes = b""
+    """Digest of all cells that the key sees, if the context may stand at other places, too."""
+
+    @property
+    def context(self) -> list[bytes]:
+        """The digests of the last rows given."""
+        return _apart(self.given)
+
+    @property
+    def following(self) -> list[bytes]:
+        """The digests of the rows that follow."""
+        return _apart(self.next)
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """A place that was found: the last equal row before it, and some of those before that."""
+
+    last: int
+    before: Sequence[int] = ()
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The displayed cells of the columns that a key sees; `first` is their first place."""
+
+    columns: Sequence[Sequence[object]]
+    first: int = 0
+    is_whole: bool = True
+    """False for a window, whose rows are not all rows."""
+
+    def digests(self, places: Iterable[int]) -> list[bytes]:
+        """A digest of each row, which must be in the columns or below them."""
+        columns, first = self.columns, self.first
+        found: list[bytes] = []
+        for place in places:
+            at = place - first
+            texts = [str(cells[at] or "") if at < len(cells) else "" for cells in columns]
+            found.append(_digest("\0".join(texts).rstrip("\0"), _DIGEST_BYTES))
+        return found
+
+    def stands_twice(self, place: int) -> bool:
+        """True if a row near this one displays the same."""
+        at = place - self.first
+        low, high = max(self.first == 0, at - NEAR), at + NEAR
+        equal: Sequence[int] = range(low, high)
+        for cells in self.columns:
+            text = (cells[at] or "") if at < len(cells) else ""
+            end = len(cells)
+            equal = [each for each in equal if ((cells[each] or "") if each < end else "") == text]
+            if len(equal) < 2:
+                return False
+        return True
+
+    def all_cells(self) -> Work[bytes]:
+        """A digest of all cells."""
+        whole = blake2b(digest_size=_VALUE_BYTES)
+        for cells in self.columns:
+            for block in blocks(0, len(cells)):
+                yield len(block)
+                texts = [str(cell or "") for cell in cells[block.start : block.stop]]
+                whole.update("\0".join([*texts, ""]).encode("utf-8", "surrogatepass"))
+            whole.update(b"\0\0")
+        return whole.digest()
+
+
+def place_after(
+    rows: Sequence[int],
+    following: Sequence[int],
+    before: Sequence[int],
+    terms: Sequence[ColumnIndex | None],
+    seen: Seen,
+) -> Work[Place]:
+    """The place behind the last of some rows, with rows that follow, and equal ones `before`.
+
+    `terms` are the columns of `order`, None for `rowIndex`.
+    """
+    last = rows[-1] - 1
+    values: list[Value] = []
+    columns: list[ColumnIndex] = []
+    for index in terms:
+        if index is None:  # no rows are equal in it
+            return Place(rows[-1], tuple(values))
+        columns.append(index)
+        values.append((yield from _value(index, last, len(terms))))
+
+    equal, own = [last], (yield from _cells(columns, last))
+    for row in [*before, *rows[:-1]][::-1][: CONTEXT - 1]:
+        if columns and (yield from _cells(columns, row - 1)) != own:
+            break
+        equal.append(row - 1)
+    ahead: list[int] = []
+    for row in following[:AHEAD]:
+        if columns and (yield from _cells(columns, row - 1)) != own:
+            break
+        ahead.append(row - 1)
+    yield _DIGEST_STEPS * (CONTEXT + AHEAD)
+    given = b"".join(seen.digests(reversed(equal)))
+    cells = b""
+    if ahead and seen.is_whole and seen.stands_twice(last):
+        cells = yield from seen.all_cells()
+    return Place(rows[-1], tuple(values), given, b"".join(seen.digests(ahead)), cells)
+
+
+def _apart(digests: bytes) -> list[bytes]:
+    starts = range(0, len(digests), _DIGEST_BYTES)
+    return [digests[start : start + _DIGEST_BYTES] for start in starts]
+
+
+def _cells(columns: Sequence[ColumnIndex], place: int) -> Work[list[Cell]]:
+    """The cells of a row in these columns; equal cells are of one group of the order."""
+    found: list[Cell] = []
+    for index in columns:
+        cells = yield from index.keys()
+        kind, key = cells.kinds[place], cells.keys[place]
+        if kind == EMPTY:
+            key = None
+        elif kind != CLASS[kind]:
+            key = (yield from index.texts())[place]
+        found.append((kind, key))
+    return found
+
+
+def _value(index: ColumnIndex, place: int, count: int) -> Work[Value]:
+    """The value of one of `count` terms."""
+    ((kind, key),) = yield from _cells([index], place)
+    if kind == EMPTY:
+        return Value(EMPTY)
+    first = CLASS[kind]
+    if kind == first and kind != TEXT:
+        is_long = isinstance(key, int) and not -(2**63) <= key < 2**63
+        return Value(kind, str(key) if is_long else key)  # type: ignore[arg-type]
+    text = str(key)
+    number = None if kind == TEXT else (yield from index.keys()).keys[place]
+    most = min(_MOST_BYTES, _LEAST_BYTES // count - _OF_VALUE)
+    if len(text) <= MOST_CHARACTERS and len(text.encode("utf-8", "surrogatepass")) <= most:
+        return Value(first, number, text)
+    yield len(text)
+    folded = text.casefold() if kind == TEXT else text
+    head = folded[:MOST_CHARACTERS].encode("utf-8", "ignore")[:most].decode("utf-8", "ignore")
+    return Value(first, number, head, _digest(text, _VALUE_BYTES))
+
+
+def stand(order: Order, value: Value) -> Work[range | None]:
+    """The group of a value in the order of a column; an empty range where it would stand.
+
+    None if that cannot be known: of a long text that is gone, while others begin like it.
+    """
+    segment = order.segments.get(value.kind)
+    if segment is None:
+        ends = [each.end for kind, each in order.segments.items() if kind < value.kind]
+        at = max(ends, default=0)
+        return range(at, at)
+    keys, texts, first, text = segment.keys, segment.texts, segment.first, value.text
+    key: object = value.key
+    if value.kind == NUMBER and isinstance(key, str):
+        key = int(key)
+    if value.kind != TEXT:
+        low, high = bisect_left(keys, key), bisect_right(keys, key)
+    elif value.digest:
+        length = len(text)
+        low = bisect_left(keys, text)
+        high = bisect_right(keys, text, key=lambda each: each[:length])
+    else:
+        folded = text.casefold()
+        low, high = bisect_left(keys, folded), bisect_right(keys, folded)
+    if texts is None:
+        is_there = low < high and not text
+        at = first + (high if text else low)
+        return range(at, at + is_there)
+    if value.digest:
+        for group in range(low, high):
+            yield 1 + len(texts[group])
+            if _digest(texts[group], _VALUE_BYTES) == value.digest:
+                return range(first + group, first + group + 1)
+        return None if low < high else range(first + low, first + low)
+    at = bisect_left(texts, text, lo=low, hi=high)
+    return range(first + at, first + at + (at < high and texts[at] == text))
+
+
+def find_gap(
+    place: Place,
+    seen: Seen,
+    places: Sequence[int],
+    others: Sequence[RowSet] = (),
+    *,
+    has_start: bool = True,
+    has_end: bool = True,
+) -> Work[Gap | None]:
+    """Find a place among equal rows: those of `places`, ascending, that are in all `others`.
+
+    None if it is lost. `has_start`, `has_end`: the first or last of these rows is that of all.
+    """
+    old = place.row - 1
+    at, count = bisect_left(places, old), len(places)
+    known: dict[int, bytes] = {}
+    radius = _FIRST_RADIUS
+    while True:
+        low, high = max(0, at - radius), min(count, at + radius)
+        rows = yield from sifted(places[low:high], others)
+        new = [each for each in rows if each not in known]
+        for start in range(0, len(new), BLOCK):
+            piece = new[start : start + BLOCK]
+            yield _DIGEST_STEPS * len(piece)
+            known |= zip(piece, seen.digests(piece), strict=True)
+        digests = [known[each] for each in rows]
+        is_from_start, is_to_end = low == 0 and has_start, high == count and has_end
+        exact = _exact(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
+        gap: int | None = None
+        here = bisect_left(rows, old) + 1
+        if here in exact and rows[here - 1] == old and (yield from _is_sure(place, seen, old)):
+            gap = here
+        elif radius >= NEAR or (low == 0 and high == count):
+            if len(exact) > 1:
+                return None
+            if exact:
+                (gap,) = exact
+            elif not place.next:
+                return Gap(places[-1] if places else 0)
+            else:
+                gap = _tolerant(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
+        if gap is not None:
+            before = [row + 1 for row in rows[max(0, gap - CONTEXT) : gap]]
+            return Gap(rows[gap - 1] if gap else 0, before)
+        if low == 0 and high == count:
+            return None
+        radius = max(NEAR, radius * _GROWTH)
+
+
+def _is_sure(place: Place, seen: Seen, old: int) -> Work[bool]:
+    """True if a context at its old row is no other one, as far as can be seen."""
+    yield NEAR
+    if not place.next or not seen.stands_twice(old):
+        return True
+    return bool(place.cells) and seen.is_whole and (yield from seen.all_cells()) == place.cells
+
+
+def _exact(
+    digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
+) -> list[int]:
+    """The places at which the context is unchanged, as numbers of rows before them."""
+    context, following = place.context, place.following
+    length, ahead, last = len(context), len(following), context[-1]
+    if length < CONTEXT and not is_from_start:
+        return []
+    found: list[int] = []
+    for at, digest in enumerate(digests, 1):
+        if digest != last or at < length or (length < CONTEXT and at != length):
+            continue
+        if [*digests[at - length : at]] != context or [*digests[at : at + ahead]] != following:
+            continue
+        if not 0 < ahead < AHEAD or (is_to_end and at + ahead == len(digests)):
+            found.append(at)
+    return found
+
+
+def _tolerant(
+    digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
+) -> int | None:
+    """The place at which most of the context stands together, if there is one.
+
+    It is behind the last row given, or before the row that followed.
+    """
+    context, following = place.context, place.following
+    counts = Counter(digests)
+    at = {digest: number for number, digest in enumerate(digests) if counts[digest] == 1}
+    is_short = len(context) < CONTEXT
+    total = sum(counts[each] < 2 for each in (*context, *following)) + is_short
+    needed = max(2 if is_short else 3, total - _MOST_LOST)
+    gaps: list[int] = []
+    last, first = at.get(context[-1]), at.get(following[0])
+    if last is not None:
+        known = [at[each] for each in context if last - _TOGETHER < at.get(each, last + 1) <= last]
+        others = last - min(known) + 1 - len(known)
+        # Without the row that followed, another row in between may be one that was not given.
+        if first is not None or others <= len(context) - len(known):
+            gaps.append(last + 1)
+    if first is not None:
+        second = at.get(following[1]) if len(following) > 1 else None
+        ends = len(following) < AHEAD and is_to_end and first == len(digests) - 1
+        if last is not None or ends or second == first + 1:
+            gaps.append(first)
+    scores: dict[int, int] = {}
+    for gap in gaps:
+        score, above, below = int(is_short and is_from_start and gap == len(context)), gap, gap
+        for digest in reversed(context):
+            number = at.get(digest, _NOWHERE)
+            if gap - _TOGETHER <= number < above:
+                score, above = score + 1, number
+            score -= gap <= number < gap + _TOGETHER
+        for digest in following:
+            number = at.get(digest, _NOWHERE)
+            if below <= number < gap + _BEHIND:
+                score, below = score + 1, number
+            score -= gap - _TOGETHER <= number < gap
+        scores[gap] = score
+    best = max(scores.values(), default=0)
+    found = [gap for gap, score in scores.items() if score == best]
+    return found[0] if best >= needed and len(found) == 1 else None
+
+
+def _digest(text: str, size: int) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()

@@ -1,0 +1,235 @@
+"""`/v2/sheets`, the worksheets of a spreadsheet, and the schema of the typed records of one.
+
+Rules
+- Both are made of what a key sees: no hidden worksheet or column appears in them. A key that does
+  not see all columns gets no `x-column`, which would count the hidden ones.
+- A schema says what typed answers hold (`gateway.table.column_types`), with empty cells as the
+  operator configured them. Google enforces no types, so a record may differ.
+- A name in TypeScript is a string of JSON without invisible characters: none ends its line.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from gateway.access.caller import may_delete, may_write
+from gateway.errors import InvalidQuery
+from gateway.table.a1 import column_letters
+from gateway.table.column_types import ColumnType, TypeName
+from gateway.table.header import View, opaque_tag
+from gateway.table.record import NEVER_STORED
+from gateway.web.admission import Admitted
+from gateway.web.answers import Answer, EmptyCell, read_answer
+from gateway.web.media_types import JSON_TEXT, PLAIN_TEXT
+from gateway.web.parameters import asking_of, decoded, single_text
+from gateway.web.request import Request
+from gateway.web.rows import Asked
+from gateway.web.signature import FORMAT
+from gateway.worksheets.access import Target, WorksheetId, is_granted
+from gateway.worksheets.answers import Encoded, Served
+from gateway.worksheets.catalogue import KEPT_SECONDS, Contents, Listed
+from gateway.worksheets.loader import check_names
+
+JSON_FORMAT, TYPESCRIPT = "json", "typescript"
+_CONTENT_TYPES: Mapping[str, tuple[bytes, bytes]] = {
+    JSON_FORMAT: (b"content-type", JSON_TEXT.encode("ascii")),
+    TYPESCRIPT: (b"content-type", PLAIN_TEXT.encode("ascii")),
+}
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_JSON_TYPES: Mapping[TypeName, str] = {
+    "number": "number",
+    "boolean": "boolean",
+    "date": "string",
+    "date-time": "string",
+    "time": "string",
+    "text": "string",
+}
+_ANY = ("string", "number", "boolean")
+"""The JSON types of a column of which nothing is known."""
+RIGHTS = ("read", "create", "update", "delete")
+
+
+class _Fields(NamedTuple):
+    """Everything that a schema depends on except the worksheet."""
+
+    view: View
+    may_write: bool
+    empty: EmptyCell
+
+    def is_read_only(self, name: str, column: int, type_: ColumnType) -> bool:
+        is_writable = self.may_write and self.view.may_write(column) and name not in NEVER_STORED
+        return type_.is_computed or not is_writable
+
+
+async def run_worksheets(
+    request: Request, admitted: Admitted, target: Target, _asked: Asked
+) -> Served:
+    """The worksheets that the key sees. Cost: that of `Catalogue.read`."""
+    state, caller, access = request.state, admitted.caller, target.access
+    spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
+    contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
+    seen = [
+        each
+        for each in contents.worksheets
+        if is_granted(each.title, access.titles, is_only=each.is_only)
+    ]
+    counts = tuple(
+        state["rows"].kept_count(WorksheetId(spreadsheet, each.title), max_age_seconds=KEPT_SECONDS)
+        for each in seen
+    )
+    rights = (may_write(caller), may_write(caller) and may_delete(caller))
+
+    def make(contents: Contents) -> Encoded:
+        sheets = [_listed(*each, target, *rights) for each in zip(seen, counts, strict=True)]
+        told = {
+            "id": spreadsheet,
+            "title": contents.title,
+            "locale": contents.locale,
+            "timeZone": contents.time_zone,
+        }
+        return _encoded(msgspec.json.encode({"spreadsheet": told, "sheets": sheets}))
+
+    way = ("worksheets", access.columns, access.titles, rights, counts)
+    return Served(await catalogue.answer(contents, way, make), freshness)
+
+
+def _listed(
+    worksheet: Listed, rows: int | None, target: Target, writes: bool, deletes: bool
+) -> Mapping[str, object]:
+    view = worksheet.header.seen_with(target.access.columns)
+    may_change = writes and any(
+        view.may_write(column) and name not in NEVER_STORED for name, column in view.columns.items()
+    )
+    may = (True, may_change, may_change, deletes)
+    return {
+        "name": worksheet.title,
+        "rows": rows,
+        "fields": [
+            {"name": name, "type": worksheet.type_of(column).name}
+            for name, column in view.columns.items()
+        ],
+        "may": [right for right, has_right in zip(RIGHTS, may, strict=True) if has_right],
+    }
+
+
+def served_worksheets(request: Request, _target: Target, _asked: Asked, served: Served) -> Answer:
+    return read_answer(request, served, no_cache=False)
+
+
+async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
+    return Asked(format=_format(admitted))
+
+
+def _format(admitted: Admitted) -> str:
+    """The format of a schema. Raises InvalidQuery if there is none of this name."""
+    asked = single_text(asking_of(decoded(admitted.asked)), FORMAT) or JSON_FORMAT
+    if asked not in _CONTENT_TYPES:
+        raise InvalidQuery(f"{FORMAT} of a schema must be {' or '.join(_CONTENT_TYPES)}.")
+    return asked
+
+
+async def run_schema(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
+    """The schema of a worksheet. Cost: that of `Catalogue.read`.
+
+    Raises WorksheetNotFound, NoHeaderRow, and InvalidQuery for a parameter with a field's name.
+    """
+    caller, columns = admitted.caller, target.access.columns
+    catalogue, empty = request.state["catalogue"], request.state["api"].empty_cell
+    contents, freshness = await catalogue.read(target.worksheet.spreadsheet, key_id=caller.key_id)
+    worksheet = contents.find(target.worksheet)
+    check_names(worksheet.header)
+    view = worksheet.header.seen_with(columns)
+    view.check_parameters(admitted.unknown)
+    fields = _Fields(view, may_write(caller), empty)
+    make = partial(_FORMATS[asked.format], worksheet, fields)
+    way = (asked.format, worksheet.title, columns, fields.may_write, empty)
+    return Served(await catalogue.answer(contents, way, lambda _: _encoded(make())), freshness)
+
+
+def served_schema(request: Request, _target: Target, asked: Asked, served: Served) -> Answer:
+    content_type = _CONTENT_TYPES[asked.format]
+    return read_answer(request, served, no_cache=False, content_type=content_type)
+
+
+def _json_schema(worksheet: Listed, fields: _Fields) -> bytes:
+    properties: dict[str, object] = {}
+    for name, column in fields.view.columns.items():
+        type_ = worksheet.type_of(column)
+        properties[name] = {
+            **json_schema_of(type_, fields.empty),
+            **({"readOnly": True} if fields.is_read_only(name, column, type_) else {}),
+            **({"x-column": column_letters(column)} if fields.view.is_whole else {}),
+            **({"x-source": type_.source} if type_.source else {}),
+        }
+    return msgspec.json.encode(
+        {
+            "$schema": _DIALECT,
+            "title": worksheet.title,
+            "type": "object",
+            "properties": properties,
+        }
+    )
+
+
+def json_schema_of(type_: ColumnType, empty: EmptyCell) -> dict[str, object]:
+    """The JSON Schema of the typed cells of a column; null is an error or, perhaps, an empty one.
+
+    `format` of a date-time or time is that of ISO 8601, without an offset.
+    """
+    schema: dict[str, object] = {"type": [*_json_types(type_), "null"]}
+    (only, *others) = type_.names or ("text",)
+    if not others and only in ("date", "date-time", "time") and not type_.options:
+        schema["format"] = only
+    if type_.options:
+        schema["enum"] = [*type_.options, None]
+    is_plain_text = "string" in _json_types(type_) and len(schema) == 1
+    return schema if empty != "" or is_plain_text else {"anyOf": [schema, {"const": ""}]}
+
+
+def _json_types(type_: ColumnType) -> Sequence[str]:
+    return [*dict.fromkeys(_JSON_TYPES[name] for name in type_.names)] or _ANY
+
+
+def _typescript(worksheet: Listed, fields: _Fields) -> bytes:
+    mark = "?" if fields.empty == "omit" else ""
+    lines = [
+        f"// The typed records of the worksheet {_quoted(worksheet.title)}.",
+        f"export interface {_interface_name(worksheet.title)} {{",
+    ]
+    for name, column in fields.view.columns.items():
+        type_ = worksheet.type_of(column)
+        is_read_only = fields.is_read_only(name, column, type_)
+        shown = f"{_quoted(name)}{mark}: {_type_expression(type_, fields.empty)};"
+        lines.append(f"  {'readonly ' if is_read_only else ''}{shown}")
+    return "\n".join([*lines, "}", ""]).encode()
+
+
+def _type_expression(type_: ColumnType, empty: EmptyCell) -> str:
+    """A union such as `number | null`; a date is a string."""
+    types = [*map(_quoted, type_.options)] or [*_json_types(type_)]
+    if empty == "" and "string" not in types:
+        types.append('""')
+    return " | ".join(dict.fromkeys([*types, "null"]))
+
+
+def _interface_name(title: str) -> str:
+    """The letters and digits of a title, each word with a capital; no keyword begins with one."""
+    plain = "".join(each if f"a{each}".isidentifier() and each != "_" else " " for each in title)
+    name = "".join(word[:1].upper() + word[1:] for word in plain.split())
+    return name if name.isidentifier() else f"Worksheet{name}"
+
+
+def _quoted(value: object) -> str:
+    """A value as JSON, in which invisible characters of a text are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+_FORMATS = {JSON_FORMAT: _json_schema, TYPESCRIPT: _typescript}
+
+
+def _encoded(body: bytes) -> Encoded:
+    return Encoded(body, opaque_tag(body))

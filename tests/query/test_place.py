@@ -1,0 +1,203 @@
+"""Pages behind a place: every row once without edits, and with edits no row that stays is lost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gateway.errors import CursorLost, InvalidQuery
+from gateway.query.place import MOST_CHARACTERS, Place
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.worksheets.access import Target, WorksheetId
+from gateway.worksheets.cursors import LONGEST, Cursors
+from tests.query.paging import (
+    Edit,
+    EditedSheet,
+    NextPage,
+    Row,
+    next_page,
+    ordered,
+    page_by_number,
+    walked,
+)
+from tests.query.sheet import SheetCell, evaluate, make_sheet, text_cell
+from tests.query.test_evaluate_reference import FIELDS, NAMES, ROWS, WHERE
+
+SEAL = Cursors(bytes(32)).seal(Target(WorksheetId("book", "Cities")), b"")
+ORDERS = [
+    *((), ("tie",), ("-tie",), ("tie", "-number"), ("-tie", "number")),
+    *(("rowIndex",), ("-rowIndex",), ("tie", "-rowIndex")),
+]
+EDITS: st.SearchStrategy[Edit] = st.tuples(
+    st.sampled_from(["insert", "delete", "note", "tie", "move"]),
+    st.integers(0, 40),
+    st.integers(0, 40),
+    st.integers(0, 3),
+)
+
+
+def is_encodable(rows: Sequence[dict[str, SheetCell]]) -> bool:
+    """False with lone surrogates, which no answer can have."""
+    return not any("\ud800" in cell.text for row in rows for cell in row.values())
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    ROWS.filter(is_encodable),
+    st.integers(1, 3),
+    WHERE | st.just({}),
+    st.lists(st.tuples(NAMES, st.booleans()), max_size=3),
+    st.lists(st.integers(1, 4), min_size=1, max_size=4),
+)
+def test_a_walk_without_edits_gives_every_row_once(
+    rows: list[dict[str, SheetCell]],
+    times: int,
+    where: dict[str, Any],
+    order: list[tuple[str, bool]],
+    limits: list[int],
+) -> None:
+    """In order, over all classes, ties, blanks and repeated rows; each cursor is short enough."""
+    table = make_sheet({name: [row[name] for row in rows * times] for name in FIELDS})
+    try:
+        condition = parse_where(where) if where else None
+    except InvalidQuery:
+        return
+    query = Query(where=condition, order=tuple(SortTerm(*term) for term in order), limit=10**6)
+    found: list[int] = []
+    place: Place | None = None
+    for turn in range(100):
+        limited = replace(query, limit=limits[turn % len(limits)])
+        page, place = next_page(table, limited, place)
+        found += page
+        if place is None:
+            break
+        cursor = SEAL.of(place)
+        place = SEAL.open(cursor)
+        assert len(cursor) <= LONGEST
+
+    assert place is None
+    assert found == [*evaluate(table, query).rows]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 3) | st.just(""), min_size=1, max_size=40),
+    st.sampled_from(ORDERS),
+    st.booleans(),
+    st.lists(st.integers(1, 12), min_size=1, max_size=3),
+    st.lists(st.lists(EDITS, max_size=3), max_size=12),
+)
+def test_a_walk_under_edits_loses_no_row_that_stays(
+    ties: list[int | str],
+    order: tuple[str, ...],
+    has_where: bool,
+    limits: list[int],
+    edits: list[list[Edit]],
+) -> None:
+    """None is given twice, none is missing, or the place is lost."""
+    sheet = EditedSheet([Row(number, tie) for number, tie in enumerate(ties)])
+    where = parse_where({"tie": {"$ne": 3}}) if has_where else None
+    try:
+        faults = walked(sheet, Query(where=where, order=ordered(*order)), limits, edits)
+    except CursorLost:
+        return
+
+    assert faults == ([], [])
+
+
+SHIFTS: dict[str, tuple[tuple[str, ...], list[Edit]]] = {
+    "a row inserted above": ((), [("insert", 0, 0, 1)]),
+    "a row deleted above": ((), [("delete", 0, 0, 0)]),
+    "the last row given deleted": ((), [("delete", 9, 0, 0)]),
+    "the last row given edited": ((), [("note", 9, 0, 0)]),
+    "the next row deleted": ((), [("delete", 10, 0, 0)]),
+    "the next row edited": ((), [("note", 10, 0, 0)]),
+    "the last row given moved away": ((), [("move", 9, 39, 0)]),
+    "the next row moved away": ((), [("move", 10, 39, 0)]),
+    "a row appended": ((), [("insert", 39, 0, 1)]),
+    "a tie inserted above": (("tie",), [("insert", 0, 0, 0)]),
+    "a tie deleted above": (("-tie",), [("delete", 0, 0, 0)]),
+}
+
+
+@pytest.mark.parametrize("case", SHIFTS)
+def test_a_place_is_found_after_an_edit(case: str) -> None:
+    """One edit near the place or above it moves it, but does not hide it."""
+    order, edits = SHIFTS[case]
+    sheet = EditedSheet([Row(number, 0) for number in range(40)])
+
+    assert walked(sheet, Query(order=ordered(*order)), [10], [edits]) == ([], [])
+
+
+@pytest.mark.parametrize("case", ["a row inserted above", "a row deleted above"])
+def test_a_place_by_number_alone_is_caught(case: str) -> None:
+    """The planted bug gives rows twice, or loses some."""
+    order, edits = SHIFTS[case]
+    page: NextPage = page_by_number
+
+    faults = walked(
+        EditedSheet([Row(number, 0) for number in range(40)]),
+        Query(order=ordered(*order)),
+        [10],
+        [edits],
+        page,
+    )
+
+    assert faults != ([], [])
+
+
+def test_a_sorted_sheet_loses_the_place() -> None:
+    """Without order, rows that a person sorts are not together any more."""
+    sheet = EditedSheet([Row(number, 0) for number in range(40)])
+    _, place = next_page(sheet.table(), Query(limit=10), None)
+    sheet.rows.sort(key=lambda row: (row.number * 7) % 40)
+
+    with pytest.raises(CursorLost):
+        next_page(sheet.table(), Query(limit=10), place)
+
+
+@pytest.mark.parametrize(("inserted", "is_lost"), [(False, False), (True, True)])
+def test_repeated_rows_are_found_only_where_nothing_changed(
+    inserted: bool,
+    is_lost: bool,
+) -> None:
+    """Rows that look alike prove nothing about a place between them."""
+    same = [text_cell("same")] * 60
+    _, place = next_page(make_sheet({"a": same}), Query(limit=30), None)
+    later = make_sheet({"a": [text_cell("new"), *same] if inserted else same})
+
+    if is_lost:
+        with pytest.raises(CursorLost):
+            next_page(later, Query(limit=30), place)
+    else:
+        assert next_page(later, Query(limit=30), place) == ([*range(32, 62)], None)
+
+
+@pytest.mark.parametrize("length", [1, MOST_CHARACTERS, MOST_CHARACTERS + 1, 5_000])
+def test_long_texts_are_found_by_their_beginning_and_a_digest(length: int) -> None:
+    """Texts that begin alike keep their order, and cursors stay short."""
+    texts = sorted(f"{'Ä' * length}{number:02}" for number in range(12))
+    table = make_sheet({"a": [text_cell(text) for text in texts]})
+    query = Query(order=ordered("a"), limit=5)
+
+    first, place = next_page(table, query, None)
+    assert place is not None
+    second, _ = next_page(table, query, SEAL.open(SEAL.of(place)))
+
+    assert [*first, *second] == [*range(2, 12)]
+    assert len(SEAL.of(place)) <= LONGEST
+
+
+def test_a_long_text_that_is_gone_among_others_like_it_loses_the_place() -> None:
+    """Its order among texts with the same beginning is not known."""
+    texts = [f"{'a' * 200}{number:02}" for number in range(12)]
+    query = Query(order=ordered("a"), limit=5)
+    _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), query, None)
+    later = make_sheet({"a": [text_cell(text) for text in texts if text != texts[4]]})
+
+    with pytest.raises(CursorLost):
+        next_page(later, query, place)

@@ -1,0 +1,161 @@
+"""Walks by cursors through a worksheet that people edit, over HTTP on the app in process.
+
+Usage: python -m tests.simulation.paging --walks 1000 [--planted]
+
+Rules
+- Time is simulated: between two pages pass up to `most_seconds`, with `edits_per_second` edits of
+  random rows: other fields are edited, rows are inserted, deleted and moved.
+- Of rows that were there from a walk's beginning to its end, and whose order value stayed, none may
+  be given twice and none may be missing, unless the walk ends with 410. Rows that were moved are
+  left out.
+- The planted bug goes on behind the number of the last row given (`skip`).
+"""
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
+from tests.fakes import FakeWorksheet, Held
+from tests.simulation.command import exit_status, parsed
+from tests.simulation.report import Problem, Report
+from tests.surfaces.stage import GRANTED, Surface, open_surface
+
+KEYS = {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED))}
+SETTINGS = {"plans.paid.requests_per_minute": 0}
+LISTS = {
+    "with order": "order=id",
+    "with many ties": "order=-tie",
+    "without order": "",
+    "by filter": "where=%7B%22tie%22%3A%7B%22%24lt%22%3A4%7D%7D&order=tie",
+}
+TIES = 5
+EDITS = ("note", "note", "note", "insert", "insert", "delete", "delete", "move")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paging:
+    """The number of walks, and how fast people edit."""
+
+    walks: int = 1_000
+    rows: int = 120
+    edits_per_second: float = 10.0
+    most_seconds: float = 0.5
+    """Between two pages."""
+    seed: int = 1
+    is_planted: bool = False
+
+
+@dataclass
+class Place:
+    """A worksheet that people edit, and the identities of its rows in order."""
+
+    sheet: FakeWorksheet
+    chance: Random
+    ids: list[int]
+    stayed: set[int]
+    edits: int = 0
+
+    @classmethod
+    def of(cls, surface: Surface, chance: Random, rows: int) -> "Place":
+        surface.sheets.worksheets.clear()
+        lines: list[list[Held]] = [
+            [number, chance.randrange(TIES), "note"] for number in range(1000, 1000 + rows)
+        ]
+        header: list[Held] = ["id", "tie", "note"]
+        surface.sheets.add("Edited", [header, *lines])
+        ids = [*range(1000, 1000 + rows)]
+        return cls(surface.sheets.worksheets[0], chance, ids, {*ids})
+
+    def edit(self) -> None:
+        """One edit of a random row."""
+        chance, kind = self.chance, self.chance.choice(EDITS)
+        at = chance.randrange(len(self.ids))
+        self.edits += 1
+        if kind == "note":
+            self.sheet.type(at + 2, None, None, f"note {self.edits}")
+        elif kind == "insert":
+            number = chance.randrange(1000, 1_000_000) * 1000 + self.edits
+            self.sheet.insert_rows(at + 2)
+            self.sheet.type(at + 2, number, chance.randrange(TIES), "new")
+            self.ids.insert(at, number)
+        elif len(self.ids) > 10:
+            line = [self.sheet.cells.get((at + 2, column)) for column in (1, 2, 3)]
+            self.sheet.delete_rows(at + 2)
+            number = self.ids.pop(at)
+            self.stayed.discard(number)
+            if kind == "move":
+                to = chance.randrange(len(self.ids) + 1)
+                self.sheet.insert_rows(to + 2)
+                self.sheet.type(to + 2, *line)
+                self.ids.insert(to, number)
+
+
+def run_paging(folder: Path, campaign: Paging) -> Report:
+    """All walks, in turn with each list."""
+    outcomes, figures = Counter[str](), Counter[str]()
+    problems: list[Problem] = []
+    with open_surface(folder, KEYS, SETTINGS) as surface:
+        for walk in range(campaign.walks):
+            name = [*LISTS][walk % len(LISTS)]
+            chance = Random(f"{campaign.seed} {walk}")  # noqa: S311
+            place = Place.of(surface, chance, campaign.rows)
+            given = walked(surface, campaign, place, LISTS[name])
+            figures["edits"] += place.edits
+            outcomes[f"{name}: {'lost, 410' if given is None else 'whole'}"] += 1
+            if given is None:
+                continue
+            left = [each for each in place.ids if each in place.stayed]
+            if "where" in LISTS[name]:
+                ties = {
+                    place.sheet.cells.get((at, 1)): place.sheet.cells.get((at, 2))
+                    for at in range(2, len(place.ids) + 2)
+                }
+                left = [each for each in left if ties[each] != 4]
+            problems += [
+                Problem(kind="twice", detail=f"{name}, walk {walk}: row {each}")
+                for each in left
+                if given[each] > 1
+            ]
+            problems += [
+                Problem(kind="missing", detail=f"{name}, walk {walk}: row {each}")
+                for each in left
+                if not given[each]
+            ]
+    return Report(title="paging", outcomes=outcomes, figures=figures, problems=problems)
+
+
+def walked(
+    surface: Surface, campaign: Paging, place: Place, parameters: str
+) -> Counter[int] | None:
+    """How often each row was given; None after 410."""
+    chance, given, cursor = place.chance, Counter[int](), ""
+    while True:
+        paging = f"skip={given.total()}" if campaign.is_planted else f"cursor={cursor}"
+        limit = chance.choice((5, 10, 24))
+        answer = surface.send("GET", f"Edited?{parameters}&limit={limit}&{paging}")
+        if answer.status_code == 410:
+            return None
+        if answer.status_code != 200:
+            raise RuntimeError(f"{answer.status_code}: {answer.content!r}")
+        body = answer.json()
+        given.update(int(row["id"]) for row in body["results"])
+        if not body["hasNextPage"]:
+            return given
+        cursor = body.get("cursor", "")
+        seconds = chance.uniform(0, campaign.most_seconds)
+        for _ in range(round(seconds * campaign.edits_per_second)):
+            place.edit()
+
+
+def main() -> int:
+    """Print the report; 1 if a row was given twice or was missing."""
+    campaign = parsed(Paging())
+    return exit_status(lambda folder: run_paging(folder, campaign))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -337,6 +337,21 @@ def test_an_alias_of_the_title_has_the_same_header(titled: Surface) -> None:
         assert refused(refusal) == (404, 103)
 
 
+def test_the_list_of_worksheets_counts_data_rows(titled: Surface) -> None:
+    """`/v2/sheets` has the fields of the header, and the number of rows below it."""
+    add_sheets(titled)
+    for title in ("Plain", "Titled"):
+        ask(titled, "GET", f"{title}?count=true")
+    answer, _ = ask(titled, "GET", "/v2/sheets")
+
+    plain, shown = (each for each in answer.json()["sheets"] if each["name"] in ("Plain", "Titled"))
+    schemas = [ask(titled, "GET", f"{title}/schema")[0] for title in ("Plain", "Titled")]
+    assert plain["rows"] == 5
+    assert schemas[0].status_code == 200
+    assert moved(schemas[1].json(), 0) == moved(schemas[0].json(), 0)
+    assert {**plain, "name": ""} == {**shown, "name": ""}
+
+
 def test_the_document_has_the_fields_of_the_header(titled: Surface) -> None:
     """`/openapi.json` reads the same row; a sheet without that row is left out."""
     add_sheets(titled)

@@ -14,10 +14,20 @@ from hypothesis import strategies as st
 
 from gateway.access.issue import KeyRequest
 from gateway.errors import WriteOutcomeUnknown
-from gateway.google.sheets import Render, Rendering, SheetArea, Sheets
+from gateway.google.sheets import (
+    Batch,
+    Detail,
+    Render,
+    Rendering,
+    SheetArea,
+    Sheets,
+    SheetView,
+    Values,
+)
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
+from tests.fake_ranges import parse_range
 from tests.fakes import BOOK, FakeWorksheet, Formatted, Held
 from tests.forwarding import Call, ForwardingSheets, Kind
 from tests.journeys.failure import refused
@@ -82,10 +92,15 @@ def opened(
         yield surface
 
 
-def add_sheets(surface: Surface, *, frozen: bool = False) -> None:
+def add_sheets(
+    surface: Surface,
+    rows: Sequence[Sequence[Held | None]] = ROWS,
+    *,
+    frozen: bool = False,
+) -> None:
     surface.reset()
     for title, above in (("Plain", 0), ("Titled", ABOVE)):
-        lines = [*TITLE[:above], *ROWS]
+        lines = [*TITLE[:above], *rows]
         worksheet = surface.sheets.add(title, lines, rows=len(lines) + 20)
         worksheet.frozen_rows = above + 1 if frozen else 0
 
@@ -231,6 +246,88 @@ def test_each_operation_does_what_it_does_without_title_rows(
             compare(surface, name, key=key)
 
 
+@pytest.mark.parametrize("changed", [{}, KEPT, WINDOWS], ids=["cold", "kept", "windows"])
+def test_sheets_without_records_are_like_those_without_title_rows(
+    tmp_path: Path, changed: Mapping[str, object]
+) -> None:
+    """The first record comes below the header."""
+    with opened(tmp_path, changed) as surface:
+        for name in OPERATIONS:
+            add_sheets(surface, ROWS[:1])
+            if changed is not KEPT:
+                for title in ("Plain", "Titled"):
+                    ask(surface, "GET", title)
+            compare(surface, name)
+
+
+class RangesRead(ForwardingSheets):
+    """Notes the first row of each range of `Titled` that is read, or shown by a write."""
+
+    def __init__(self, inner: Sheets) -> None:
+        self._inner = inner
+        self.tops: list[int] = []
+
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        return await call(self._inner)
+
+    def note(self, *ranges: str | SheetArea) -> None:
+        for each in ranges:
+            if isinstance(each, SheetArea):
+                self.tops.append(each.first_row)
+            elif (found := parse_range(each)) and found.title == "Titled":
+                self.tops.append(found.top)
+
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        self.note(range_)
+        return await super().read_values(spreadsheet, range_, render=render)
+
+    async def read_columns(
+        self,
+        spreadsheet: str,
+        range_: str | SheetArea,
+        *,
+        render: Render,
+        known: bytes | None = None,
+    ) -> Rendering | None:
+        self.note(range_)
+        return await super().read_columns(spreadsheet, range_, render=render, known=known)
+
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
+        self.note(*ranges)
+        return await super().read_ranges(spreadsheet, ranges)
+
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, detail: Detail = Detail.VALUES
+    ) -> SheetView:
+        self.note(*ranges)
+        return await super().read_sheet(spreadsheet, ranges, detail=detail)
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        self.note(*batch.ranges)
+        return await super().apply(spreadsheet, batch)
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:1]], ids=["records", "none"])
+@pytest.mark.parametrize("changed", [{}, WINDOWS, CLEARS], ids=["whole", "windows", "clears"])
+def test_nothing_above_the_header_is_read(
+    tmp_path: Path, changed: Mapping[str, object], rows: Sequence[Sequence[Held | None]]
+) -> None:
+    """No range of any operation begins above it, in lost answers either."""
+    with opened(tmp_path, changed) as surface:
+        ranges = RangesRead(surface.sheets)
+        surface.calls.inner = scripted = ScriptedSheets(ranges)
+        for name, (method, target, body) in OPERATIONS.items():
+            for is_lost in (False, True):
+                add_sheets(surface, rows)
+                if is_lost:
+                    scripted.after("apply", WriteOutcomeUnknown("lost"))
+                ask(surface, method, f"Titled{target(ABOVE)}", body and body(ABOVE))
+                scripted.clear()
+
+                assert min(ranges.tops, default=3) > ABOVE, name
+        assert len(ranges.tops) > len(OPERATIONS)
+
+
 @given(names=st.lists(st.sampled_from([*OPERATIONS]), min_size=1, max_size=8))
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_operations_do_what_they_do_without_title_rows(
@@ -300,6 +397,7 @@ def test_cursors_go_on_where_they_do_without_title_rows(
     with opened(tmp_path, changed) as surface:
         pages: dict[str, list[object]] = {"Plain": [], "Titled": []}
         for title, above in (("Plain", 0), ("Titled", ABOVE)):
+            ask(surface, "GET", title)
             cursor: str | None = ""
             while cursor is not None:
                 page, calls = ask(surface, "GET", f"{title}?limit=2{query}&cursor={cursor}")

@@ -260,6 +260,16 @@ def test_sheets_without_records_are_like_those_without_title_rows(
             compare(surface, name)
 
 
+@pytest.mark.parametrize("name", ["create", "create of a form", "typed create", "upsert"])
+def test_the_end_of_a_large_sheet_is_found_in_the_same_way(tmp_path: Path, name: str) -> None:
+    """A create reads all rows of a grid of more than 2,000, if its end is not known."""
+    with opened(tmp_path) as surface:
+        for title in ("Plain", "Titled"):
+            sheet(surface, title).rows = 3_000 + (title == "Titled") * ABOVE
+
+        compare(surface, name)
+
+
 class RangesRead(ForwardingSheets):
     """Notes the first row of each range of `Titled` that is read, or shown by a write."""
 

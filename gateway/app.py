@@ -36,6 +36,7 @@ from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
+from gateway.worksheets.access import HeaderRows
 from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.fences import Fences
@@ -98,7 +99,10 @@ async def _opened(
             rows=rows,
             cursors=Cursors(cursor_key(pepper)),
             catalogue=Catalogue(
-                google.sheets, max_worksheets=settings.cache.max_worksheets, clock=time.monotonic
+                google.sheets,
+                max_worksheets=settings.cache.max_worksheets,
+                clock=time.monotonic,
+                header_rows=HeaderRows(settings.worksheets),
             ),
             api=settings.api,
             server=settings.server,
@@ -196,6 +200,7 @@ def _rows(
         # Those of processes that run are theirs; the lock knows those that are left open.
         open_writes=() if cluster else ledger.open_writes,
         peers=cluster.peers if cluster else None,
+        header_rows=HeaderRows(settings.worksheets),
         write_turn=write_turn,
         read_budget=google.pipeline.accounts.reads_per_second,
     )

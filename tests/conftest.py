@@ -94,6 +94,7 @@ SLOW: Mapping[str, str] = {
         cursors
         exports
         schema
+        exports header_rows schema
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

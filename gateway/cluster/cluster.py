@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from gateway.cluster.agreement import open_agreement
 from gateway.cluster.key_rates import SharedKeyRates, open_key_rates
 from gateway.cluster.membership import Membership, open_membership
 from gateway.cluster.quota import SharedQuota
@@ -14,6 +15,7 @@ from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.database import open_database
 from gateway.telemetry.events import processes_counted, store_opened
+from gateway.worksheets.access import HeaderRows
 from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
@@ -36,9 +38,12 @@ class Cluster:
 async def open_cluster(
     settings: Settings, database: PostgresUrl, redis: str, clock: Callable[[], float]
 ) -> AsyncIterator[Cluster]:
-    """Join the processes of a Redis, which need not be there yet."""
+    """Join the processes of a Redis, which need not be there yet.
+
+    Raises ConfigError if they have other header rows.
+    """
     store_opened()
-    google = settings.google
+    google, header_rows = settings.google, HeaderRows(settings.worksheets)
     longest_seconds = (
         settings.writes.max_waiting_seconds
         + google.max_waiting_seconds
@@ -52,8 +57,9 @@ async def open_cluster(
         open_membership(store, counted=processes_counted) as membership,
         open_database(database) as engine,
         open_key_rates(store, membership) as key_rates,
+        open_agreement(store, header_rows),
     ):
-        quota, rows = SharedQuota(store, membership), SharedRows(store)
+        quota, rows = SharedQuota(store, membership), SharedRows(store, header_rows=header_rows)
         async with open_write_lock(
             database,
             engine,

@@ -43,7 +43,7 @@ from gateway.google.sheets import (
 from gateway.storage.write_records import place_of
 from gateway.table.header import parse_header
 from gateway.table.table import RowPatch
-from gateway.worksheets.access import WorksheetId, own_area
+from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId, own_area
 from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, SharedState, Written
 from gateway.worksheets.snapshot import Effect
 
@@ -206,8 +206,15 @@ class _Flight:
 class SharedRows:
     """A `Sharing`; `clock` is the monotonic clock of the worksheets."""
 
-    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        header_rows: HeaderRows = HEADERS_IN_ROW_1,
+    ) -> None:
         self._store = store
+        self._header_rows = header_rows
         self._clock = clock
         self._me = secrets.token_hex(8)
         self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
@@ -237,7 +244,7 @@ class SharedRows:
                 return True
             if at is not None:
                 try:
-                    keys = [_key("news", state.id)]
+                    keys = [self._key("news", state.id)]
                     news = news_between(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
                 except StoreUnavailable:
                     news = None
@@ -263,7 +270,10 @@ class SharedRows:
             state.changed(began.epoch)
 
     async def _begin(self, worksheet: WorksheetId, earlier: str, news: bytes) -> "_Began | None":
-        keys, new = [_key("epoch", worksheet), _key("news", worksheet)], secrets.token_hex(8)
+        keys, new = (
+            [self._key("epoch", worksheet), self._key("news", worksheet)],
+            secrets.token_hex(8),
+        )
         try:
             epoch, is_next = await self._store.run(BEGIN, keys, new, earlier, news)
         except StoreUnavailable:
@@ -286,8 +296,8 @@ class SharedRows:
         from_google: ReadRendering,
     ) -> Rendering | None:
         worksheet, max_age_seconds = state.id, current_call_context().max_age_seconds
-        flight_key = _key("flight", worksheet)
-        keys = [_key("epoch", worksheet), _key(f"rows:{render}", worksheet), flight_key]
+        flight_key = self._key("flight", worksheet)
+        keys = [self._key("epoch", worksheet), self._key(f"rows:{render}", worksheet), flight_key]
         began = self._clock()
         with self._flying(flight_key) as flight:
             while True:
@@ -374,10 +384,10 @@ class SharedRows:
         """
         worksheet, other = state.id, _OTHER[render]
         keys = [
-            _key("epoch", worksheet),
-            _key(f"rows:{render}", worksheet),
-            _key(f"rows:{other}", worksheet),
-            _key("flight", worksheet),
+            self._key("epoch", worksheet),
+            self._key(f"rows:{render}", worksheet),
+            self._key(f"rows:{other}", worksheet),
+            self._key("flight", worksheet),
         ]
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
@@ -442,17 +452,20 @@ class SharedRows:
         finally:
             self._is_asking = False
 
+    def _key(self, kind: str, worksheet: WorksheetId) -> str:
+        """The key of a worksheet's `epoch`, `news` or `flight`, or of its `rows:` in a rendering.
+
+        Rows are shared with processes that have the same header row.
+        """
+        row = self._header_rows.of(worksheet)
+        return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
+
     async def _epochs(self, worksheets: Iterable[WorksheetId]) -> Sequence[str | None]:
-        keys = [_key("epoch", each) for each in worksheets]
+        keys = [self._key("epoch", each) for each in worksheets]
         try:
             return [*map(_text, await self._store.run(EPOCHS, keys, secrets.token_hex(8)))]
         except StoreUnavailable:
             return [None] * len(keys)
-
-
-def _key(kind: str, worksheet: WorksheetId) -> str:
-    """The key of a worksheet's `epoch`, `news` or `flight`, or of its `rows:` in a rendering."""
-    return f"{{gateway}}:{kind}:{place_of(worksheet)}"
 
 
 def _text(found: str | bytes) -> str:

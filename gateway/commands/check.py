@@ -25,6 +25,7 @@ from gateway.settings.plans import missing_limits
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.telemetry.redaction import redacted
+from gateway.worksheets.access import HeaderRows
 
 
 async def check_setup(
@@ -46,8 +47,11 @@ async def check_setup(
         else:
             from gateway.commands.doctor.shared_store import check_redis  # noqa: PLC0415
 
-            yield await check_redis(settings.cluster.redis.get_secret_value())
-    async for finding in check_accounts(settings.google, spreadsheet, now, writes=writes):
+            url = settings.cluster.redis.get_secret_value()
+            yield await check_redis(url, HeaderRows(settings.worksheets))
+    async for finding in check_accounts(
+        settings.google, spreadsheet, now, writes=writes, worksheets=settings.worksheets
+    ):
         # They contain texts from other servers, which might contain secrets.
         yield replace(finding, text=redacted(finding.text))
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,12 +44,13 @@ from gateway.google.credentials import (
     load_service_account,
 )
 from gateway.google.sheets import Sheets, WorksheetProperties
-from gateway.settings.model import ConfigError, GoogleSettings, Settings
+from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
 from gateway.settings.private_file import is_open_to_others, open_regular
 from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
+from gateway.worksheets.access import HeaderRows, WorksheetId
 from gateway.worksheets.catalogue import header_of, read_first_rows
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
@@ -115,7 +116,7 @@ def initialise(
     while worksheet is None:
         found = _spreadsheet_id(spreadsheet)
         try:
-            worksheet = run(_find_worksheet(account, found, wait_seconds))
+            worksheet = run(_find_worksheet(account, settings.worksheets, found, wait_seconds))
         except UnknownSpreadsheet as error:
             if spreadsheet is not None:
                 fail([str(error)])
@@ -209,7 +210,12 @@ def _spreadsheet_id(given: str | None) -> str:
         say(id_words(text), err=True)
 
 
-async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_seconds: float) -> str:
+async def _find_worksheet(
+    account: GoogleSettings,
+    worksheets: Sequence[WorksheetSettings],
+    spreadsheet: str,
+    wait_seconds: float,
+) -> str:
     """The title of the first worksheet with field names, as soon as there is access.
 
     Raises ConfigError and UnknownSpreadsheet.
@@ -218,16 +224,23 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
             listed = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            looked_at = (await read_first_rows(sheets, spreadsheet, listed)).worksheets
+            header_rows = HeaderRows(worksheets)
+            view = await read_first_rows(sheets, spreadsheet, listed, header_rows)
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
-        for each in looked_at:
-            _show(check_header(each.title, header_of(each), each.blocks[0].texts[1:]))
+        headers = {
+            each.title: header_of(each, header_rows.of(WorksheetId(spreadsheet, each.title)))
+            for each in view.worksheets
+        }
+        for each in view.worksheets:
+            _show(
+                check_header(each.title, headers[each.title], each.blocks[0].texts[1:], spreadsheet)
+            )
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
-    served = [each.title for each in looked_at if header_of(each).columns]
+    served = [title for title, header in headers.items() if header.columns]
     if not served:
         raise ConfigError("no worksheet has field names: write them into row 1, run init again")
     return served[0]

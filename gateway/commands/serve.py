@@ -40,6 +40,7 @@ from gateway.telemetry.events import (
     store_lock_lost,
 )
 from gateway.telemetry.metrics import create_metrics
+from gateway.worksheets.access import HeaderRows
 
 TAKEOVER_SECONDS = 5.0
 """Time by which a predecessor may exceed its `shutdown_seconds`."""
@@ -207,6 +208,12 @@ async def _open_once(settings: Settings) -> int:
         async with KeyStore.open(settings.access.database) as store:
             await pepper_of(store, settings.access)
             await store.check()
+            redis = settings.cluster.redis
+            if redis is not None and settings.is_cluster:
+                # Redis's library is in an extra.
+                from gateway.cluster.agreement import check_agreement  # noqa: PLC0415
+
+                await check_agreement(redis.get_secret_value(), HeaderRows(settings.worksheets))
             return await store.count(datetime.now(UTC))
     except SQLAlchemyError as error:
         raise ConfigError(unusable_store(reason_of(error))) from error

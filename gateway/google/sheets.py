@@ -32,7 +32,7 @@ Value = str | int | float | bool | None
 """A cell value. In a write, "" empties a cell, and None leaves one of a new row blank."""
 
 Column = tuple[Value, ...]
-"""The cells of one column from row 1, without trailing blank cells."""
+"""The cells of one column from the first row read, without trailing blank cells."""
 
 
 class Render(StrEnum):
@@ -231,8 +231,9 @@ class Block:
 class SheetView:
     """A worksheet at one moment: its properties, and a block for each requested range.
 
-    `column_types` are Google's ColumnTypes of the columns of native tables whose header is row 1,
-    `column_options` the values of their dropdowns; they are known where forms are.
+    `column_types` are Google's ColumnTypes of the columns of native tables whose header is the
+    first row of the first block, `column_options` the values of their dropdowns; they are known
+    where forms are.
     """
 
     sheet_id: int

@@ -181,7 +181,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
     typed_columns = {
         table.range.start_column_index + column.column_index: column
         for table in sheet.tables
-        if table.range.start_row_index == 0
+        if table.range.start_row_index == data[0].start_row
         for column in table.column_properties
     }
     return SheetView(

@@ -49,7 +49,7 @@ from gateway.table.header import ROW_INDEX, View
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
-from gateway.table.table import FIRST_DATA_ROW, Table, column_at
+from gateway.table.table import Table, column_at
 
 _FEW = 8
 """Operands of a condition that is looked up at once; more are counted."""
@@ -160,9 +160,10 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
 def plain_page(table: Table, query: Query) -> Page:
     """The page of a query without `where` and `order`, in worksheet order."""
-    first, rows = FIRST_DATA_ROW + query.skip, table.last_row + 1
+    header_row, rows = table.header.row, table.last_row + 1
+    first = header_row + 1 + query.skip
     end = first + query.limit
-    total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
+    total = max(0, rows - header_row - 1) if query.wants_total else None
     return Page(range(min(first, rows), min(end, rows)), end < rows, total)
 
 
@@ -183,6 +184,7 @@ def find_page(
         operands += 1 + len(comparison.operands)
     missing, seen = None, None
     if place is not None:
+        place = replaced(place, row=max(1, place.row + 1 - table.header.row))
         seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
     if operands <= _FEW:
         try:
@@ -206,8 +208,12 @@ def place_behind(
     columns = columns_of((), order, view)
     terms = [table.index(columns[each.field]) if each.field in columns else None for each in order]
     seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
-    rows, following = page.rows[: query.limit], page.rows[query.limit :]
-    return (yield from place_after(rows, following, page.before, terms, seen))
+    above = table.header.row - 1
+    rows, before = (
+        [row - above for row in each] if above else each for each in (page.rows, page.before)
+    )
+    found = yield from place_after(rows[: query.limit], rows[query.limit :], before, terms, seen)
+    return replaced(found, row=found.row + above) if above else found
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -241,7 +247,7 @@ def _looked_up(
     seen: Seen | None,
 ) -> Page | Work[Page]:
     """The page if it is a cut of an index, else work that walks or sorts rows. Raises Unbuilt."""
-    rows = table.rows
+    rows, header_row = table.rows, table.header.row
     parts: tuple[RowSet, ...] = ()
     if query.where is not None:
         row_set = _matching(query.where, table, indexes)
@@ -259,10 +265,11 @@ def _looked_up(
         return _behind(place, seen, table, query, ordering, parts, terms)
     source, others = _source(terms[0], parts)
     if others or len(terms) > 1:
-        return _found(source, others, parts, terms, query)
+        return _found(source, others, parts, terms, query, header_row)
     length, end = source.length, query.skip + query.limit
     total = length if query.wants_total else None
-    return Page([place + 1 for place in source.cut(query.skip, end)], end < length, total)
+    found = [place + header_row for place in source.cut(query.skip, end)]
+    return Page(found, end < length, total)
 
 
 def _behind(
@@ -321,7 +328,7 @@ def _behind(
             raise CursorLost(CursorLost.description())
         below = groups_of(rows, range(min(gap.last, rows.groups), rows.groups))
         behind.append(all_of([*equal, below], rows))
-        before = gap.before
+        before = [row + table.header.row - 1 for row in gap.before]
     if terms[0].descending:
         yield from terms[0].ranked.descending()
     left = all_of([*parts, any_of(behind, rows)], rows)
@@ -329,7 +336,8 @@ def _behind(
     source, others = _source(terms[0], parts)
     if not isinstance(terms[0].ranked.places, range):
         source = replaced(source, start=min(max(source.start, begin), source.end))
-    page = yield from _found(source, others, parts, terms, replaced(query, wants_total=False))
+    wanted = replaced(query, wants_total=False)
+    page = yield from _found(source, others, parts, terms, wanted, table.header.row)
     found = page.rows
     is_ascending = len(terms) == 1 and terms[0].ranked is rows and not terms[0].descending
     if is_ascending and found and found[-1] - found[0] == len(found) - 1:
@@ -401,6 +409,7 @@ def _found(
     parts: Sequence[RowSet],
     terms: Sequence[Term],
     query: Query,
+    header_row: int,
 ) -> Work[Page]:
     """The page of the rows of all `parts`, of which the source is one, and `others` the rest.
 
@@ -420,13 +429,13 @@ def _found(
             is_cheaper = most and fewest <= gathering
             most_steps = min(max(_PATIENCE * fewest, BLOCK), gathering) if is_cheaper else 0
     if most_steps:
-        page = yield from _walk(source, others, terms, query, most_steps)
+        page = yield from _walk(source, others, terms, query, most_steps, header_row)
         if page is not None:
             return page
     matching = yield from sifted((yield from parts[0].places()), parts[1:])
     places = (yield from _sort(terms, matching))[query.skip : end]
     total = len(matching) if query.wants_total else None
-    return Page([place + 1 for place in places], end < len(matching), total)
+    return Page([place + header_row for place in places], end < len(matching), total)
 
 
 def _walk(
@@ -435,6 +444,7 @@ def _walk(
     terms: Sequence[Term],
     query: Query,
     most_steps: float,
+    header_row: int,
 ) -> Work[Page | None]:
     """Filter the source until the page is full; None if that takes too many steps."""
     end = query.skip + query.limit
@@ -465,7 +475,7 @@ def _walk(
         ordered = yield from _sort(terms, found[low:high])
         places = ordered[query.skip - low : query.skip - low + len(places)]
     total = (len(found) if others else source.length) if query.wants_total else None
-    return Page([place + 1 for place in places], end < len(found), total)
+    return Page([place + header_row for place in places], end < len(found), total)
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:

@@ -156,22 +156,25 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
         numbers = {operand.number for operand in operands if operand.number is not None}
-        last_row = self.table.last_row
+        first, last_row = self.table.header.row + 1, self.table.last_row
         rows = {int(number) for number in numbers if number == int(number)}
-        return groups_of(self.table.rows, {row - 2 for row in rows if 2 <= row <= last_row})
+        found = {row - first for row in rows if first <= row <= last_row}
+        return groups_of(self.table.rows, found)
 
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
         rows = self.table.rows
         if operand.number is None:
             return any_of((), rows)
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
-        count = max(0, self.table.last_row - 1)
-        at = ceiling - 2 if is_above is has_equal else floor - 1
+        header_row = self.table.header.row
+        count = max(0, self.table.last_row - header_row)
+        at = ceiling - 1 - header_row if is_above is has_equal else floor - header_row
         at = min(max(at, 0), count)
         return groups_of(rows, range(at, count) if is_above else range(at))
 
     def containing(self, text: str) -> RowSet:
-        return NumberContaining(range(1, self.table.size), text.casefold())
+        whole = range(1, self.table.size)
+        return NumberContaining(whole, text.casefold(), self.table.header.row)
 
     def filled(self, *, is_filled: bool) -> RowSet:
         rows = self.table.rows

@@ -1,6 +1,7 @@
 """The place between two pages of a list: what a cursor holds of it, and how it is found again.
 
 Rules
+- Rows count from the header, which is 1, or as in the sheet if the columns are those of a window.
 - A place is known by the last row given: by its values of `order`, and among rows that are equal in
   all of these by digests of rows around the place, as the key sees them. Row numbers only decide
   where the search begins.

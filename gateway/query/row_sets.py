@@ -1,8 +1,8 @@
 """Row sets: posting lists, ranges, scans; complement, intersection, union.
 
 Rules
-- A place is a row number less 1. A set is made without walking its column, knows bounds of its
-  size, and shares the places of the index.
+- A place is a row number less that of the header. A set is made without walking its column, knows
+  bounds of its size, and shares the places of the index.
 - A set lists all its places or filters a block of places; both count their steps. The number of
   steps depends on the rows and the number of conditions, never on the number of operands.
 """
@@ -132,6 +132,7 @@ class NumberContaining(msgspec.Struct, frozen=True):
 
     whole: range
     part: str
+    header_row: int
 
     @property
     def most(self) -> int:
@@ -142,8 +143,8 @@ class NumberContaining(msgspec.Struct, frozen=True):
 
     def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
         yield 3 * len(places)
-        part = self.part
-        return [place for place in places if part in str(place + 1)]
+        part, header_row = self.part, self.header_row
+        return [place for place in places if part in str(place + header_row)]
 
 
 class Complement(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Self
+from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -341,6 +342,17 @@ def _is_redis_url(url: str) -> bool:
     return is_valid and parts.scheme in REDIS_SCHEMES and bool(parts.hostname)
 
 
+class WorksheetSettings(Section):
+    """`[[worksheets]]`: a worksheet whose header is not in row 1."""
+
+    spreadsheet: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+    """ID of the spreadsheet."""
+    title: Annotated[str, Field(min_length=1)]
+    """Title of the worksheet, as on its tab."""
+    header_row: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Row of the field names; rows above it are never shown, counted or written."""
+
+
 class Settings(Section):
     server: ServerSettings = ServerSettings()
     """Listening address and limits for clients."""
@@ -358,6 +370,8 @@ class Settings(Section):
     """Metrics for Prometheus."""
     cluster: ClusterSettings = ClusterSettings()
     """Several processes with one key store, which must be PostgreSQL."""
+    worksheets: tuple[WorksheetSettings, ...] = ()
+    """Worksheets whose header is not in row 1."""
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
     """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 
@@ -368,6 +382,16 @@ class Settings(Section):
         if metrics.listen and server and metrics.listen.port == server.port != 0:
             raise ValueError("listen must have another port than server.port")
         return metrics
+
+    @field_validator("worksheets")
+    @classmethod
+    def _check_worksheets(
+        cls, worksheets: tuple[WorksheetSettings, ...]
+    ) -> tuple[WorksheetSettings, ...]:
+        names = {(each.spreadsheet, normalize("NFC", each.title)) for each in worksheets}
+        if len(names) < len(worksheets):
+            raise ValueError("each worksheet may be named once")
+        return worksheets
 
     @field_validator("plans", mode="before")
     @classmethod
@@ -393,7 +417,8 @@ def load_settings(
     """
     known = list(setting_paths())
     file = file_layer(path, _FILE_SETTINGS, _SECRETS)
-    environment = environment_layer(environ, known, _REMOVED)
+    named = [path for path in known if path[0] != "worksheets"]  # they are an array
+    environment = environment_layer(environ, named, _REMOVED)
     layers = [file, environment, override_layer(overrides)]
 
     problems = [problem for layer in layers for problem in layer.problems]
@@ -410,10 +435,12 @@ def load_settings(
 
 
 def setting_paths() -> Iterator[KeyPath]:
-    """The key path of every setting, with `*` for the name of a plan."""
+    """The key path of every setting, with `*` for the name of a plan or a place in an array."""
+    tables: Mapping[str, type[Section]]
+    tables = {"plans": PlanSettings, "worksheets": WorksheetSettings}
     for section, field in Settings.model_fields.items():
-        if section == "plans":
-            yield from ((section, "*", key) for key in PlanSettings.model_fields)
+        if section in tables:
+            yield from ((section, "*", key) for key in tables[section].model_fields)
         else:
             yield from ((section, key) for key in type(field.default).model_fields)
 

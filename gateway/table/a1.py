@@ -46,16 +46,13 @@ def is_published(given: str) -> bool:
     return _PUBLISHED.search(given) is not None
 
 
-def header_range(title: str) -> str:
-    return first_rows(title, 1)
-
-
-def first_rows(title: str, count: int) -> str:
-    return f"{_quoted(title)}!1:{count}"
-
-
 def row_range(title: str, row: int) -> str:
     return f"{_quoted(title)}!{row}:{row}"
+
+
+def whole_rows(title: str, first_row: int, last_row: int) -> str:
+    """Some rows, both ends included."""
+    return f"{_quoted(title)}!{first_row}:{last_row}"
 
 
 def cells_of_row(title: str, row: int, first: int, last: int) -> str:

@@ -158,7 +158,7 @@ class View:
     trimmed: Mapping[str, int]
     """The same with the blanks around each name cut."""
     header_cells: Sequence[str]
-    """All cells of row 1, for row tags alone."""
+    """All cells of the header row, for row tags alone."""
     is_whole: bool = True
     """True if nothing is hidden, including cells below blank headers."""
     writable: frozenset[int] | None = None
@@ -268,11 +268,13 @@ def _form(name: str) -> str:
 
 @dataclass(frozen=True)
 class Header:
-    """Row 1 of a worksheet as it is displayed, blank cells at its end left out."""
+    """The header row of a worksheet as it is displayed, blank cells at its end left out."""
 
     cells: tuple[str, ...]
     columns: Mapping[str, int]
     """Field name, exactly as written, to column (from 0), in sheet order."""
+    row: int = 1
+    """Its number in the sheet; data rows begin below it."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -315,16 +317,16 @@ class Header:
         return frozenset(column for column in found if column is not None)
 
 
-def parse_header(row: Iterable[object]) -> Header:
-    """Make a header of the displayed cells of row 1; one without any names is possible."""
-    cells = ["" if cell is None else str(cell) for cell in row]
+def parse_header(displayed: Iterable[object], row: int = 1) -> Header:
+    """Make a header of the displayed cells of its row; one without any names is possible."""
+    cells = ["" if cell is None else str(cell) for cell in displayed]
     while cells and not cells[-1].strip():
         cells.pop()
     columns: dict[str, int] = {}
     for column, name in enumerate(cells):
         if name.strip() and name.strip() != ROW_INDEX:
             columns.setdefault(name, column)
-    return Header(cells=tuple(cells), columns=columns)
+    return Header(cells=tuple(cells), columns=columns, row=row)
 
 
 def _trimmed(columns: Mapping[str, int]) -> Mapping[str, int]:

@@ -1,7 +1,10 @@
 """A worksheet in memory: its header and two renderings, by column; patched with own writes.
 
-Rules: text and empty cells are equal in both renderings, except for the explanation of an error. If
-another one differs, the sheet changed between the two reads. Equal cells are one object.
+Rules
+- Columns begin with the header; what stands above it in the sheet is not known. Rows are given by
+  their numbers; the place of a row in a column is its number less that of the header.
+- Text and empty cells are equal in both renderings, except for the explanation of an error. If
+  another one differs, the sheet changed between the two reads. Equal cells are one object.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +23,7 @@ from gateway.table.record import FEW, row_maker
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
-"""The cells of one column from row 1 down; blank cells at its end are left out."""
+"""The cells of one column from the header down; blank cells at its end are left out."""
 
 _COPIED = 2
 """Cells that are copied in one step."""
@@ -40,7 +43,7 @@ class RowPatch:
 def patched_columns(
     columns: Sequence[Column], rows: Iterable[tuple[int, Mapping[int, object]]]
 ) -> Work[tuple[Column, ...]]:
-    """Columns with the cells of some rows (by row number) changed; untouched ones are shared.
+    """Columns with the cells of some rows changed, the first is 1; untouched ones are shared.
 
     Columns and cells are added as needed, except for emptied cells.
     """
@@ -71,7 +74,7 @@ def patched_columns(
 
 
 def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tuple[Column, ...]]:
-    """Columns without the cells of some rows, which are ascending; those that end above are shared.
+    """Columns without some rows, which are ascending, the first is 1; shared if they end above.
 
     Columns that are one object stay one.
     """
@@ -100,7 +103,7 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
 
 
 def last_filled(columns: Sequence[Column]) -> int:
-    """The last row with a filled cell; 0 if there is none."""
+    """The last row with a filled cell, the first is 1; 0 if there is none."""
     last = 0
     for cells in columns:
         count = len(cells)
@@ -111,6 +114,7 @@ def last_filled(columns: Sequence[Column]) -> int:
 
 
 FIRST_DATA_ROW = 2
+"""The lowest first data row of any worksheet."""
 
 _PIECE = 16_384
 """Maximum number of cells in one C call of a comparison."""
@@ -135,7 +139,7 @@ class Table:
     header: Header
     displayed: Sequence[Column]
     last_row: int
-    """The last row with a filled cell; 0 for a blank worksheet."""
+    """The last row with a filled cell; without one the row above the header."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
     """True if the renderings were read from different states of the worksheet."""
@@ -144,26 +148,27 @@ class Table:
 
     @property
     def size(self) -> int:
-        """One past the highest place; a row's place is its number less 1."""
-        return max(FIRST_DATA_ROW - 1, self.last_row)
+        """One past the highest place."""
+        return max(1, self.last_row + 1 - self.header.row)
 
     @cached_property
     def rows(self) -> Ranked:
         """All data rows in their order, by their places; each is a group of its own."""
-        places = range(FIRST_DATA_ROW - 1, self.size)
+        places = range(1, self.size)
         return Ranked(places, range(len(places) + 1), self.size)
 
     def text(self, row: int, column: int) -> str:
         """The displayed text of a cell; "" for an empty one."""
-        cell = cell_at(self.displayed, row, column)
+        cell = cell_at(self.displayed, row + 1 - self.header.row, column)
         return cell if isinstance(cell, str) else ""
 
     def texts(self, rows: Sequence[int]) -> list[Sequence[str]]:
         """The displayed texts of rows, all columns of each, made column by column."""
         if len(rows) < 2 or not self.displayed:
             return [[self.text(row, at) for at in range(len(self.displayed))] for row in rows]
-        places = [row - 1 for row in rows]
-        pick, end = itemgetter(*places), max(rows)
+        first = self.header.row
+        places = [row - first for row in rows]
+        pick, end = itemgetter(*places), max(places) + 1
         columns: list[Sequence[Any]] = [
             pick(cells)
             if len(cells) >= end
@@ -174,12 +179,12 @@ class Table:
 
     def cells(self, row: int) -> list[object]:
         """The displayed cells of a row; None past the end of a column."""
-        place = row - 1
+        place = row - self.header.row
         return [cells[place] if place < len(cells) else None for cells in self.displayed]
 
     def typed_cells(self, row: int) -> list[object]:
         """The typed cells of a row; None past the end of a column."""
-        place = row - 1
+        place = row - self.header.row
         return [cells[place] if place < len(cells) else None for cells in self.typed or ()]
 
     def typed_values(
@@ -189,12 +194,36 @@ class Table:
         typed, found = self.typed or (), dict[int, dict[int, object]]()
         for row in rows:
             yield _VALUE_STEPS * len(columns)
-            found[row] = {at: cell_at(typed, row, at) for at in columns}
+            place = row + 1 - self.header.row
+            found[row] = {at: cell_at(typed, place, at) for at in columns}
         return found
+
+    def picker(self, rows: Sequence[int]) -> Callable[[Column], Column]:
+        """Picks the cells of some rows out of columns; "" past the end of a column."""
+        if not rows:
+            return lambda _: ()
+        first = self.header.row
+        height = max(rows) + 1 - first
+        is_run = isinstance(rows, range) or len(rows) == 1
+        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
+        pick = itemgetter(*places)
+
+        def pick_cells(cells: Column) -> Column:
+            if len(cells) >= height:
+                found: Column = pick(cells)
+                return found
+            end = first + len(cells)
+            return [cells[row - first] if row < end else "" for row in rows]
+
+        return pick_cells
+
+    def picked(self, cells: Column, rows: Sequence[int]) -> Column:
+        """The cells of some rows of a column; "" past its end."""
+        return self.picker(rows)(cells)
 
     def characters(self, rows: range, columns: Iterable[int]) -> int:
         """The length of the displayed texts of consecutive rows in some columns."""
-        first, end = rows.start - 1, rows.stop - 1
+        first, end = rows.start - self.header.row, rows.stop - self.header.row
         count = 0
         for column in columns:
             texts: Sequence[Any] = column_at(self.displayed, column)[first:end]
@@ -216,9 +245,10 @@ class Table:
         """
         if not rows:
             return iter(())
-        height = max(rows)
+        first = self.header.row
+        height = max(rows) + 1 - first
         is_run = isinstance(rows, range) or len(rows) == 1
-        places = [slice(rows[0] - 1, height)] if is_run else [row - 1 for row in rows]
+        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
         pick: Callable[[Sequence[Any]], Sequence[Any]] = itemgetter(*places)
         names = self.header.names
         make = row_maker(names) if FEW * len(selected) >= len(names) else None
@@ -234,7 +264,8 @@ class Table:
                 if len(whole) >= height:
                     found = pick(whole)
                 else:
-                    found = [whole[row - 1] if row <= len(whole) else "" for row in rows]
+                    end = first + len(whole)
+                    found = [whole[row - first] if row < end else "" for row in rows]
             if "" in found or None in found:  # a number or False is not empty
                 found = [cell if cell or cell == 0 else empty for cell in found]
             columns.append(found)
@@ -273,7 +304,7 @@ class Table:
             cells = column_at(self.displayed, column)
             if values is cells:
                 continue
-            columns.append(picked(cells, rows))
+            columns.append(self.picked(cells, rows))
         return zip(*columns, strict=True) if columns else iter([()] * len(rows))
 
     def index(self, column: int) -> ColumnIndex:
@@ -310,14 +341,17 @@ class Table:
         It keeps the indexes of columns that the write did not touch, and none if the number of
         rows changed.
         """
+        above = self.header.row - 1
         displayed = yield from patched_columns(
-            self.displayed, [(row.row, row.texts) for row in rows]
+            self.displayed, [(row.row - above, row.texts) for row in rows]
         )
         typed = self.typed
         if typed:
-            typed = yield from patched_columns(typed, [(row.row, row.values) for row in rows])
+            typed = yield from patched_columns(
+                typed, [(row.row - above, row.values) for row in rows]
+            )
         indexes: dict[int, ColumnIndex] = {}
-        last_row = last_filled(displayed)
+        last_row = above + last_filled(displayed)
         if self.indexes and last_row == self.last_row:
             touched = set[int]().union(*(row.texts for row in rows), *(row.values for row in rows))
             indexes = {at: index for at, index in self.indexes.items() if at not in touched}
@@ -330,24 +364,26 @@ class Table:
         """
         if not rows or rows[0] > self.last_row:
             return self
-        width, typed = len(self.displayed), self.typed or ()
-        columns = yield from columns_without((*self.displayed, *typed), rows)
+        width, typed, above = len(self.displayed), self.typed or (), self.header.row - 1
+        columns = yield from columns_without(
+            (*self.displayed, *typed), [row - above for row in rows] if above else rows
+        )
         displayed = columns[:width]
         return replace(
             self,
             displayed=displayed,
             typed=self.typed and columns[width:],
-            last_row=last_filled(displayed),
+            last_row=above + last_filled(displayed),
             indexes={},
         )
 
 
-def make_table(displayed: Sequence[Column]) -> Table:
-    """A table of the displayed rendering, as columns from row 1 down."""
+def make_table(displayed: Sequence[Column], header_row: int = 1) -> Table:
+    """A table of the displayed rendering, as columns from the header down."""
     return Table(
-        header=parse_header(cells[0] if cells else None for cells in displayed),
+        header=parse_header((cells[0] if cells else None for cells in displayed), header_row),
         displayed=displayed,
-        last_row=last_filled(displayed),
+        last_row=header_row - 1 + last_filled(displayed),
     )
 
 
@@ -356,30 +392,8 @@ def column_at(columns: Sequence[Column], column: int) -> Column:
     return columns[column] if column < len(columns) else ()
 
 
-def picked(cells: Column, rows: Sequence[int]) -> Column:
-    """The cells of some rows; "" past the end of the column."""
-    return picker(rows)(cells)
-
-
-def picker(rows: Sequence[int]) -> Callable[[Column], Column]:
-    """Picks the cells of some rows out of columns; "" past the end of a column."""
-    if not rows:
-        return lambda _: ()
-    height = max(rows)
-    is_run = isinstance(rows, range) or len(rows) == 1
-    pick = itemgetter(*([slice(rows[0] - 1, height)] if is_run else [row - 1 for row in rows]))
-
-    def pick_cells(cells: Column) -> Column:
-        if len(cells) >= height:
-            found: Column = pick(cells)
-            return found
-        return [cells[row - 1] if row <= len(cells) else "" for row in rows]
-
-    return pick_cells
-
-
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
-    """One cell of a rendering, None past the end of its column."""
+    """One cell of a rendering, whose first row is 1; None past the end of its column."""
     cells = columns[column] if column < len(columns) else ()
     return cells[row - 1] if row <= len(cells) else None
 

@@ -32,7 +32,7 @@ _TEXT_BYTES = 65
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
-    """The typed values of a column, from row 1 down; `byte_count` is memory of its own."""
+    """The typed values of a column, from the header down; `byte_count` is memory of its own."""
 
     cells: Sequence[object]
     byte_count: int = 0

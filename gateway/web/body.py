@@ -20,7 +20,6 @@ from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, U
 from gateway.query.where import kind_of
 from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
-from gateway.table.table import FIRST_DATA_ROW
 from gateway.telemetry.events import note_reading
 from gateway.web.json_faults import MULTIPART
 from gateway.web.lenient import JSON_AS_TEXT
@@ -36,7 +35,6 @@ from gateway.web.parsing import (
 )
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
 from gateway.web.request import Request
-from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Fields, FormFields
 
 _JSON_STARTS = (b"{", b"[")
@@ -56,7 +54,7 @@ _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = b" \t\r\n" + BOM_UTF8
 _MOST_BLANK_BYTES = 1024
 """Blanks before a list, so that nobody sends them without end before a key is looked up."""
-_LAST_ROW = 99_999_999
+LAST_ROW = 99_999_999
 """As in paths."""
 
 T = TypeVar("T")
@@ -143,9 +141,6 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
             break
     if problems:
         raise unstorable(problems)
-    for row in rows:
-        if not FIRST_DATA_ROW <= row <= _LAST_ROW:
-            raise row_not_found(row)
     return tuple(rows.items())
 
 

@@ -27,7 +27,7 @@ from gateway.query.query import Query
 from gateway.table.formulas import guarded, has_sign
 from gateway.table.header import ROW_INDEX
 from gateway.table.steps import Work
-from gateway.table.table import column_at, picked
+from gateway.table.table import column_at
 from gateway.table.typed import ERROR
 from gateway.telemetry.events import RequestEvent
 from gateway.web.admission import Admitted
@@ -250,7 +250,7 @@ def _guarded(
     if export.table.typed is None:
         values = shown  # none of them is a formula, whatever its class (`may_hold_formulas`)
     else:
-        values = picked(column_at(export.table.typed, column), rows)
+        values = export.table.picked(column_at(export.table.typed, column), rows)
     return [
         guarded(cell) if isinstance(value, str) and isinstance(cell, str) else cell
         for cell, value in zip(shown, values, strict=True)

@@ -47,7 +47,14 @@ from gateway.web.answers import (
     shaped,
     written_headers,
 )
-from gateway.web.body import begins_list, parse_fields, parse_rows, parse_updates, read_body
+from gateway.web.body import (
+    LAST_ROW,
+    begins_list,
+    parse_fields,
+    parse_rows,
+    parse_updates,
+    read_body,
+)
 from gateway.web.error_responses import missing_method
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
@@ -77,7 +84,6 @@ from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.answers import Paging, Served
 from gateway.worksheets.cursors import Seal
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Write
 
 
@@ -366,7 +372,7 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
     condition = read_condition(request.head)
     check_conditional(admitted.caller, condition, verb="delete")
     if row < FIRST_DATA_ROW:
-        raise row_not_found(row)
+        raise request.state["rows"].no_row(admitted.target, row)
     idempotent = await read_idempotent_request(
         request, {}, admitted.caller.key_id, row=row, is_typed=admitted.is_typed
     )
@@ -376,6 +382,9 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
 
 async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
     rows = await read_body(request, admitted.caller.key_id, parse_updates)
+    for row, _ in rows:
+        if not FIRST_DATA_ROW <= row <= LAST_ROW:
+            raise request.state["rows"].no_row(admitted.target, row)
     sent = [{ROW_INDEX: row, **fields} for row, fields in rows]
     idempotent = await read_idempotent_request(
         request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed

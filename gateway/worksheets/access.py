@@ -4,6 +4,7 @@ Rules: access is applied where input is read and output is made. Cached rows and
 depend on it.
 """
 
+import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import msgspec
 
 from gateway.errors import UpstreamError, WorksheetNotFound
 from gateway.google.sheets import SheetView
+from gateway.settings.model import WorksheetSettings
 from gateway.table.a1 import Area, parse_area
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.table.quoting import quoted
@@ -24,6 +26,33 @@ class WorksheetId(msgspec.Struct, frozen=True):
 
     spreadsheet: str
     title: str
+
+
+class HeaderRows:
+    """The header rows of worksheets: row 1, but for those with another one in the settings."""
+
+    def __init__(self, settings: Sequence[WorksheetSettings] = ()) -> None:
+        self._rows = {
+            WorksheetId(each.spreadsheet, composed(each.title)): each.header_row
+            for each in settings
+            if each.header_row > 1
+        }
+
+    @property
+    def digest(self) -> str:
+        """A digest that is the same for the same header rows, whatever their order."""
+        rows = sorted((each.spreadsheet, each.title, row) for each, row in self._rows.items())
+        return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
+
+    def of(self, worksheet: WorksheetId) -> int:
+        """The number of the header row; titles are compared in NFC."""
+        if not self._rows:
+            return 1
+        title = composed(worksheet.title)
+        return self._rows.get(WorksheetId(worksheet.spreadsheet, title), 1)
+
+
+HEADERS_IN_ROW_1 = HeaderRows()
 
 
 def worksheet_not_found(

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.query.place import Place
 from gateway.table.header import ColumnGrant, Selection
-from gateway.table.table import FIRST_DATA_ROW, Table
+from gateway.table.table import Table
 
 MAX_BYTES = 2_097_152
 """Upper bound for the cached answers of one snapshot."""
@@ -136,7 +136,7 @@ def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodie
 
 
 TypedColumns = Mapping[int, Sequence[object]]
-"""The values of columns in typed answers, from row 1 down."""
+"""The values of columns in typed answers, from the header down."""
 
 _Way = tuple[Encoder, Selection | None, frozenset[str] | None]
 """An encoding of rows: its encoder, the selected fields, and the names that a key sees."""
@@ -151,6 +151,7 @@ class EncodedRows:
 
     def __init__(self, table: Table, max_bytes: int, block_rows: int) -> None:
         self._table = table
+        self._first_row = table.header.row + 1
         self._max_bytes = max_bytes
         self._most_of_block = min(MOST_OF_BLOCK, max_bytes // 4)
         self._block_rows = block_rows
@@ -176,7 +177,7 @@ class EncodedRows:
         found: list[bytes] = []
         digests: list[bytes] = []
         if isinstance(rows, range):
-            first, end = rows.start - FIRST_DATA_ROW, rows.stop - FIRST_DATA_ROW
+            first, end = rows.start - self._first_row, rows.stop - self._first_row
             number = first // size
             while first < end:
                 start = number * size
@@ -197,9 +198,9 @@ class EncodedRows:
             """Rows without a block, by their position in the answer."""
             counts: dict[int, Bodies | int] = {}
             """Changed counts by block."""
-            made = 0
+            made, first_row = 0, self._first_row
             for row in rows:
-                number, at = divmod(row - FIRST_DATA_ROW, size)
+                number, at = divmod(row - first_row, size)
                 block = kept.get(number, 0)
                 if isinstance(block, int):
                     count = counts.get(number, block)
@@ -238,7 +239,8 @@ class EncodedRows:
         The first and the last block are completed unless they are long.
         """
         encoder, keys, _ = way
-        size, count = self._block_rows, self._table.last_row + 1 - FIRST_DATA_ROW
+        size, first_row = self._block_rows, self._first_row
+        count = self._table.last_row + 1 - first_row
         selected = self._table.header.seen_with(grant).select(keys)
         kept = self._kept.get(way, {})
         numbers = range(first // size, -(-end // size))
@@ -248,7 +250,7 @@ class EncodedRows:
             low, high = number * size, min((number + 1) * size, count)
             if first <= low and high <= end:
                 continue
-            rows = range(low + FIRST_DATA_ROW, high + FIRST_DATA_ROW)
+            rows = range(low + first_row, high + first_row)
             if (
                 kept.get(number) == NEVER
                 or self._table.characters(rows, selected) > self._most_of_block
@@ -256,7 +258,7 @@ class EncodedRows:
                 blocks[number] = NEVER
             else:
                 start, stop = min(start, low), max(stop, high)
-        rows = range(start + FIRST_DATA_ROW, stop + FIRST_DATA_ROW)
+        rows = range(start + first_row, stop + first_row)
         made = with_digests(*self._encoded(encoder, selected, rows, typed))
         for number in numbers:
             if number not in blocks:

@@ -24,7 +24,7 @@ from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
-from gateway.table.table import FIRST_DATA_ROW, RowPatch
+from gateway.table.table import RowPatch
 from gateway.table.typed import held_cells
 from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
@@ -123,9 +123,10 @@ class AppliedReader:
             tail = view.blocks[-1] if creates else None
             found = await build(_read(writes, sent, header, blocks, beside, tail=tail))
         elif any(each.changes for each in writes):
-            ranges = await build(
-                answer_ranges(worksheet.id, sent.after_row, sent.asked, has_new_rows=False)
+            work = answer_ranges(
+                worksheet.id, header.row, sent.after_row, sent.asked, has_new_rows=False
             )
+            ranges = await build(work)
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             _check_tab(seen, sent.sheet_id)
             header, blocks = header_of(own_sheet(worksheet.id, seen)), seen.blocks[1:]
@@ -202,7 +203,7 @@ class AppliedReader:
         if old:  # 1 read
             id_ = worksheet.id
             ranges = [a1.row_range(id_.title, numbers[at]) for at in old]
-            ranges = [a1.header_range(id_.title), *ranges]
+            ranges = [a1.row_range(id_.title, worksheet.header_row), *ranges]
             view = own_sheet(id_, await self.sheets.read_sheet(id_.spreadsheet, ranges))
             header = header_of(view)
             shown = {}
@@ -275,9 +276,10 @@ class AppliedReader:
         written to, if it is known.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
-        start = max(FIRST_DATA_ROW, first_row - 1)
+        header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
+        start = max(first_data_row, first_row - 1)
         with suppress(UpstreamRefusal):  # the grid ends above
-            ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, start)]
+            ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
             find = partial(located, expected=first_row - start, below=below, is_retry=is_retry)
@@ -286,12 +288,12 @@ class AppliedReader:
             if None not in placed or is_end_seen:
                 _saw(worksheet, view, placed)
                 return header_of(view), placed
-        async with explaining(self.sheets, id_):
+        async with explaining(self.sheets, id_, header_row=header_row):
             values = await self.sheets.read_values(
-                spreadsheet, a1.rows_from(id_.title, FIRST_DATA_ROW), render=Render.TYPED
+                spreadsheet, a1.rows_from(id_.title, first_data_row), render=Render.TYPED
             )
             own_area(id_, values.range)
-            expected = first_row - FIRST_DATA_ROW
+            expected = first_row - first_data_row
             firsts = await self.scheduler.build(
                 located(values.cells, creates, expected=expected, below=below, is_retry=is_retry)
             )
@@ -299,12 +301,10 @@ class AppliedReader:
                 a1.rows_between(id_.title, first, first + len(rows) - 1)
                 for at, rows in zip(firsts, creates, strict=True)
                 if at is not None
-                for first in [FIRST_DATA_ROW + at]
+                for first in [first_data_row + at]
             ]
-            view = own_sheet(
-                id_,
-                await self.sheets.read_sheet(spreadsheet, [a1.header_range(id_.title), *found]),
-            )
+            ranges = [a1.row_range(id_.title, header_row), *found]
+            view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
         blocks = iter(view.blocks[1:])
         moved: list[_Placed | None] = []
@@ -348,7 +348,7 @@ def _read(
     """
     creates = [each.created.rows for each in writes if each.created]
     if tail is not None:
-        placed = yield from _placed(tail, creates, at_the_end)
+        placed = yield from _placed(tail, creates, at_the_end, sent.header.row)
         if None in placed:
             return _Found({}, placed, None)
     seen: dict[RowChange, list[Span]] = {}
@@ -485,7 +485,7 @@ def _keep(
     if last_row or last is not None:
         is_end = bool(last_row) or (last is not None and last.is_end)
         if last is not None and not last_row:  # a row at the end or above it
-            last_row = max(1, last.last_row - len(removed))
+            last_row = max(header.row, last.last_row - len(removed))
         extent = SheetExtent(
             header=header,
             last_row=last_row,
@@ -517,9 +517,10 @@ def _placed(
     block: Block,
     creates: Sequence[Rows],
     find: Callable[[Sequence[Sequence[Value]], Sequence[Rows]], Work[Sequence[int | None]]],
+    header_row: int = 0,
 ) -> Work[Sequence[_Placed | None]]:
-    """The rows of creates among the data rows of a block."""
-    skipped = max(0, FIRST_DATA_ROW - block.first_row)
+    """The rows of creates among the rows of a block that are below the header."""
+    skipped = max(0, header_row + 1 - block.first_row)
     texts, values = block.texts[skipped:], block.values[skipped:]
     firsts = yield from find(values, creates)
     return [

@@ -21,7 +21,7 @@ from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows,
 from gateway.table import a1
 from gateway.table.record import Stored
 from gateway.table.steps import Work
-from gateway.table.table import FIRST_DATA_ROW, Table
+from gateway.table.table import Table
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.looks import row_spans
@@ -135,7 +135,7 @@ def shown_around(
     edges = yield from edges_of(writes, plan.emptied, around)
     has_new_rows = any(each.created for each in writes)
     ranges = yield from answer_ranges(
-        worksheet, plan.after_row, request.asked, edges, has_new_rows=has_new_rows
+        worksheet, plan.header.row, plan.after_row, request.asked, edges, has_new_rows=has_new_rows
     )
     return replace(request, edges=edges, ranges=ranges)
 
@@ -203,10 +203,11 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
     gone = {row for each in writes for row in each.removed_rows}
     beside = {
         row
-        for first, last in row_spans(sorted(gone), around=0)
+        for first, last in row_spans(sorted(gone))
         for row in (*range(first - AROUND, first), *range(last + 1, last + 1 + AROUND))
     }
-    rows = sorted(row for row in beside - gone if FIRST_DATA_ROW <= row <= table.last_row)
+    header_row = table.header.row
+    rows = sorted(row for row in beside - gone if header_row < row <= table.last_row)
     around: dict[int, Sequence[str]] = {}
     size = max(1, MOST_STEPS // max(1, len(table.displayed)))
     for start in range(0, len(rows), size):
@@ -229,7 +230,7 @@ def edges_of(
     written = gone.union(change.row for each in writes for change in each.changes)
     edges: list[Edge] = []
     left_bytes, removed_above = MAX_ASKED_BYTES, 0
-    for first, last in row_spans(sorted(gone), around=0):
+    for first, last in row_spans(sorted(gone)):
         row = first - 1 - removed_above
         removed_above += sum(row in removed for row in range(first, last + 1))
         edge = Edge(
@@ -259,6 +260,7 @@ def _next_to(
 
 def answer_ranges(
     worksheet: WorksheetId,
+    header_row: int,
     after_row: int,
     asked: Sequence[Asked],
     edges: Sequence[Edge] = (),
@@ -267,7 +269,7 @@ def answer_ranges(
 ) -> Work[Sequence[str]]:
     """The ranges of an answer: the header, cells of changed rows, edges, and all from the end."""
     title = worksheet.title
-    ranges = [a1.header_range(title)]
+    ranges = [a1.row_range(title, header_row)]
     shown: Sequence[Asked | Edge] = [*asked, *edges]
     for each in shown:
         yield REQUEST_STEPS

@@ -37,7 +37,12 @@ from gateway.table import a1
 from gateway.table.column_types import UNKNOWN, ColumnType, FirstCell, column_type
 from gateway.table.header import Header, parse_header
 from gateway.table.texts import composed
-from gateway.worksheets.access import WorksheetId, worksheet_not_found
+from gateway.worksheets.access import (
+    HEADERS_IN_ROW_1,
+    HeaderRows,
+    WorksheetId,
+    worksheet_not_found,
+)
 from gateway.worksheets.answers import Answers, Encoded, Freshness
 from gateway.worksheets.loader import SingleFlight
 
@@ -125,8 +130,16 @@ class Contents:
 class Catalogue:
     """Cached worksheets of spreadsheets."""
 
-    def __init__(self, sheets: Sheets, *, max_worksheets: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        sheets: Sheets,
+        *,
+        max_worksheets: int,
+        clock: Callable[[], float],
+        header_rows: HeaderRows = HEADERS_IN_ROW_1,
+    ) -> None:
         self._sheets = sheets
+        self._header_rows = header_rows
         self._clock = clock
         self._limiter = anyio.CapacityLimiter(1)
         self._flights: dict[str, SingleFlight[str, Contents]] = {}
@@ -181,8 +194,11 @@ class Catalogue:
         except UpstreamRefusal:  # a title does not exist any more
             titles, view = await self._first_rows(spreadsheet)
 
+        ids = [WorksheetId(spreadsheet, title) for title in titles]
+        rows = {each.title: self._header_rows.of(each) for each in ids}
+
         def listed() -> Sequence[Listed]:
-            return _listed(view, titles)
+            return _listed(view, titles, rows)
 
         worksheets = await anyio.to_thread.run_sync(listed, limiter=self._limiter)
         shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
@@ -203,39 +219,50 @@ class Catalogue:
         """The titles of all worksheets, and the first rows of those that fit."""
         listed = await self._sheets.list_worksheets(spreadsheet)
         titles = [each.title for each in listed]
-        return titles, await read_first_rows(self._sheets, spreadsheet, listed)
+        return titles, await read_first_rows(self._sheets, spreadsheet, listed, self._header_rows)
 
 
 async def read_first_rows(
-    sheets: Sheets, spreadsheet: str, listed: Sequence[WorksheetProperties]
+    sheets: Sheets,
+    spreadsheet: str,
+    listed: Sequence[WorksheetProperties],
+    header_rows: HeaderRows = HEADERS_IN_ROW_1,
 ) -> SpreadsheetView:
     """The headers and first rows of worksheets, of the first ones if they have too many columns.
+
+    Row 1 alone stands for a header that is past the end of its grid.
 
     1 read, 2 if the rows are too large for an answer: then the headers alone.
     """
     share = MAX_CELLS // max(1, len(listed))
-    counts: dict[str, int] = {}
+    spans: dict[str, tuple[int, int]] = {}
     left = MAX_COLUMNS
     for each in listed:
         left -= each.columns + _WORKSHEET_COLUMNS
         if left < 0:
             break
-        counts[each.title] = 1 + min(max(share // max(1, each.columns), 1), FIRST_ROWS)
-    ranges = [a1.first_rows(title, count) for title, count in counts.items()]
+        first = header_rows.of(WorksheetId(spreadsheet, each.title))
+        first = first if first <= each.rows else 1
+        more = min(max(share // max(1, each.columns), 1), FIRST_ROWS)
+        spans[each.title] = first, first + more
+    ranges = [a1.whole_rows(title, *span) for title, span in spans.items()]
     try:
         return await sheets.read_spreadsheet(spreadsheet, ranges)
     except SheetTooLarge:
-        headers = [a1.header_range(title) for title in counts]
+        headers = [a1.row_range(title, first) for title, (first, _) in spans.items()]
         return await sheets.read_spreadsheet(spreadsheet, headers)
 
 
-def header_of(view: SheetView) -> Header:
-    """The header of a worksheet whose first rows were read."""
-    texts = view.blocks[0].texts
-    return parse_header(texts[0] if texts else ())
+def header_of(view: SheetView, header_row: int = 1) -> Header:
+    """The header of a worksheet whose first rows were read; blank if that is another row."""
+    block = view.blocks[0]
+    is_there = block.first_row == header_row and block.texts
+    return parse_header(block.texts[0] if is_there else (), header_row)
 
 
-def _listed(view: SpreadsheetView, titles: Sequence[str]) -> Sequence[Listed]:
+def _listed(
+    view: SpreadsheetView, titles: Sequence[str], header_rows: Mapping[str, int]
+) -> Sequence[Listed]:
     """The worksheets with the types of their columns, as far as they fit."""
     found: list[Listed] = []
     forms = Counter(map(composed, titles))
@@ -244,7 +271,7 @@ def _listed(view: SpreadsheetView, titles: Sequence[str]) -> Sequence[Listed]:
     for sheet in view.worksheets:
         worksheet = Listed(
             title=sheet.title,
-            header=(header := header_of(sheet)),
+            header=(header := header_of(sheet, header_rows.get(sheet.title, 1))),
             types=_types(sheet, header, known),
             is_only=forms[composed(sheet.title)] == 1,
         )

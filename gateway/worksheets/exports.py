@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gateway.table.formulas import has_sign, is_formula
 from gateway.table.steps import BLOCK, CHARACTERS, Unbuilt, Work
-from gateway.table.table import Table, column_at, picker
+from gateway.table.table import Table, column_at
 from gateway.table.typed import typed_cells
 from gateway.worksheets.answers import Freshness, TypedColumns
 from gateway.worksheets.scheduler import Scheduler
@@ -75,7 +75,7 @@ class Export:
         texts: Cells = {}
         while True:
             yield 2 * len(rows) * (1 + len(self.selected))
-            pick = picker(rows)
+            pick = self.table.picker(rows)
             texts = {
                 column: pick(column_at(self.table.displayed, column)) for column in self.selected
             }
@@ -98,7 +98,7 @@ class Export:
         for at in range(0, len(self.rows), BLOCK):
             rows = self.rows[at : at + BLOCK]
             yield len(rows)
-            pick = picker(rows)
+            pick = self.table.picker(rows)
             for column in self.selected:
                 yield 2 * len(rows)
                 cells: Sequence[Any] = pick(column_at(self.table.displayed, column))

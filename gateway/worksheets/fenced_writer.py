@@ -285,7 +285,7 @@ class FencedWriter:
         if entry.answer is not None:
             return AppliedRows(results=entry.answer)
         try:
-            async with explaining(self._sheets, worksheet.id):
+            async with explaining(self._sheets, worksheet.id, header_row=worksheet.header_row):
                 results = await self._applied.recorded(worksheet, write, entry)
         except (RowNumberUnknown, HeaderChanged) as error:
             return AppliedRows(results=(), error=error)
@@ -366,7 +366,7 @@ class FencedWriter:
             writes=planned,
             header=table.header,
             sheet_id=sheet_id,
-            after_row=max(table.last_row, 1),
+            after_row=max(table.last_row, table.header.row),
             emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
             grid_rows=snapshot.grid_rows,
             around=await self._scheduler.build(rows_around(table, planned)),
@@ -622,7 +622,9 @@ class FencedWriter:
             failure.__cause__ = cause
             if isinstance(cause, UpstreamRefusal) and refused_request(cause) is None:
                 try:
-                    failure = await explain(self._sheets, worksheet.id, cause)
+                    failure = await explain(
+                        self._sheets, worksheet.id, cause, header_row=plan.header.row
+                    )
                 except GatewayError as unexplained:
                     failure = unexplained
             return _Sent({}, _Again.FAILED, failure)
@@ -632,7 +634,7 @@ class FencedWriter:
             raise error
         number = (refused_request(error) or 1) - 1
         change, culprit = request.changes[number], request.owners[number]
-        row, grid_rows = 1, 0
+        row, grid_rows = plan.header.row, 0
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row
         elif isinstance(change, RemovedRows):
@@ -642,6 +644,7 @@ class FencedWriter:
             worksheet.id,
             error,
             row=row,
+            header_row=plan.header.row,
             sheet_id=plan.sheet_id,
             grid_rows=grid_rows,
         )

@@ -4,6 +4,9 @@ Rules
 - Each read updates the header cache. A window is read with its header in one call. If its last rows
   are blank, one more call reads it with all that follows: lists end with the last row that is not
   blank.
+- A header below row 1 may be moved, by rows that people insert or delete above it. If it differs
+  from the last one, that one is sought in the first rows: where it is found, nothing is read or
+  written by the other.
 - All rows for a write are read by sheet id, so that they are of the tab that is written to.
 - Single-flight: concurrent requests share a read in progress. It goes on when waiters leave, since
   Google has counted it. Each waiter gets its outcome. Until it is sent, it waits for the quota on
@@ -16,7 +19,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from gateway.errors import NoHeaderRow, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
+from gateway.errors import GatewayError, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.sheets import (
     Beneficiaries,
     Block,
@@ -36,11 +39,11 @@ from gateway.table import a1
 from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.table.record import text_at
-from gateway.table.table import FIRST_DATA_ROW, Column, make_table
+from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.refusal import explain
+from gateway.worksheets.refusal import explain, header_moved, no_header_row
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import (
@@ -52,6 +55,9 @@ from gateway.worksheets.snapshot import (
     Window,
     is_same,
 )
+
+MOST_MOVED_ROWS = 50
+"""Rows below the header among which it is sought after it was moved."""
 
 FORM_ROWS = 50
 """The first rows, among which the last record is sought if the end is not known."""
@@ -72,13 +78,17 @@ class TypedRead(NamedTuple):
 
 
 class Loader:
-    """Reads one worksheet; `moment` numbers its events, `clock` is monotonic, in seconds."""
+    """Reads one worksheet, from its header down.
+
+    `moment` numbers its events, `clock` is monotonic, in seconds.
+    """
 
     def __init__(
         self,
         worksheet: WorksheetId,
         header_cache: HeaderCache,
         *,
+        header_row: int = 1,
         sheets: Sheets,
         scheduler: Scheduler,
         clock: Callable[[], float],
@@ -88,6 +98,7 @@ class Loader:
         self._id = worksheet
         self._shared = shared
         self._header_cache = header_cache
+        self._header_row = header_row
         self._sheets = sheets
         self._scheduler = scheduler
         self._clock = clock
@@ -105,7 +116,7 @@ class Loader:
         digest = None if known is None else known.displayed.digest
         rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id)
         if rendering is not None:
-            table = make_table(rendering.columns)
+            table = make_table(rendering.columns, self._header_row)
             snapshot = Snapshot(
                 table=table,
                 grid_rows=own_area(self._id, rendering.range).last_row,
@@ -123,7 +134,7 @@ class Loader:
         else:
             raise ValueError("a rendering is left out only if it is known")
         table = snapshot.table
-        self._take_header(table.header, moment)
+        await self._take_header(table.header, moment)
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
@@ -172,36 +183,42 @@ class Loader:
     async def look_at_header(
         self, *, has_forms: bool = False, form_row: int | None = None
     ) -> tuple[SheetExtent, SheetView]:
-        """The header with the last row of an earlier look or row 1, and the view. 1 read.
+        """The header with the last row of an earlier look or its own, and the view. 1 read.
 
         `has_forms`: keep the forms of the columns, too, with `form_row` in place of the last row; 2
         reads more if that row is gone, 1 more if the rows are too large.
         """
-        known = self._header_cache.last()
+        known, header_row = self._header_cache.last(), self._header_row
         started, moment = self._clock(), self._moment()
-        last_row = form_row or (1 if known is None else known.last_row)
-        ranges, detail = [a1.header_range(self._id.title)], Detail.VALUES
+        last_row = form_row or (header_row if known is None else known.last_row)
+        ranges, detail = [a1.row_range(self._id.title, header_row)], Detail.VALUES
         if has_forms:
-            ranges, detail = form_ranges(self._id.title, last_row), Detail.FORMS
+            ranges, detail = form_ranges(self._id.title, last_row, header_row), Detail.FORMS
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
         except SheetTooLarge:
-            if not has_forms or last_row > 1:
+            if not has_forms or last_row > header_row:
                 raise
-            return await self.look_at_header(has_forms=True, form_row=FIRST_DATA_ROW)
+            return await self.look_at_header(has_forms=True, form_row=header_row + 1)
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, self._id, refusal, row=last_row if has_forms else 1)
+            error = await explain(
+                self._sheets,
+                self._id,
+                refusal,
+                row=last_row if has_forms else header_row,
+                header_row=header_row,
+            )
             if not isinstance(error, RowNotFound):
                 raise error from refusal
             self._header_cache.forget()
             return await self.look_at_header(has_forms=True)
         own_sheet(self._id, view)
         top = view.blocks[0]
-        header = parse_header(top.texts[0] if top.texts else ())
-        self._take_header(header, moment)
+        header = parse_header(top.texts[0] if top.texts else (), header_row)
+        await self._take_header(header, moment)
         extent = SheetExtent(
             header=header,
-            last_row=1 if known is None else min(known.last_row, view.rows),
+            last_row=header_row if known is None else min(known.last_row, view.rows),
             is_end=known is not None and known.is_end,
             header_as_of=started,
             as_of=moment,
@@ -240,14 +257,19 @@ class Loader:
         """The rows of a window in both renderings, as they are now. 1 read."""
         moment, title, first_row = self._moment(), self._id.title, window.span.first_row
         last_row = first_row + len(window.rows) - 1
-        ranges = [a1.header_range(title), a1.rows_between(title, first_row, last_row)]
+        ranges = [
+            a1.row_range(title, self._header_row),
+            a1.rows_between(title, first_row, last_row),
+        ]
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
         except UpstreamRefusal as refusal:
-            raise await explain(self._sheets, self._id, refusal, row=last_row) from refusal
+            raise await self._explained(refusal, last_row) from refusal
         top, found = own_sheet(self._id, view).blocks
-        header = parse_header(top.texts[0] if top.texts else ())
+        header = parse_header(top.texts[0] if top.texts else (), self._header_row)
         self._header_cache.compare(header, as_of=moment)
+        if header.row > 1:
+            await check_place(self._sheets, self._id, self._header_cache, header)
         check_names(header)
         blank: list[list[str]] = [[] for _ in range(len(window.rows) - len(found.texts))]
         return replace(
@@ -262,10 +284,10 @@ class Loader:
         moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
-            a1.header_range(self._id.title),
+            a1.row_range(self._id.title, self._header_row),
             a1.rows_between(self._id.title, span.first_row, last_row),
         ]
-        header, rows, has_next = parse_header(()), list[list[str]](), False
+        header, rows, has_next = parse_header((), self._header_row), list[list[str]](), False
         try:
             with recording_sent_at() as sent_at:
                 top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
@@ -281,13 +303,15 @@ class Loader:
                 except SheetTooLarge:
                     has_next = True
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, self._id, refusal, row=span.first_row)
+            error = await self._explained(refusal, span.first_row)
             if not isinstance(error, RowNotFound):
                 raise error from refusal
         else:
-            header = parse_header(top.cells[0] if top.cells else ())
+            header = parse_header(top.cells[0] if top.cells else (), self._header_row)
             own_area(self._id, found.range)
             self._header_cache.compare(header, as_of=moment)
+            if header.row > 1:
+                await check_place(self._sheets, self._id, self._header_cache, header)
             check_names(header)
             lines = found.cells[: span.row_count]
             rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
@@ -308,10 +332,11 @@ class Loader:
 
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
-                area = SheetArea(sheet_id)
+                area = SheetArea(sheet_id, self._header_row)
                 return await read_tab(self._sheets, self._id, area, render=render, known=known)
+            range_ = a1.rows_from(self._id.title, self._header_row)
             return await self._sheets.read_columns(
-                self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
+                self._id.spreadsheet, range_, render=render, known=known
             )
 
         started, shared = self._clock(), self._shared
@@ -329,15 +354,22 @@ class Loader:
                         shared, render, known=known, newer_than=newest, from_google=from_google
                     )
             except UpstreamRefusal as refusal:
-                raise await explain(self._sheets, self._id, refusal) from refusal
+                raise await self._explained(refusal, self._header_row) from refusal
         return rendering, sent_at.at_seconds or started
 
-    def _take_header(self, header: Header, moment: int) -> None:
+    async def _explained(self, refusal: UpstreamRefusal, row: int) -> GatewayError:
+        """The error of a refused read, of which `row` is the last row. 1 read."""
+        header_row = self._header_row
+        return await explain(self._sheets, self._id, refusal, row=row, header_row=header_row)
+
+    async def _take_header(self, header: Header, moment: int) -> None:
         """Compare the header with the kept one, and log duplicates once per header.
 
-        Raises NoHeaderRow if row 1 names no field.
+        Raises NoHeaderRow if its row names no field, or if it was moved.
         """
         self._header_cache.compare(header, as_of=moment)
+        if header.row > 1:
+            await check_place(self._sheets, self._id, self._header_cache, header)
         check_names(header)
         known = self._header_cache.last()
         if known is None or known.header.cells != header.cells:
@@ -372,31 +404,36 @@ async def read_tab(
     return rendering
 
 
-def form_ranges(title: str, last_row: int) -> list[str]:
+def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
     """The header and the rows that show the forms of columns: at most two ranges.
 
-    `last_row` is a row at the end or above it. If it is not known, 1, the last of the first rows
-    that is filled takes its place.
+    `last_row` is a row at the end or above it. If that is the header, the end is not known: the
+    last of the first rows that is filled takes its place.
     """
-    if last_row <= 1:
-        return [a1.first_rows(title, FORM_ROWS)]
-    if last_row <= FIRST_DATA_ROW + 1:
-        return [a1.first_rows(title, last_row + 1)]
-    return [a1.first_rows(title, FIRST_DATA_ROW), a1.rows_between(title, last_row, last_row + 1)]
+    if last_row <= header_row:
+        return [a1.whole_rows(title, header_row, header_row + FORM_ROWS - 1)]
+    if last_row <= header_row + 2:
+        return [a1.whole_rows(title, header_row, last_row + 1)]
+    return [
+        a1.whole_rows(title, header_row, header_row + 1),
+        a1.rows_between(title, last_row, last_row + 1),
+    ]
 
 
 def forms_in(view: SheetView, last_row: int) -> SheetForms:
     """The forms of columns in a view of `form_ranges`, which come first in it."""
-    rows, end = dict(enumerate(cells_of(view.blocks[0]), 1)), view.rows
-    if last_row <= 1:
-        end = min(end, FORM_ROWS)
+    header_row, end = view.blocks[0].first_row, view.rows
+    rows = dict(enumerate(cells_of(view.blocks[0]), header_row))
+    if last_row <= header_row:
+        end = min(end, header_row + FORM_ROWS - 1)
         filled = [row for row, cells in rows.items() if any(not cell.is_blank for cell in cells)]
-        last_row = max(filled, default=1)
-    elif last_row > FIRST_DATA_ROW + 1:
+        last_row = max(filled, default=header_row)
+    elif last_row > header_row + 2:
         rows |= enumerate(cells_of(view.blocks[1]), last_row)
     nothing: Sequence[SeenCell] = ()
+    first_row = header_row + 1
     return SheetForms(
-        rows=[rows.get(row, nothing) for row in (max(FIRST_DATA_ROW, last_row), FIRST_DATA_ROW)],
+        rows=[rows.get(row, nothing) for row in (max(first_row, last_row), first_row)],
         below=rows.get(last_row + 1, nothing) if last_row < end else None,
         types=view.column_types,
     )
@@ -410,12 +447,29 @@ def cells_of(block: Block) -> list[list[SeenCell]]:
     ]
 
 
+async def check_place(
+    sheets: Sheets, worksheet: WorksheetId, cache: HeaderCache, header: Header
+) -> None:
+    """NoHeaderRow if the last header stands in another row than this one, which was read just now.
+
+    Free if they are equal, else 1 read of the first rows.
+    """
+    trusted = cache.trusted_cells
+    if trusted is not None and trusted != header.cells:
+        ranges = [a1.whole_rows(worksheet.title, 1, header.row + MOST_MOVED_ROWS)]
+        (found,) = await sheets.read_ranges(worksheet.spreadsheet, ranges)
+        own_area(worksheet, found.range)
+        for row, cells in enumerate(found.cells, 1):
+            if row != header.row and parse_header(cells).cells == trusted:
+                raise header_moved(row, header.row)
+    if header.columns:
+        cache.trusted_cells = header.cells
+
+
 def check_names(header: Header) -> None:
     """NoHeaderRow if the header names no field."""
     if not header.columns:
-        raise NoHeaderRow(
-            "Row 1 of the worksheet names no field. Put the field names into its first row."
-        )
+        raise no_header_row(header.row)
 
 
 def _filled(values: Values) -> int:

@@ -28,12 +28,12 @@ from gateway.google.sheets import (
 from gateway.table import a1
 from gateway.table.column_kinds import SeenCell
 from gateway.table.header import Header, parse_header
-from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found
 from gateway.worksheets.loader import (
     OtherTab,
     cells_of,
     check_names,
+    check_place,
     form_ranges,
     forms_in,
     read_tab,
@@ -105,35 +105,35 @@ async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
     """The header and the rows in the grid, blank ones too."""
-    moment, cache = worksheet.moment(), worksheet.header
+    moment, cache, header_row = worksheet.moment(), worksheet.header, worksheet.header_row
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     last_row: int | None = None
     if detail is Detail.FORMS and cache.fresh_forms() is None:
         last = cache.last()
-        last_row = 1 if last is None else last.last_row
+        last_row = header_row if last is None else last.last_row
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
-        spans = row_spans(found, around=around)
+        spans = row_spans(found, around=around, header_row=header_row)
         try:
             view, sent_at = await _read_rows(
                 sheets, worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
             )
         except WriteTooLarge:
-            if last_row != 1:
+            if last_row != header_row:
                 raise
-            last_row = FIRST_DATA_ROW  # fewer rows show the forms of columns
+            last_row = header_row + 1  # fewer rows show the forms of columns
             continue
         except RowNotFound:
             if last_row is not None and last_row > max(found):
                 cache.forget()  # it may be the row that is not there
-                last_row = 1
+                last_row = header_row
                 continue
             grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
             if found:
                 continue
             return RowLook(
                 sheet_id=0,
-                header=parse_header(()),
+                header=parse_header((), header_row),
                 rows={},
                 missing=frozenset(rows),
                 sent_at=worksheet.now(),
@@ -148,6 +148,8 @@ async def _look(
     cache.seen_sheet(view, sent_at)
     if last_row is not None:
         cache.seen_forms(forms_in(view, last_row), header, sent_at)
+    if header_row > 1:
+        await check_place(sheets, worksheet.id, cache, header)
     check_names(header)
     blocks = view.blocks[-len(spans) :]
     shown = _in_spans([block.texts for block in blocks], spans, view.rows)
@@ -181,7 +183,8 @@ async def look_again(
 
     1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
-    moment, spans = worksheet.moment(), row_spans(rows, around=around)
+    moment = worksheet.moment()
+    spans = row_spans(rows, around=around, header_row=worksheet.header_row)
     try:
         view, sent_at = await _read_rows(
             sheets, worksheet, rows, spans, asked=len(rows), detail=detail
@@ -220,7 +223,7 @@ async def look_at_forms(
     if the tab or the header is another one.
     """
     id_, began = worksheet.id, worksheet.now()
-    ranges = form_ranges(id_.title, last_row)
+    ranges = form_ranges(id_.title, last_row, header.row)
     ranges += [a1.cells_of_row(id_.title, row, *span) for row, span in spans.items()]
     try:
         view = await sheets.read_sheet(id_.spreadsheet, ranges, detail=Detail.FORMS)
@@ -255,10 +258,10 @@ async def _read_rows(
     With a `last_row` the header comes with the forms of the columns. Raises RowNotFound if a row is
     past the grid, and WriteTooLarge; `asked` are the rows that the writes name.
     """
-    id_, began = worksheet.id, worksheet.now()
-    ranges = [a1.header_range(id_.title)]
+    id_, began, header_row = worksheet.id, worksheet.now(), worksheet.header_row
+    ranges = [a1.row_range(id_.title, header_row)]
     if last_row is not None:
-        ranges = form_ranges(id_.title, last_row)
+        ranges = form_ranges(id_.title, last_row, header_row)
     ranges += [a1.rows_between(id_.title, *span) for span in spans]
     try:
         with recording_sent_at() as sent:
@@ -267,7 +270,8 @@ async def _read_rows(
     except SheetTooLarge as too_large:
         raise _too_large(is_row=asked <= 1) from too_large
     except UpstreamRefusal as refusal:
-        raise await explain(sheets, id_, refusal, row=max([*rows, last_row or 1])) from refusal
+        last = max([*rows, last_row or header_row])
+        raise await explain(sheets, id_, refusal, row=last, header_row=header_row) from refusal
 
 
 def _too_large(*, is_row: bool) -> WriteTooLarge:
@@ -284,17 +288,20 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
 
 def header_of(view: SheetView) -> Header:
     """The header, which is the first block of a view."""
-    return parse_header(view.blocks[0].texts[0] if view.blocks[0].texts else ())
+    top = view.blocks[0]
+    return parse_header(top.texts[0] if top.texts else (), top.first_row)
 
 
-def row_spans(rows: Sequence[int], *, around: int) -> Sequence[tuple[int, int]]:
+def row_spans(
+    rows: Sequence[int], *, around: int = 0, header_row: int = 1
+) -> Sequence[tuple[int, int]]:
     """First and last row of each group of neighbours among ascending data rows.
 
     `around`: how many rows above and below belong to a group.
     """
     spans: list[tuple[int, int]] = []
     for row in rows:
-        first, last = max(FIRST_DATA_ROW, row - around), row + around
+        first, last = max(header_row + 1, row - around), row + around
         if spans and first <= spans[-1][1] + 1:
             spans[-1] = (spans[-1][0], last)
         else:

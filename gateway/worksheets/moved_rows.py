@@ -18,6 +18,7 @@ Rules
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from math import isclose
 from typing import NamedTuple
@@ -28,7 +29,6 @@ from gateway.table.cells import ERRORS
 from gateway.table.header import Header
 from gateway.table.record import row_record, text_at
 from gateway.table.steps import Work
-from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.batch import AROUND, REQUEST_STEPS, Edge, Seen, Span
 from gateway.worksheets.planning import Planned, RowChange
 
@@ -89,6 +89,15 @@ def met_others(
                     write.index, _error(write, header, change.row, change.displayed, met)
                 )
     for edge, block in edges:
+        above = header.row + 1 - block.first_row
+        if above > 0:  # the header is no evidence
+            block = replace(
+                block,
+                first_row=header.row + 1,
+                texts=block.texts[above:],
+                values=block.values[above:],
+                computed=block.computed[above:],
+            )
         rows = {row: gone[row][1] for row in range(edge.first, edge.last + 1)}
         yield REQUEST_STEPS + 16 * AROUND * max(map(len, rows.values()))
         passed = _passed(edge, block, rows)
@@ -175,7 +184,7 @@ def _standing(block: Block, rows: Sequence[Sequence[str]], numbers: Iterable[int
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
     """A row of a block, compared with the texts that it had; nothing if it is not there."""
     at = row - block.first_row
-    if at < 0 or row < FIRST_DATA_ROW:
+    if at < 0:
         return _Compared((), ())
     texts = block.texts[at] if at < len(block.texts) else ()
     computed = block.computed[at] if at < len(block.computed) else ()

@@ -563,8 +563,8 @@ def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTo
     if isinstance(write.selector, ByFilter):
         return too_costly(Query(where=write.selector.where), table, error)
     return QueryTooCostly(
-        f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
-        "upsert in the steps that a request may take."
+        f"The worksheet has too many rows ({table.last_row - table.header.row:,}) to find those "
+        "of an upsert in the steps that a request may take."
     )
 
 
@@ -602,7 +602,7 @@ def row_change(
 def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
     """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
     if row not in look.rows:
-        raise row_not_found(row)
+        raise row_not_found(row, look.header.row)
     condition = write.condition
     if condition is None:
         return
@@ -721,7 +721,7 @@ def _rows_of(
         if len(both) > 1:
             raise InvalidBody("Two rows of the body have the key of the same row.")
         (number,) = both
-        rows.setdefault(number, []).append(each + 1)
+        rows.setdefault(number, []).append(each + table.header.row)
     for several_rows in rows.values():
         if len(several_rows) > 1:
             raise DuplicateKey(

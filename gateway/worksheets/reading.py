@@ -297,10 +297,10 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
     """The error of a query that exceeded its budget of steps."""
     conditions = len(comparisons(query.where))
     return QueryTooCostly(
-        f"This query takes more than {error.budget_steps:,} steps on the {table.last_row - 1:,} "
-        f"rows of the worksheet, with {conditions} conditions and {len(query.order)} order "
-        "terms. Use fewer conditions or order terms, or a worksheet with fewer rows. What it "
-        "indexed is kept: repeated, it may take fewer steps."
+        f"This query takes more than {error.budget_steps:,} steps on the "
+        f"{table.last_row - table.header.row:,} rows of the worksheet, with {conditions} "
+        f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, or a "
+        "worksheet with fewer rows. What it indexed is kept: repeated, it may take fewer steps."
     )
 
 

@@ -7,6 +7,7 @@ from gateway.errors import (
     GatewayError,
     InvalidBody,
     LookOutdated,
+    NoHeaderRow,
     ProtectedCells,
     RowNotFound,
     RowNotRemovable,
@@ -45,15 +46,16 @@ async def explain(
     refusal: UpstreamRefusal,
     *,
     row: int = 1,
+    header_row: int = 1,
     sheet_id: int | None = None,
     grid_rows: int = 0,
 ) -> GatewayError:
     """The error that a refusal amounts to. 1 read: the worksheets' titles and sizes.
 
-    `row` is the last row that the request named. LookOutdated if a write was planned for a tab that
-    has another title by now, by its `sheet_id`, or for a grid that had another size. A refusal that
-    nothing explains gives another one of its words: raised from itself, an exception would be its
-    own cause.
+    `row` is the last row that the request named; it named the header, too. LookOutdated if a write
+    was planned for a tab that has another title by now, by its `sheet_id`, or for a grid that had
+    another size. A refusal that nothing explains gives another one of its words: raised from
+    itself, an exception would be its own cause.
     """
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(worksheet.spreadsheet)}
@@ -62,8 +64,10 @@ async def explain(
     found = worksheets[worksheet.title]
     if sheet_id not in (None, found.sheet_id):
         return LookOutdated()
+    if header_row > found.rows:
+        return no_header_row(header_row)
     if row > found.rows:
-        return row_not_found(row)
+        return row_not_found(row, header_row)
     if grid_rows not in (0, found.rows):
         return LookOutdated()
     for words, make in _WORDS.items():
@@ -74,13 +78,13 @@ async def explain(
 
 @asynccontextmanager
 async def explaining(
-    sheets: Sheets, worksheet: WorksheetId, *, row: int = 1
+    sheets: Sheets, worksheet: WorksheetId, *, header_row: int
 ) -> AsyncIterator[None]:
     """Turn a refusal of what is done inside into the error that it amounts to."""
     try:
         yield
     except UpstreamRefusal as refusal:
-        raise await explain(sheets, worksheet, refusal, row=row) from refusal
+        raise await explain(sheets, worksheet, refusal, header_row=header_row) from refusal
 
 
 def row_not_removable() -> RowNotRemovable:
@@ -92,10 +96,30 @@ def row_not_removable() -> RowNotRemovable:
     )
 
 
-def row_not_found(row: int) -> RowNotFound:
+def row_not_found(row: int, header_row: int = 1) -> RowNotFound:
     return RowNotFound(
-        f"The worksheet has no row {row}. Data rows begin at 2 and end with the last row that "
-        f"is not blank."
+        f"The worksheet has no row {row}. Data rows begin at {header_row + 1} and end with the "
+        "last row that is not blank."
+    )
+
+
+def no_header_row(header_row: int) -> NoHeaderRow:
+    if header_row == 1:
+        return NoHeaderRow(
+            "Row 1 of the worksheet names no field. Put the field names into its first row."
+        )
+    return NoHeaderRow(
+        f"Row {header_row} of the worksheet, its header by the gateway's settings, names no field. "
+        "Put the field names into it, or ask the gateway's operator to correct header_row."
+    )
+
+
+def header_moved(row: int, header_row: int) -> NoHeaderRow:
+    """The error of a worksheet whose header stands in another row than its settings say."""
+    return NoHeaderRow(
+        f"The header of the worksheet is in row {row} now, because somebody inserted or deleted "
+        f"rows above it; the gateway's settings say row {header_row}. Move it back, or ask the "
+        f"gateway's operator to set header_row = {row}."
     )
 
 

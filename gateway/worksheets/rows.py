@@ -29,7 +29,7 @@ from dataclasses import replace
 from cachetools import TTLCache
 from msgspec.structs import replace as replaced
 
-from gateway.errors import CursorLost, GatewayError, InvalidQuery, SheetTooLarge
+from gateway.errors import CursorLost, GatewayError, InvalidQuery, RowNotFound, SheetTooLarge
 from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.query.evaluate import Page, find_page, place_behind, plain_page
 from gateway.query.place import AHEAD, CONTEXT, NEAR, Place, find_gap, place_after
@@ -38,10 +38,9 @@ from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps, Unbuilt
-from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
-from gateway.worksheets.access import Target, WorksheetId
+from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Paging, Served
 from gateway.worksheets.cursors import Seal
 from gateway.worksheets.exports import LANE, Export
@@ -66,12 +65,12 @@ TOLD_SECONDS = 3_600.0
 """Time and number of writes for which it is kept that all processes know of them."""
 
 
-def span_of(query: Query, place: Place | None, *, has_types: bool) -> RowSpan:
+def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
     """The rows of a plain list: behind its place those around the old row, with some more."""
     if place is None or not place.row:
         count = query.limit + AHEAD if query.wants_place else query.limit
-        return RowSpan(FIRST_DATA_ROW + query.skip, count, has_types)
-    first = max(FIRST_DATA_ROW, place.row - NEAR - CONTEXT)
+        return RowSpan(header_row + 1 + query.skip, count, has_types)
+    first = max(header_row + 1, place.row - NEAR - CONTEXT)
     return RowSpan(first, place.row + NEAR + query.limit + AHEAD + 1 - first, has_types)
 
 
@@ -91,8 +90,10 @@ class RowService:
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
         peers: Peers | None = None,
+        header_rows: HeaderRows = HEADERS_IN_ROW_1,
     ) -> None:
         self._peers = peers
+        self._header_rows = header_rows
         self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
         """The scopes of writes of which other processes know."""
         self._clock = clock
@@ -123,6 +124,7 @@ class RowService:
             perform=self._writer.write,
             weigh=pool.weigh,
             peers=peers,
+            header_rows=header_rows,
         )
         self._reader = Reader(
             settings=cache,
@@ -158,7 +160,7 @@ class RowService:
         is_quick = not no_cache and worksheet.shared is None
         read = self._reader.fresh(worksheet, part) if is_quick else None
         if read is None:
-            span = span_of(query, place, has_types=encoder.is_typed)
+            span = span_of(query, place, worksheet.header_row, has_types=encoder.is_typed)
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
         if isinstance(read.rows, Window):
             read.rows.header.seen_with(columns).check_parameters(unknown)
@@ -238,7 +240,7 @@ class RowService:
         seen = window.seen([*view.columns.values()])
         if place is not None and place.row:
             places = range(first - 1, first - 1 + len(window.rows))
-            has_start, has_end = first == FIRST_DATA_ROW, not window.has_next
+            has_start, has_end = first == worksheet.header_row + 1, not window.has_next
             finding = find_gap(place, seen, places, has_start=has_start, has_end=has_end)
             gap = await worksheet.build(finding, target.access.key_id)
             if gap is None:
@@ -296,7 +298,7 @@ class RowService:
             is_quick = not no_cache and worksheet.shared is None
             read = self._reader.fresh(worksheet, part) if is_quick else None
             if read is None:
-                span = RowSpan(FIRST_DATA_ROW, 1, has_types)
+                span = RowSpan(worksheet.header_row + 1, 1, has_types)
                 read = await self._read(worksheet, target, query, span, no_cache=no_cache)
             if isinstance(read.rows, Window):
                 raise TypeError("an export reads all rows")
@@ -344,9 +346,9 @@ class RowService:
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         """
-        if row < FIRST_DATA_ROW:
-            raise row_not_found(row)
         worksheet = self._pool.get(target.worksheet, self._resources)
+        if row <= worksheet.header_row:
+            raise row_not_found(row, worksheet.header_row)
         is_quick = not no_cache and worksheet.shared is None
         part = TYPED if encoder.is_typed else DISPLAYED
         read = self._reader.fresh(worksheet, part) if is_quick else None
@@ -357,7 +359,7 @@ class RowService:
         if unknown:
             rows.header.seen_with(target.access.columns).check_parameters(unknown)
         if row > rows.last_row:
-            error = row_not_found(row)
+            error = row_not_found(row, worksheet.header_row)
             error.is_alone = freshness.is_alone
             raise error
         key = (encoder, row, keys, target.access.columns.readable)
@@ -392,9 +394,11 @@ class RowService:
         `created` in the record); of a write by filter the `rowIndex` of each row that matched, as
         of before the write; of a delete of one row none.
         """
-        for row in write.numbers:
-            if row < FIRST_DATA_ROW:
-                raise row_not_found(row)
+        if write.numbers:
+            first_row = self._pool.get(target.worksheet, self._resources).header_row + 1
+            for row in write.numbers:
+                if row < first_row:
+                    raise self.no_row(target, row)
         for number, fields in enumerate(write.rows or ()):
             path = write.path(number)
             check_granted(fields, target.access.columns, at=path)
@@ -431,6 +435,10 @@ class RowService:
             self._told[write.identity.scope] = True
         return replace(settled, is_alone=is_alone)
 
+    def no_row(self, target: Target, row: int) -> RowNotFound:
+        """The error for a row that the worksheet does not have."""
+        return row_not_found(row, self._header_rows.of(target.worksheet))
+
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
         """The number of records that were read so lately; None if they were not. No call."""
         found = self._pool.find(worksheet)
@@ -442,7 +450,7 @@ class RowService:
             if each.began_seconds(DISPLAYED) >= since and not each.is_expired
         ]
         newest = max(lately, key=lambda each: each.began_seconds(DISPLAYED), default=None)
-        return None if newest is None else newest.last_row + 1 - FIRST_DATA_ROW
+        return None if newest is None else newest.last_row - newest.header.row
 
     def report_change(self, target: Target, name: str) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look.

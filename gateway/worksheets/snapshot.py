@@ -84,8 +84,9 @@ class _SeenHeader(NamedTuple):
 
 
 def digest_of(header: Header) -> bytes:
-    """A digest of a header's cells."""
-    return hashlib.sha256("\0".join(header.cells).encode()).digest()
+    """A digest of a header's cells, and of its row if that is not row 1."""
+    row = f"{header.row}\n" if header.row > 1 else ""
+    return hashlib.sha256((row + "\0".join(header.cells)).encode()).digest()
 
 
 class HeaderCache:
@@ -105,6 +106,8 @@ class HeaderCache:
         self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
+        self.trusted_cells: tuple[str, ...] | None = None
+        """The cells of the last header that names fields, in a row below row 1."""
 
     def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
         """Keep the sheet id, seen at a time or now; returns the time."""

@@ -43,7 +43,7 @@ from gateway.table.header import Header
 from gateway.table.steps import Metered, Work, finish
 from gateway.table.table import RowPatch, Table
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.access import WorksheetId
+from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId
 from gateway.worksheets.loader import Loader, OtherTab, SingleFlight
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
@@ -110,6 +110,7 @@ class Resources:
     weigh: Callable[["Worksheet"], None]
     """Counts the memory of a worksheet whose rows changed."""
     peers: Peers | None = None
+    header_rows: HeaderRows = HEADERS_IN_ROW_1
 
 
 @dataclass(kw_only=True)
@@ -160,6 +161,8 @@ class Block(NamedTuple):
 class Worksheet:
     def __init__(self, worksheet: WorksheetId, resources: Resources) -> None:
         self.id = worksheet
+        self.header_row = resources.header_rows.of(worksheet)
+        """The row of the field names, the same for all keys."""
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
         """True if plain reads are done in windows."""
@@ -194,6 +197,7 @@ class Worksheet:
         self._loader = Loader(
             worksheet,
             self.header,
+            header_row=self.header_row,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
             clock=self.now,
@@ -278,7 +282,7 @@ class Worksheet:
         for _ in range(TAB_TRIES):
             extent, view = await self._loader.look_at_header(has_forms=has_forms)
             is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
-            if extent.last_row > 1 or is_small:
+            if extent.last_row > self.header_row or is_small:
                 return extent, view.sheet_id
             with suppress(OtherTab), self._reading() as began:
                 snapshot, extent = await self._loader.displayed(sheet_id=view.sheet_id)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings.model import AccessSettings, Settings, load_settings, setting_paths
+from gateway.settings.model import (
+    AccessSettings,
+    Settings,
+    WorksheetSettings,
+    load_settings,
+    setting_paths,
+)
 from gateway.settings.plans import PlanSettings
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
@@ -15,7 +21,7 @@ EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
 def described_models() -> dict[str, type]:
     """Every part of the configuration by the name of its table."""
     sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields}
-    return sections | {"plans": PlanSettings}
+    return sections | {"plans": PlanSettings, "worksheets": WorksheetSettings}
 
 
 def test_the_example_loads_as_the_defaults() -> None:
@@ -28,7 +34,8 @@ def test_the_example_loads_as_the_defaults() -> None:
 def test_the_example_is_complete_and_says_each_default() -> None:
     """Every setting is present with its default, or commented out if it has none."""
     tables = tomllib.loads(EXAMPLE.read_text("utf-8"))
-    none = {"google": {"accounts"}}  # an empty list would forbid [[google.accounts]]
+    # An empty list would forbid [[google.accounts]].
+    none: dict[str, set[str] | bool] = {"google": {"accounts"}, "worksheets": True}
     defaults = Settings().model_dump(mode="json", exclude_none=True, exclude=none)
 
     assert tables == defaults
@@ -39,7 +46,7 @@ def test_the_example_explains_each_setting_in_its_own_words(at: tuple[str, ...])
     """Above each setting stands its description, so that file and code say the same."""
     section = "plans.paid" if at[0] == "plans" else at[0]
     field = described_models()[at[0]].model_fields[at[-1]]  # type: ignore[attr-defined]
-    table = re.split(r"^\[", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
+    table = re.split(r"^(?:# \[)?\[", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
     (lines,) = [part for part in table if part.startswith(f"{section}]")]
 
     assert re.search(

@@ -56,6 +56,8 @@ class Person:
     habits: Mapping[str, int] = field(default_factory=lambda: HABITS)
     leaves_blank: frozenset[str] = frozenset()
     """Fields that half of the rows do not have which this person adds."""
+    header_row: int = 1
+    """Nobody edits it, nor rows above it."""
     sheets: Sequence[tuple[int, str]] = ()
     """Ids and titles."""
 
@@ -108,7 +110,7 @@ class Person:
                 for sheet_id, _ in sheets:  # where there is nothing to sort, it would be refused
                     requests += [_row_at_the_end(sheet_id), self._sorting(sheet_id)]
             case "insert":
-                requests = [_row_on_top(sheet_id) for sheet_id, _ in sheets]
+                requests = [_row_below(sheet_id, self.header_row) for sheet_id, _ in sheets]
             case _:
                 requests = self._renaming()
         return {"requests": requests}
@@ -146,14 +148,16 @@ class Person:
     def _append_by_script(self, sheet_id: int, title: str, number: int) -> None:
         way = "valueInputOption=RAW&insertDataOption=INSERT_ROWS"
         row = [text or None for text in self._row(sheet_id, number)]
-        self._send("POST", f"/values/{quote(title)}!A1:append?{way}", {"values": [row]})
+        self._send(
+            "POST", f"/values/{quote(title)}!A{self.header_row}:append?{way}", {"values": [row]}
+        )
 
     def _sort(self, sheet_id: int, _: str, __: int) -> None:
         self._edit([self._sorting(sheet_id)])
 
     def _sorting(self, sheet_id: int) -> Mapping[str, Any]:
         order = self.chance.choice(["ASCENDING", "DESCENDING"])
-        rows = {"sheetId": sheet_id, "startRowIndex": 1}
+        rows = {"sheetId": sheet_id, "startRowIndex": self.header_row}
         specs = [{"dimensionIndex": 0, "sortOrder": order}]
         return {"sortRange": {"range": rows, "sortSpecs": specs}}
 
@@ -161,12 +165,14 @@ class Person:
         rows = self._rows(sheet_id)
         if len(rows) > 2:
             first = self.chance.randrange(1, len(rows))
-            last = min(first + self.chance.randint(1, 2), len(rows))
+            last = min(first + self.chance.randint(1, 2), len(rows)) + self.header_row - 1
+            first += self.header_row - 1
             self._edit([{"deleteDimension": {"range": _lines(sheet_id, "ROWS", first, last)}}])
 
     def _insert_row(self, sheet_id: int, _: str, __: int) -> None:
         at = self.chance.randrange(1, max(2, len(self._rows(sheet_id))))
-        lines = _lines(sheet_id, "ROWS", at, at + 1)
+        first = at + self.header_row - 1
+        lines = _lines(sheet_id, "ROWS", first, first + 1)
         self._edit([{"insertDimension": {"range": lines, "inheritFromBefore": at > 1}}])
 
     def _correct(self, sheet_id: int, _: str, __: int) -> None:
@@ -180,6 +186,7 @@ class Person:
         if not cells:
             return
         row, column, text = self.chance.choice(cells[-30:])
+        row += self.header_row - 1
         self._edit([_written(sheet_id, row, column, text + CORRECTED)])
 
     def _retype(self, sheet_id: int, _: str, number: int) -> None:
@@ -187,7 +194,8 @@ class Person:
         rows = self._rows(sheet_id)
         column = rows[0].index("name")
         chosen = self.chance.sample(range(1, len(rows)), RETYPED_ROWS)
-        self._edit(_written(sheet_id, row, column, f"name:{number}") for row in chosen)
+        above = self.header_row - 1
+        self._edit(_written(sheet_id, row + above, column, f"name:{number}") for row in chosen)
 
     def _last_column_moved(self, sheet_id: int) -> Mapping[str, Any]:
         columns = len(self._rows(sheet_id)[0])
@@ -195,8 +203,9 @@ class Person:
         return {"moveDimension": {"source": source, "destinationIndex": 1}}
 
     def _rows(self, sheet_id: int) -> list[list[str]]:
+        """The rows from the header down."""
         sheet = self.truth.workbook and self.truth.workbook.numbered(sheet_id)
-        return texts_of(sheet) if sheet else []
+        return texts_of(sheet)[self.header_row - 1 :] if sheet else []
 
     def _row(self, sheet_id: int, number: int) -> list[str]:
         header = self._rows(sheet_id)[0]
@@ -226,9 +235,9 @@ def _lines(sheet_id: int, dimension: str, first: int, end: int) -> Mapping[str, 
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": first, "endIndex": end}
 
 
-def _row_on_top(sheet_id: int) -> Mapping[str, Any]:
-    """A new row below the header."""
-    return {"insertDimension": {"range": _lines(sheet_id, "ROWS", 1, 2)}}
+def _row_below(sheet_id: int, row: int) -> Mapping[str, Any]:
+    """A new row below another."""
+    return {"insertDimension": {"range": _lines(sheet_id, "ROWS", row, row + 1)}}
 
 
 def _row_at_the_end(sheet_id: int) -> Mapping[str, Any]:

@@ -10,13 +10,13 @@ from gateway.table.a1 import (
     LAST_COLUMN,
     Area,
     column_letters,
-    header_range,
     id_in,
     is_published,
     parse_area,
     row_range,
     rows_between,
     rows_from,
+    whole_rows,
 )
 
 ID = "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms"
@@ -42,13 +42,14 @@ def test_columns_have_letters(column: int, letters: str) -> None:
 @pytest.mark.parametrize(
     ("range_", "expected"),
     [
-        pytest.param(header_range("Cities"), "'Cities'!1:1", id="header"),
+        pytest.param(row_range("Cities", 1), "'Cities'!1:1", id="header"),
         pytest.param(row_range("Cities", 7), "'Cities'!7:7", id="row"),
+        pytest.param(whole_rows("Cities", 3, 52), "'Cities'!3:52", id="whole rows"),
         pytest.param(rows_from("Cities", 8), "'Cities'!A8:ZZZ", id="rows from"),
         pytest.param(rows_between("Cities", 8, 9), "'Cities'!A8:ZZZ9", id="rows between"),
-        pytest.param(header_range("D3"), "'D3'!1:1", id="title like a cell"),
-        pytest.param(header_range("it's"), "'it''s'!1:1", id="quote doubled"),
-        pytest.param(header_range("'!A1:B2"), "'''!A1:B2'!1:1", id="title like a range"),
+        pytest.param(row_range("D3", 1), "'D3'!1:1", id="title like a cell"),
+        pytest.param(row_range("it's", 1), "'it''s'!1:1", id="quote doubled"),
+        pytest.param(row_range("'!A1:B2", 1), "'''!A1:B2'!1:1", id="title like a range"),
     ],
 )
 def test_ranges_are_written(range_: str, expected: str) -> None:

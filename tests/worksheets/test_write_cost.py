@@ -173,7 +173,7 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "encoded requests": lambda: encoded_changes(1, batch_of(finish(by_number())).changes),
     "the cells to ask back": lambda: asked_cells([finish(by_number())]),
     "ranges": lambda: answer_ranges(
-        ID, 2, finish(asked_cells([finish(by_number())])), has_new_rows=True
+        ID, 1, 2, finish(asked_cells([finish(by_number())])), has_new_rows=True
     ),
     "an answer of many ranges": lambda: answer(2_000, 3),
     "an answer of wide rows": lambda: answer(30, 900),

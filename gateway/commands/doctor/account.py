@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.translation import GoogleRefusal
 from gateway.settings.address import is_allowed_endpoint
-from gateway.settings.model import ConfigError, GoogleSettings
+from gateway.settings.model import ConfigError, GoogleSettings, WorksheetSettings
 
 NO_SPREADSHEET = "sheets-gateway-check"
 """An ID of no spreadsheet: a "not found" proves that the API answers."""
@@ -49,7 +49,12 @@ _NO_CLIENT: Mapping[type[Exception], str] = {
 
 
 async def check_accounts(
-    settings: GoogleSettings, spreadsheet: str | None, now: Now, *, writes: bool = False
+    settings: GoogleSettings,
+    spreadsheet: str | None,
+    now: Now,
+    *,
+    writes: bool = False,
+    worksheets: Sequence[WorksheetSettings] = (),
 ) -> AsyncIterator[Finding]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
@@ -60,7 +65,9 @@ async def check_accounts(
         for account in accounts.values():
             check_credentials(account, os.environ)
         async with opened_accounts(accounts, now) as opened:
-            async for finding in _check_opened(accounts, opened, spreadsheet, writes=writes):
+            async for finding in _check_opened(
+                accounts, opened, spreadsheet, writes=writes, worksheets=worksheets
+            ):
                 yield finding
     except ConfigError as error:
         for each in error.problems:
@@ -87,6 +94,7 @@ async def _check_opened(
     spreadsheet: str | None,
     *,
     writes: bool,
+    worksheets: Sequence[WorksheetSettings],
 ) -> AsyncIterator[Finding]:
     def of_account(name: str, finding: Finding) -> Finding:
         if len(opened) == 1:
@@ -120,7 +128,7 @@ async def _check_opened(
             yield of_account(name, found)
     for name in (reaching or [*contexts])[:1]:
         sheets, context, can_be_read = accounts[name], contexts[name], True
-        async for finding in check_spreadsheet(sheets, spreadsheet, context):
+        async for finding in check_spreadsheet(sheets, spreadsheet, context, worksheets):
             can_be_read = can_be_read and finding.level != "problem"
             yield finding
         for check in (check_metadata, *([check_writing] if writes else [])) if can_be_read else ():

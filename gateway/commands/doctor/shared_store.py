@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from gateway.cluster.agreement import agrees
 from gateway.cluster.scripts import PROBE
 from gateway.cluster.store import StoreFault, StoreUnavailable, check_url, fault_of, open_store
 from gateway.commands.doctor.reasons import Finding, ok, problem
 from gateway.settings.model import ConfigError
+from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows
 
 ATTEMPTS = 3
 _PROBE_KEY = "{gateway}:check"
@@ -51,8 +53,8 @@ _WORDS: Mapping[StoreFault, str] = {
 }
 
 
-async def check_redis(url: str) -> Finding:
-    """Ask Redis as a gateway does, up to three times."""
+async def check_redis(url: str, header_rows: HeaderRows = HEADERS_IN_ROW_1) -> Finding:
+    """Ask Redis as a gateway does, up to three times; running ones need the same header rows."""
     try:
         check_url(url)
     except ConfigError as error:
@@ -67,6 +69,12 @@ async def check_redis(url: str) -> Finding:
             except StoreUnavailable as error:
                 last = error.__cause__
             else:
+                if not await agrees(store, header_rows, keeps=False):
+                    return problem(
+                        f"cluster.redis: {place}: running processes have other tables "
+                        "[[worksheets]], and one with these does not start beside them. Give all "
+                        "processes the same tables"
+                    )
                 return ok(f"cluster.redis: {place} answers")
     return problem(f"cluster.redis: {place}: {_words(last, has_password=bool(parts.password))}")
 

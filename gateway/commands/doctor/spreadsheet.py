@@ -1,5 +1,6 @@
 """Checks of a spreadsheet: access, header rows, room in its metadata, and writing to it."""
 
+import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -22,8 +23,11 @@ from gateway.google.sheets import (
     Sheets,
     refused_request,
 )
+from gateway.settings.model import WorksheetSettings
 from gateway.table import a1
 from gateway.table.header import ROW_INDEX, Header
+from gateway.table.texts import composed
+from gateway.worksheets.access import HeaderRows, WorksheetId
 from gateway.worksheets.catalogue import header_of, read_first_rows
 
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
@@ -37,18 +41,23 @@ _OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
 
 
 async def check_spreadsheet(
-    sheets: Sheets, given: str, context: CheckContext
+    sheets: Sheets,
+    given: str,
+    context: CheckContext,
+    worksheets: Sequence[WorksheetSettings] = (),
 ) -> AsyncIterator[Finding]:
     """Check the ID, read access and the headers.
 
-    Cost: 0 reads, or 1 and those of `read_first_rows`.
+    `worksheets` are those of the settings. Cost: 0 reads, or 1 and those of `read_first_rows`.
     """
     if not a1.is_spreadsheet_id(given):
         yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")
         return
     try:
+        header_rows = HeaderRows(worksheets)
         found = await sheets.list_worksheets(given)
-        looked_at = (await read_first_rows(sheets, given, found)).worksheets if found else []
+        view = await read_first_rows(sheets, given, found, header_rows) if found else None
+        looked_at = view.worksheets if view else []
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
         return
@@ -64,40 +73,77 @@ async def check_spreadsheet(
     )
     for worksheet in looked_at:
         below = worksheet.blocks[0].texts[1:]
-        for finding in check_header(worksheet.title, header_of(worksheet), below):
+        row = header_rows.of(WorksheetId(given, worksheet.title))
+        header = header_of(worksheet, row)
+        for finding in check_header(worksheet.title, header, below, given):
             yield finding
+    forms = {composed(each.title) for each in found}
+    for each in worksheets:
+        if each.spreadsheet == given and composed(each.title) not in forms:
+            yield warning(
+                f"worksheets: the spreadsheet {given} has no worksheet {quoted(each.title)}, whose "
+                f"header_row is set. Correct its title in the configuration, or leave it out"
+            )
     if len(looked_at) < len(found):
         yield warning(f"spreadsheet {given}: only the first {len(looked_at)} were checked")
 
 
 def check_header(
-    title: str, header: Header, below: Sequence[Sequence[object]] = ()
+    title: str,
+    header: Header,
+    below: Sequence[Sequence[object]] = (),
+    spreadsheet: str = "ID",
 ) -> Iterator[Finding]:
     """Find columns that are not served or have unusual names; columns are given by letters.
 
-    `below` are the rows after row 1, of which the first ones suffice.
+    `below` are the rows after the header, of which the first ones suffice.
     """
     place = f"worksheet {quoted(title)}:"
     if header.columns:
         yield ok(f"{place} {counted(len(header.columns), 'field')}")
     elif not header.cells:
+        likely = _likely_header(header, below)
+        hint = f", or {_setting(spreadsheet, title, likely[0])}" if likely else ""
         yield warning(
-            f"{place} row 1 is blank, so the worksheet is not served. Write column names into row 1"
+            f"{place} row {header.row} is blank, so the worksheet is not served. Write column "
+            f"names into row {header.row}{hint}"
         )
-    for text in (*(_title_row(header, below) or _blanks(header, below)), *_odd_names(header)):
+    title_row = _title_row(spreadsheet, title, header, below)
+    for text in (*(title_row or _blanks(header, below)), *_odd_names(header)):
         yield warning(f"{place} {text}")
 
 
-def _title_row(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
+def _likely_header(header: Header, below: Sequence[Sequence[object]]) -> tuple[int, int] | None:
+    """The first row below the header with more than one cell, and their number."""
+    for row, cells in enumerate(below, start=header.row + 1):
+        count = sum(map(_is_filled, cells))
+        if count > 1:
+            return row, count
+    return None
+
+
+def _setting(spreadsheet: str, title: str, row: int) -> str:
+    """Words with the setting of a header that is not in row 1, in TOML."""
+    name = json.dumps(title, ensure_ascii=False)
+    return (
+        f'add to the configuration [[worksheets]] with the lines spreadsheet = "{spreadsheet}", '
+        f"title = {name}, header_row = {row}"
+    )
+
+
+def _title_row(
+    spreadsheet: str, title: str, header: Header, below: Sequence[Sequence[object]]
+) -> Sequence[str]:
     """Words about a title above the field names."""
     named = [cell for cell in header.cells if cell.strip()]
-    counts = [sum(_is_filled(cell) for cell in row) for row in below]
-    row = next((row for row, count in enumerate(counts, start=2) if count > 1), None)
-    if len(named) != 1 or row is None:
+    likely = _likely_header(header, below)
+    if len(named) != 1 or likely is None:
         return []
+    top, (row, count) = header.row, likely
     return [
-        f"row 1 has one cell, {quoted(named[0])}, and row {row} has {counts[row - 2]}. If row 1 is "
-        "a title, delete the rows above the field names; else write names into row 1"
+        f"row {top} has one cell, {quoted(named[0])}, and row {row} has {count}. If row {top} is "
+        "a title, delete the rows above the field names, or "
+        f"{_setting(spreadsheet, title, row)}; else write names into row {top}"
     ]
 
 
@@ -111,8 +157,8 @@ def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
         return []
     are, they = ("is", "it") if len(found) == 1 else ("are", "they")
     return [
-        f"no header in {_columns(sorted(found))}, which {are} not served. Write a name into row 1 "
-        f"there if {they} should be"
+        f"no header in {_columns(sorted(found))}, which {are} not served. Write a name into row "
+        f"{header.row} there if {they} should be"
     ]
 
 

@@ -87,6 +87,34 @@ def test_rows_below_a_header(rows: Sequence[Sequence[object]], words: Sequence[s
         assert found.startswith(f'worksheet "A": {expected}')
 
 
+def test_a_title_above_the_header_comes_with_its_setting() -> None:
+    """It names spreadsheet, title in TOML and row; below a blank row 1 too."""
+    setting = (
+        'add to the configuration [[worksheets]] with the lines spreadsheet = "1AbC", '
+        'title = "My \\"Orders\\"", header_row = 3'
+    )
+    for top in (["Prices"], []):
+        (finding,) = [
+            each
+            for each in check_header(
+                'My "Orders"', parse_header(top), [[], ["name", "size"]], "1AbC"
+            )
+            if each.level == "warning"
+        ]
+
+        assert setting in finding.text
+
+
+def test_a_header_below_row_1_is_named_by_its_row() -> None:
+    """Findings of a header with a setting speak of its row, and count from there."""
+    title = check_header("A", parse_header(["Prices"], 3), [["name", "size"]])
+    blank = check_header("A", parse_header([], 3))
+
+    assert "row 3 has one cell" in [*title][1].text
+    assert "header_row = 4" in [*check_header("A", parse_header(["x"], 3), [["a", "b"]])][1].text
+    assert "row 3 is blank" in next(iter(blank)).text
+
+
 @pytest.mark.parametrize(("row", "words"), HEADERS.values(), ids=HEADERS)
 def test_a_header(row: Sequence[object], words: Sequence[str]) -> None:
     """Each finding is a line with the worksheet's title; the count is fine, the rest a warning."""

@@ -66,6 +66,7 @@ from tests.simulation.verbs.defects import Defect, Gateway, gateway_with
 from tests.simulation.verbs.entries import ListRead
 from tests.simulation.verbs.history import LOOK_SECONDS, History
 from tests.simulation.verbs.operations import (
+    ARCHIVE,
     LIMITED_FIELDS,
     Draw,
     Mixture,
@@ -133,6 +134,8 @@ class Verbs:
     latency_ms: int = 20
     more_rows: int = 0
     """Rows of each worksheet before all operations, beside its usual ones."""
+    title_rows: int = 0
+    """Rows above the header of each worksheet, which the settings of the gateways name."""
     writes_per_minute: int = NO_LIMIT
     """The gateway's quota."""
     look_seconds: float = LOOK_SECONDS
@@ -221,10 +224,14 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
     their log.
     """
     seeds = seed_texts(
-        campaign.worksheets, has_archive=campaign.swaps_tabs, more_rows=campaign.more_rows
+        campaign.worksheets,
+        has_archive=campaign.swaps_tabs,
+        more_rows=campaign.more_rows,
+        title_rows=campaign.title_rows,
     )
     write_seed(folder / "seed", {SPREADSHEET: seeds})
     history = History(
+        header_row=campaign.title_rows + 1,
         slowest_look_seconds=campaign.slowest_look_ms / 1000,
         kept_seconds=campaign.rows_ttl_seconds,
         look_seconds=campaign.look_seconds,
@@ -243,6 +250,7 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
             moves_columns=campaign.moves_columns,
             swaps_tabs=campaign.swaps_tabs,
             habits=campaign.habits,
+            header_row=campaign.title_rows + 1,
             leaves_blank=campaign.leaves_blank.union(
                 LIMITED_FIELDS if campaign.partial_keys else ()
             ),
@@ -351,6 +359,8 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
     async with AsyncExitStack() as stack:
         if defect is None:
             gateway: Gateway = (mortal := gateway_process(own, scene.url, settings))
+            if campaign.title_rows:
+                _name_header_rows(own / "config.toml", campaign)
             killing = killed_now_and_then(
                 mortal,
                 scene.kills,
@@ -370,6 +380,7 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
                 chance=scene.chance(index + number * campaign.worksheets),
                 mixture=replace(campaign.mixture, partial_keys=campaign.partial_keys),
                 numbers=numbers,
+                header_row=campaign.title_rows + 1,
             )
             clerk = Clerk(
                 client=clients[0],
@@ -381,10 +392,20 @@ async def _gateway(scene: Scene, number: int, defect: Defect | None) -> AsyncIte
                 pause_seconds=campaign.read_pause_seconds,
                 worksheet=title,
                 draw=draw,
-                last_row=2 + campaign.more_rows,
+                last_row=2 + campaign.more_rows + campaign.title_rows,
             )
             scene.clerks.append(clerk)
         yield
+
+
+def _name_header_rows(config: Path, campaign: Verbs) -> None:
+    """Add the header row of each worksheet, whichever tab has its title, to a configuration."""
+    with config.open("a") as file:
+        for title in (*titles(campaign.worksheets), ARCHIVE):
+            file.write(
+                f'[[worksheets]]\nspreadsheet = "{SPREADSHEET}"\ntitle = "{title}"\n'
+                f"header_row = {campaign.title_rows + 1}\n"
+            )
 
 
 def _report(scene: Scene, seconds: float) -> Report:

@@ -47,12 +47,13 @@ class Version:
     since: float
     sheet: Sheet
     fence: int | None = None
+    header_row: int = 1
 
     @cached_property
     def rows(self) -> Sequence[Texts]:
         """The cells that are not blank, by field; row 1 first."""
-        header, *others = texts_of(self.sheet)
-        return [_by_name(header, header), *(_by_name(header, cells) for cells in others)]
+        rows = texts_of(self.sheet)
+        return [_by_name(rows[self.header_row - 1], cells) for cells in rows]
 
     @cached_property
     def last_row(self) -> int:
@@ -69,7 +70,7 @@ class Version:
 
     def records(self) -> Mapping[int, Texts]:
         """The rows that are served, by their numbers."""
-        return {row: self.row(row) for row in range(2, self.last_row + 1)}
+        return {row: self.row(row) for row in range(self.header_row + 1, self.last_row + 1)}
 
     def matching(self, filter_: Filter) -> Sequence[int]:
         return [row for row, texts in self.records().items() if filter_.matches(row, texts)]
@@ -160,6 +161,7 @@ class History:
     idle: list[tuple[float, int, Workbook]] = field(default_factory=list)
     """What changed no row but brought metadata: its moment, its first fence, the spreadsheet."""
     workbook: Workbook | None = None
+    header_row: int = 1
     slowest_look_seconds: float = 0.0
     kept_seconds: float = 1.0
     look_seconds: float = LOOK_SECONDS
@@ -172,7 +174,10 @@ class History:
         sheets = self.workbook.sheets
         self.tabs = {sheet.sheet_id: sheet.title for sheet in sheets}
         self.titles = {sheet.title: [(SEED, sheet.title)] for sheet in sheets}
-        self.versions = {sheet.title: [Version(since=SEED, sheet=sheet)] for sheet in sheets}
+        self.versions = {sheet.title: [self._version(SEED, sheet)] for sheet in sheets}
+
+    def _version(self, since: float, sheet: Sheet, fence: int | None = None) -> Version:
+        return Version(since=since, sheet=sheet, fence=fence, header_row=self.header_row)
 
     def note(self, before: Workbook, after: Workbook, moment: float) -> None:
         """Note a change of the spreadsheet."""
@@ -185,7 +190,7 @@ class History:
         if fence is not None and not changed and not (new[0].value or "").endswith(BURNT):
             self.idle.append((moment, fence, after))
         for sheet in changed:
-            version = Version(since=moment, sheet=sheet, fence=fence)
+            version = self._version(moment, sheet, fence)
             self.versions[self.tabs[sheet.sheet_id]].append(version)
         for sheet in after.sheets:
             titles = self.titles[self.tabs[sheet.sheet_id]]
@@ -201,7 +206,7 @@ class History:
         for moment, fence, workbook in self.idle:
             sheet = workbook.numbered(_sheet_id(sent[fence])) if fence in sent else None
             if sheet is not None and sheet.sheet_id in self.tabs:
-                version = Version(since=moment, sheet=sheet, fence=fence)
+                version = self._version(moment, sheet, fence)
                 insort(all_versions[self.tabs[sheet.sheet_id]], version, key=attrgetter("since"))
         return {
             tab: Course(
@@ -397,7 +402,7 @@ def _batch(
         effect = _effect(before, row, after.row(place))
         if not effect.now:
             cleared.add(row)  # emptied in place of being removed
-        elif removed or place == 1 or effect.number is None:
+        elif removed or place <= before.header_row or effect.number is None:
             complaints.append(f"row {row} {effect.was} became {effect.now} in row {place}")
         else:
             effects.append(effect)

@@ -205,6 +205,7 @@ class Draw:
     chance: random.Random
     mixture: Mixture = USUAL
     numbers: "count[int]"
+    header_row: int = 1
 
     def operation(self, last_row: int) -> Operation:
         mixture, chance = self.mixture, self.chance
@@ -267,13 +268,15 @@ class Draw:
         """Rows that are there, most often."""
         if kind not in ("update", "delete", "update rows"):
             return ()
-        rows = range(2, max(last_row, 1 + size) + 2)
+        header_row = self.header_row
+        rows = range(header_row + 1, max(last_row, header_row + size) + 2)
         return tuple(self.chance.sample(rows, size))
 
     def _filter(self, last_row: int) -> Filter:
         match self.chance.choices(["group", "groups", "rows"], [6, 2, 2])[0]:
             case "rows":
-                first = self.chance.randint(2, max(last_row, 2))
+                lowest = self.header_row + 1
+                first = self.chance.randint(lowest, max(last_row, lowest))
                 return Filter(rows=range(first, first + self.chance.randint(1, 3)))
             case how:
                 groups = self.chance.sample(range(GROUPS), 1 if how == "group" else 2)
@@ -289,12 +292,18 @@ def titles(worksheets: int) -> Sequence[str]:
 
 
 def seed_texts(
-    worksheets: int, *, has_archive: bool = False, more_rows: int = 0
+    worksheets: int, *, has_archive: bool = False, more_rows: int = 0, title_rows: int = 0
 ) -> Mapping[str, str]:
-    """The worksheets before all operations, as CSV by title; no operation names the archive."""
+    """The worksheets before all operations, as CSV by title; no operation names the archive.
+
+    The first of so many rows above the header is a title, the others are blank.
+    """
+    above = [("A title", *("",) * 5), *[("",) * 6] * title_rows][:title_rows]
     more = [("id:seed", f"name:seed {number}", "", "", "", "") for number in range(more_rows)]
     names = [*titles(worksheets), *[ARCHIVE] * has_archive]
     return {
-        title: "".join(",".join(row) + "\n" for row in (HEADER, *SEEDS[index % len(SEEDS)], *more))
+        title: "".join(
+            ",".join(row) + "\n" for row in (*above, HEADER, *SEEDS[index % len(SEEDS)], *more)
+        )
         for index, title in enumerate(names)
     }

@@ -93,16 +93,16 @@ def stage(folder: Path, rows: int) -> Iterator[tuple[Running, Site]]:
 
 
 def report(running: Running, site: Site, what: str, path: str, clients: int, rounds: int) -> None:
-    """Print the figures of an export; the first round warms up."""
+    """Print the figures of an export; the first round warms up, and counts for the memory."""
     coding = ("--header", "Accept-Encoding: gzip") if "gzip" in what else ()
     best, growth, p99 = 0.0, 0.0, 0.0
     for number in range(rounds + 1):
         before = resident_megabytes(running.pid)
         with watched(running, site) as beside:
             byte_count, seconds = export(running, site, path, clients, coding)
+        growth = max(growth, beside.peak_megabytes - before)
         if number:
             best = max(best, byte_count / seconds / 1e6)
-            growth = max(growth, beside.peak_megabytes - before)
             p99 = max(p99, beside.p99_seconds)
     print(
         f"{what:16} {best:6.1f} MB/s{mark(best >= LEAST_MEGABYTES_A_SECOND)} "

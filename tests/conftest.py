@@ -37,10 +37,10 @@ SLOW: Mapping[str, str] = {
         python typescript
     """,
     "clients/python": """
-        faults planted sentences
+        all_rows faults planted sentences
     """,
     "clients/typescript": """
-        client faults package planted readme sentences
+        all_rows client faults package planted readme sentences
     """,
     "cluster": """
         garbage_rates garbage_rows key_rates key_rates_processes processes quota rolling_upgrade
@@ -84,14 +84,14 @@ SLOW: Mapping[str, str] = {
         evaluate_reference one_relation query_cost
     """,
     "simulation": """
-        fire fleet kills linear monotonic overwritten reads_freshness reads_joining
-        reads_load reads_outage reads_own_writes shared_sheet verbs
+        fire fleet kills linear monotonic overwritten paging reads_freshness
+        reads_joining reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """
         damaged_rows sent_batches
     """,
     "surfaces": """
-        exports header_rows schema
+        cursors exports header_rows schema
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

@@ -70,7 +70,7 @@ PART_BYTES = 65_536
 RAW = "raw"
 """The value of `formulas`."""
 _TEXTS = frozenset({str, type(None)})
-_EXPOSED = "Content-Disposition, X-Total-Count"
+_EXPOSED = "Content-Disposition"
 _CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
 _NOT_IN_FILE_NAMES = re.compile(r"[^ !#$&()+,\-.0-9=@A-Z\[\]^_`a-z{}~]")
 _LONGEST_FILE_NAME = 100
@@ -166,7 +166,7 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
         "Cache-Control": CACHING,
         "Content-Type": _CONTENT_TYPES[parsed.format],
         "X-Total-Count": str(export.total),
-        # A further line of the header that all answers to pages have.
+        # A further line of the header that all answers to pages have: only exports have a file.
         "Access-Control-Expose-Headers": _EXPOSED,
     }
     lines: Lines

@@ -42,7 +42,7 @@ from gateway.web.head import Head, head_of
 from gateway.web.health import livez, readyz
 from gateway.web.negotiation import takes_gzip
 from gateway.web.openapi.document import describe
-from gateway.web.operations import OF_ROW, OF_SPREADSHEET, OF_WORKSHEET
+from gateway.web.operations import OF_ROW, OF_SCHEMA, OF_SPREADSHEET, OF_WORKSHEET
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.request import HeaderLines, Request
 from gateway.web.rows import carry_out
@@ -209,6 +209,9 @@ def respond(request: Request) -> Awaitable[Answer]:
         case ["", "v2", "sheets", title] if title:
             request.title = title
             return carry_out(request, OF_WORKSHEET)
+        case ["", "v2", "sheets", title, "schema"] if title:
+            request.title = title
+            return carry_out(request, OF_SCHEMA)
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
             return carry_out(request, OF_ROW)

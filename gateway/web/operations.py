@@ -14,6 +14,7 @@ from gateway.telemetry.events import RequestKind
 from gateway.web.exports import exported, parse_export, refuse_export, run_export
 from gateway.web.rows import (
     ByMethod,
+    PathKind,
     RowOperation,
     accepted,
     counted,
@@ -69,7 +70,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="worksheets",
         noun="the list of worksheets",
         methods=("GET",),
-        is_of_spreadsheet=True,
+        path="spreadsheet",
         hint="For rows, name a worksheet in the path, as in /v2/sheets/Cities.",
         parse=parse_nothing,
         run=run_worksheets,
@@ -79,8 +80,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="schema",
         noun="a schema",
         methods=("GET",),
-        is_of_row=True,
-        row="schema",
+        path="schema",
         parameters=(FORMAT,),
         hint="For rows, leave /schema out of the path.",
         parse=parse_schema,
@@ -113,7 +113,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="read",
         noun="a read of one row",
         methods=("GET",),
-        is_of_row=True,
+        path="row",
         parameters=("keys", VALUES, "no-cache"),
         hint="For a list of rows, leave the rowIndex out of the path.",
         parse=parse_read,
@@ -150,7 +150,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="refresh",
         noun="a report of a change",
         methods=("POST",),
-        is_of_row=True,
+        path="row",
         row="refresh",
         needs=may_refresh,
         hint="Leave it out.",
@@ -163,7 +163,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="update",
         noun="an update of a row",
         methods=("POST", "PUT", "PATCH"),
-        is_of_row=True,
+        path="row",
         is_write=True,
         parameters=(VALUES,),
         hint=_TO_WRITE_BY_FILTER,
@@ -218,7 +218,7 @@ _TABLE: Final[Sequence[RowOperation]] = [
         kind="delete",
         noun="a delete of a row",
         methods=("DELETE",),
-        is_of_row=True,
+        path="row",
         needs=may_delete,
         is_write=True,
         parameters=(VALUES,),
@@ -235,19 +235,20 @@ _TABLE: Final[Sequence[RowOperation]] = [
 OPERATIONS: Final[Mapping[RequestKind, RowOperation]] = {each.kind: each for each in _TABLE}
 
 
-def _by_method(*, is_of_spreadsheet: bool = False, is_of_row: bool = False) -> ByMethod:
+def _by_method(path: PathKind) -> ByMethod:
     found: dict[str, list[RowOperation]] = {}
-    path = (is_of_spreadsheet, is_of_row)
     for operation in _TABLE:
         for method in operation.methods:
-            if (operation.is_of_spreadsheet, operation.is_of_row) == path:
+            if operation.path == path:
                 found.setdefault(method, []).append(operation)
     return {**found, "HEAD": found["GET"]}
 
 
-OF_SPREADSHEET: Final = _by_method(is_of_spreadsheet=True)
+OF_SPREADSHEET: Final = _by_method("spreadsheet")
 """Operations at `/v2/sheets`."""
-OF_WORKSHEET: Final = _by_method()
+OF_WORKSHEET: Final = _by_method("worksheet")
 """Operations at `/v2/sheets/{title}`."""
-OF_ROW: Final = _by_method(is_of_row=True)
+OF_SCHEMA: Final = _by_method("schema")
+"""Operations at `/v2/sheets/{title}/schema`."""
+OF_ROW: Final = _by_method("row")
 """Operations at `/v2/sheets/{title}/{row}`."""

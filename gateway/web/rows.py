@@ -16,7 +16,7 @@ Rules
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -76,7 +76,7 @@ from gateway.web.prefer import (
     preferred_max_affected,
     preferred_resolution,
 )
-from gateway.web.request import HeaderLines, Request
+from gateway.web.request import Request
 from gateway.web.row_selectors import filter_asked, filter_spelling, read_upsert
 from gateway.web.signature import FORMAT, SPREADSHEET_PARAMETER, Signature
 from gateway.web.title_aliases import TitleAlias, not_found_by
@@ -108,15 +108,16 @@ class Asked(msgspec.Struct, frozen=True):
     """Of a list, as what it was admitted (`Admitted`)."""
 
 
+PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowOperation(Signature):
     """An operation: when it is meant, and how it is carried out."""
 
     methods: tuple[str, ...]
-    is_of_spreadsheet: bool = False
-    """True if its path names no worksheet."""
-    is_of_row: bool = False
-    """True if its path ends with a row, or with a word in its place."""
+    path: PathKind = "worksheet"
+    """What its path names last."""
 
     row: str = ""
     """A condition: this segment in place of a row."""
@@ -154,16 +155,17 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
     Without one, a method is missing: `Allow` lists operations without conditions.
     """
     admission, query = request.state["admission"], request.scope["query_string"]
+    lines = request.head.lines
     for operation in operations.get(request.event.method, ()):
+        if operation.is_export:  # it has no other condition, and comes before most requests: lists
+            is_named = query.find(_FORMAT) >= 0 and is_filled(FORMAT, query)
+            if is_named or (b"accept" in lines and accepted_format(lines[b"accept"])):
+                break
+            continue
         if operation.row and operation.row != request.row:
             continue
         if operation.parameter and not (query and is_given(operation.parameter, query)):
             continue
-        if operation.is_export:
-            accept = request.head.lines.get(b"accept", ())
-            is_named = query.find(_FORMAT) >= 0 and is_filled(FORMAT, query)
-            if not (is_named or (accept and accepted_format(accept))):
-                continue
         if operation.is_of_list and not await begins_list(request):
             continue
         if operation.needs and not await admission.has_right(request, operation.needs):
@@ -262,56 +264,52 @@ def run_list(
     )
 
 
-MOST_LINES = 4
-"""Requests for which an answer keeps header lines."""
+MOST_LINKS = 4
+"""Requests for which an answer keeps its `Link`."""
 
 LONGEST_LINK = 2_048
 """Bytes of a `Link`; proxies and clients refuse heads that are too long."""
 
 
-def listed_rows(request: Request, _target: Target, asked: Asked, served: Served) -> Answer:
+def listed_rows(request: Request, target: Target, asked: Asked, served: Served) -> Answer:
     """A list, with `Link` to its other pages and `X-Total-Count`."""
-    parameters, admitted, kept = asked.parameters, asked.admitted, served.encoded.lines
-    others = parameters.others
+    parameters, admitted, encoded = asked.parameters, asked.admitted, served.encoded
+    paging, kept, others = encoded.paging, encoded.links, parameters.others
     if admitted.credentials:
         ids = decoded(admitted.credentials).get(SPREADSHEET_PARAMETER, ())
         for spreadsheet in [*filter(None, ids)][:1]:
-            given = b"%b=%b" % (SPREADSHEET_PARAMETER.encode(), quote(spreadsheet, "").encode())
+            given = f"{SPREADSHEET_PARAMETER}={quote(spreadsheet, '')}".encode()
             others = b"%b&%b" % (others, given) if others else given
-    key = (others, admitted.caller.key_id)
-    lines = kept.get(key)
-    if lines is None:
-        if len(kept) >= MOST_LINES:
+    key = others if paging.place is None else others + admitted.caller.key_id.encode()
+    if target is not admitted.target:  # a cursor belongs to the name that was sent
+        key += admitted.target.worksheet.title.encode("utf-8", "surrogatepass")
+    link = kept.get(key)
+    if link is None:
+        if len(kept) >= MOST_LINKS:
             kept.clear()
-        paging, seal = served.encoded.paging, None
+        seal = None
         if paging.place is not None:
             seal = request.state["cursors"].seal(admitted.target, parameters.bound)
-        lines = kept[key] = page_lines(parameters.query, paging, others, seal)
+        link = kept[key] = link_of(parameters.query, paging, others, seal)
+    lines = [(b"link", link)] if link else []
+    if paging.total is not None:
+        lines.append((b"x-total-count", b"%d" % paging.total))
     return read_answer(request, served, no_cache=asked.no_cache, lines=lines)
 
 
-def page_lines(query: Query, paging: Paging, others: bytes, seal: Seal | None) -> HeaderLines:
-    """`Link` and `X-Total-Count` of a page; `others` are the parameters that all pages have."""
-    lines: list[tuple[bytes, bytes]] = []
-    if paging.total is not None:
-        lines.append((b"x-total-count", b"%d" % paging.total))
-    start = b"<?%b&" % others if others else b"<?"
-    links = []
-    if query.wants_place:
-        if paging.place is not None and seal is not None and query.limit:
-            cursor = seal.of(paging.place).encode("ascii")
-            links.append(b'%bcursor=%b>; rel="next"' % (start, cursor))
-    else:
-        skip, limit = query.skip, query.limit
-        if paging.has_next and limit:
-            links.append(b'%bskip=%d>; rel="next"' % (start, skip + limit))
-        if skip:
-            links.append(b'%bskip=0>; rel="first"' % start)
-            links.append(b'%bskip=%d>; rel="prev"' % (start, max(0, skip - limit)))
-    link = b", ".join(links)
-    if link and len(link) <= LONGEST_LINK:
-        lines.append((b"link", link))
-    return lines
+def link_of(query: Query, paging: Paging, others: bytes, seal: Seal | None) -> bytes:
+    """`Link` of a page, b"" for none; `others` are the parameters that all pages have."""
+    start, skip, limit = b"<?%b&" % others if others else b"<?", query.skip, query.limit
+    link = b""
+    if paging.place is not None and seal is not None and limit:
+        link = b'%bcursor=%b>; rel="next"' % (start, seal.of(paging.place).encode("ascii"))
+    elif paging.has_next and not query.wants_place and limit:
+        link = b'%bskip=%d>; rel="next"' % (start, skip + limit)
+    if skip:
+        others_of = (start, start, max(0, skip - limit))
+        before = b'%bskip=0>; rel="first", %bskip=%d>; rel="prev"' % others_of
+        link = b"%b, %b" % (link, before) if link else before
+    return link if len(link) <= LONGEST_LINK else b""
 
 
 async def parse_read(request: Request, admitted: Admitted) -> Asked:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from operator import add
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -55,7 +55,7 @@ MADE_AT_ONCE = 2
 """Blocks that one answer makes for rows that are no range."""
 
 
-class Paging(msgspec.Struct, frozen=True):
+class Paging(msgspec.Struct, frozen=True, gc=False):
     """Where a page of a list stands."""
 
     has_next: bool
@@ -71,8 +71,8 @@ class Encoded(msgspec.Struct, frozen=True):
     tag: str
     paging: Paging = Paging(False)
     """Of a list."""
-    lines: dict[Hashable, Any] = {}
-    """Header lines of a list about its pages, by what they depend on besides."""
+    links: dict[bytes, bytes] = {}
+    """Of a list, its `Link` by what it depends on besides; bytes, which are not traced."""
 
 
 class Freshness(msgspec.Struct, frozen=True):

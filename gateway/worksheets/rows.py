@@ -180,8 +180,8 @@ class RowService:
         if unknown:
             rows.header.seen_with(columns).check_parameters(unknown)
         key: tuple[object, ...] = (encoder, query, columns.readable)
-        if place is not None:
-            key = (*key, target.access.key_id)
+        if seal is not None:
+            key = (*key, seal.bound)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
             wanted = replaced(query, limit=query.limit + AHEAD) if query.wants_place else query

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, FloatRect, Page, Route, expect
 
 from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
@@ -13,6 +13,7 @@ from tests.docs.blocks import blocks_of, by_page, filled_in
 
 BLOCKS = {page: block for page, (block,) in by_page(blocks_of("html")).items()}
 TUTORIAL, FORM = "docs/tutorials/first-page.md", "docs/how-to/public-form.md"
+CHART, SEARCH = "docs/how-to/charts.md", "docs/how-to/search-box.md"
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def write_page(folder: Path, block: str, demo: Demo, *, key: str) -> None:
 
 def test_these_are_all_pages() -> None:
     """Each has a test below."""
-    assert set(BLOCKS) == {TUTORIAL, FORM}
+    assert set(BLOCKS) == {TUTORIAL, FORM, CHART, SEARCH}
 
 
 def test_the_first_page_reads_and_adds_rows(
@@ -83,3 +84,93 @@ def test_the_form_sends_its_fields_and_an_id(
     assert fields["customer"] == "Grace"
     assert len(fields["id"]) == 36
     assert "sgw_" not in BLOCKS[FORM].text
+
+
+def test_the_chart_has_a_bar_for_each_city(
+    context: BrowserContext, demo: Demo, tmp_path: Path
+) -> None:
+    """Eight bars, the longest first, in proportion; all of it is within the picture."""
+    write_page(tmp_path, CHART, demo, key=demo.read_only_key)
+    with served(tmp_path) as url:
+        page = opened(context, url)
+        bars = page.locator("rect")
+        expect(bars).to_have_count(8)
+        widths = [float(bars.nth(at).get_attribute("width") or 0) for at in range(8)]
+        picture = page.locator("svg").bounding_box()
+        texts = [each.bounding_box() for each in page.locator("svg text").all()]
+
+    assert widths == sorted(widths, reverse=True)
+    assert round(widths[1] / widths[0], 3) == round(3898747 / 8804190, 3)
+    assert picture is not None
+    assert [box for box in texts if box and not _is_within(box, picture)] == []
+
+
+def _is_within(box: FloatRect, outer: FloatRect) -> bool:
+    ends = box["x"] + box["width"], outer["x"] + outer["width"]
+    return box["x"] >= outer["x"] and ends[0] <= ends[1]
+
+
+def test_the_chart_shows_the_message_of_an_error(
+    context: BrowserContext, demo: Demo, tmp_path: Path
+) -> None:
+    """A wrong key is reported in words."""
+    write_page(tmp_path, CHART, demo, key="sgw_wrong")
+    with served(tmp_path) as url:
+        page = opened(context, url)
+
+        expect(page.get_by_role("status")).to_contain_text("key")
+
+
+def test_the_search_box_finds_cities_with_one_request(
+    context: BrowserContext, demo: Demo, tmp_path: Path
+) -> None:
+    """Letters typed in a row are one search; one letter alone, or none, clears the list."""
+    write_page(tmp_path, SEARCH, demo, key=demo.read_only_key)
+    sent: list[str] = []
+    context.on("request", lambda request: sent.append(request.url))
+    with served(tmp_path) as url:
+        page = opened(context, url)
+        field, items = page.get_by_label("City"), page.get_by_role("listitem")
+        field.press_sequentially("san")
+        expect(items).to_have_text(
+            ["San Antonio, Texas", "San Diego, California", "San Jose, California"]
+        )
+        field.fill('zz"}')
+        expect(page.get_by_role("status")).to_have_text("Nothing found")
+        field.fill("s")
+        expect(page.get_by_role("status")).to_have_text("")
+
+    assert len([each for each in sent if "/v2/sheets/" in each]) == 2
+
+
+def test_an_older_answer_does_not_replace_a_newer_one(
+    context: BrowserContext, demo: Demo, tmp_path: Path
+) -> None:
+    """The first search is ended when the second one begins."""
+    write_page(tmp_path, SEARCH, demo, key=demo.read_only_key)
+    held: list[Route] = []
+    failed: list[str] = []
+    context.route("**/v2/sheets/Cities?*san*", lambda route: held.append(route))
+    context.on("requestfailed", lambda request: failed.append(request.url))
+    with served(tmp_path) as url:
+        page = opened(context, url)
+        field, items = page.get_by_label("City"), page.get_by_role("listitem")
+        with page.expect_request("**/v2/sheets/Cities?*san*"):
+            field.fill("san")
+        field.fill("dal")
+        expect(items).to_have_text(["Dallas, Texas"])
+
+    assert len(held) == 1
+    assert ["san" in each for each in failed] == [True]
+
+
+def test_the_search_box_shows_the_message_of_an_error(
+    context: BrowserContext, demo: Demo, tmp_path: Path
+) -> None:
+    """A wrong key is reported in words."""
+    write_page(tmp_path, SEARCH, demo, key="sgw_wrong")
+    with served(tmp_path) as url:
+        page = opened(context, url)
+        page.get_by_label("City").fill("san")
+
+        expect(page.get_by_role("status")).to_contain_text("key")

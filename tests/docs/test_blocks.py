@@ -16,6 +16,8 @@ CHECKERS = {
     "nginx": "test_proxies.py",
     "caddyfile": "test_proxies.py",
     "yaml": "test_alerts.py",
+    "sql": "test_analysis.py",
+    "powerquery": "test_analysis.py",
 }
 PICTURE = "text"
 """The language of what is no language: drawings."""

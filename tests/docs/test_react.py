@@ -1,4 +1,4 @@
-"""The component of the docs shows rows, an error, and stops what nobody waits for."""
+"""Components of the docs show rows and errors, in a page and on a server."""
 
 import re
 import shutil
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.demo import Demo
-from tests.docs.blocks import blocks_of, filled_in
+from tests.docs.blocks import blocks_of, by_page, filled_in
 from tests.docs.jsx import REACT, as_javascript
 
 NODE = shutil.which("node")
-BLOCKS = blocks_of("jsx")
+BLOCKS = {page: block for page, (block,) in by_page(blocks_of("jsx")).items()}
+IN_PAGE, ON_SERVER = "docs/how-to/react.md", "docs/how-to/server-side.md"
 SHOW = """
 import { render, unmount } from "./react.mjs";
 const shown = [];
@@ -24,22 +25,62 @@ unmount();
 console.log(shown[0]);
 console.log(shown.at(-1));
 """
+SHOW_ON_SERVER = """
+const createElement = (type, properties, ...children) =>
+  `<${type}>${children.flat(9).join("")}</${type}>`;
+console.log(await Page().catch((error) => error.message));
+"""
 pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 
 
 def shown(folder: Path, meant: dict[str, str]) -> list[str]:
     """The component at first, and in the end."""
-    (block,) = BLOCKS
-    text = filled_in(as_javascript(block.text), meant)
+    text = filled_in(as_javascript(BLOCKS[IN_PAGE].text), meant)
     program = text.replace("import { ", "import { createElement, ", 1).replace(
         '"react"', '"./react.mjs"'
     )
     (folder / "react.mjs").write_text(REACT)
-    (folder / "page.mjs").write_text(program + SHOW)
+    return said(folder, program + SHOW)
+
+
+def said(folder: Path, program: str) -> list[str]:
+    (folder / "page.mjs").write_text(program)
     done = subprocess.run(  # noqa: S603 - our own page
         [NODE or "", "page.mjs"], cwd=folder, capture_output=True, text=True, timeout=60, check=True
     )
     return done.stdout.splitlines()
+
+
+def test_these_are_all_components() -> None:
+    """Each has a test below."""
+    assert set(BLOCKS) == {IN_PAGE, ON_SERVER}
+
+
+@pytest.mark.parametrize(
+    ("is_known", "shown"),
+    [
+        (
+            True,
+            "<ol><li>New York: 8804190</li><li>Los Angeles: 3898747</li>"
+            "<li>Chicago: 2746388</li></ol>",
+        ),
+        (False, "4011: "),
+    ],
+    ids=["rows", "wrong key"],
+)
+def test_the_component_of_the_server_becomes_html(
+    demo: Demo, tmp_path: Path, is_known: bool, shown: str
+) -> None:
+    """With rows, or it throws the code and the message of the gateway."""
+    meant = {
+        "http://127.0.0.1:8000": demo.url,
+        "sgw_…": demo.read_only_key if is_known else "sgw_wrong",
+    }
+    text = filled_in(as_javascript(BLOCKS[ON_SERVER].text), meant)
+    (line,) = said(tmp_path, text + SHOW_ON_SERVER)
+
+    assert line.startswith(shown)
+    assert is_known or "key" in line
 
 
 def test_the_component_shows_rows(demo: Demo, tmp_path: Path) -> None:

@@ -41,11 +41,11 @@ def test_general_document_needs_no_key(api: Api) -> None:
 
     validate(document)
     assert [*document["paths"]] == [
-        "/v2/sheets",
         "/v2/sheets/{sheetName}",
         "/v2/sheets/{sheetName}/{rowIndex}",
         "/v2/sheets/{sheetName}/refresh",
         "/v2/sheets/{sheetName}/schema",
+        "/v2/sheets",
         "/livez",
         "/readyz",
     ]

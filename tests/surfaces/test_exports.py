@@ -625,6 +625,20 @@ def test_an_export_is_of_one_snapshot(tmp_path: Path, values: str) -> None:
     assert records[8998]["name"] == "x8998"
 
 
+def test_a_worksheet_that_changes_before_its_types_are_read(tmp_path: Path) -> None:
+    """The rows and their number are those of the later read."""
+    with opened(tmp_path) as surface:
+        surface.send("GET", "Odd")
+        for _ in range(3):
+            rows = surface.sheets.worksheets[-1].rows
+            surface.sheets.worksheets[-1].type(rows + 1, "=new", 1)
+        answer, reads = get(surface, "Odd?format=csv")
+
+    assert answer.headers["x-total-count"] == "8"
+    assert [line[1] for line in lines_of(answer)[6:]] == ["'=new"] * 3
+    assert 1 <= reads <= 3
+
+
 def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
     """Four run at once, of all keys; lists go on, and a place is free at the end of one."""
     with opened(tmp_path, numbered(20_000)) as surface:

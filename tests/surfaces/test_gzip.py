@@ -20,6 +20,7 @@ VARYING = {"content-length", "content-encoding", "age", "x-request-id", "server-
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     settings = {"cache.rows_ttl_seconds": 600, "plans.paid.max_limit": 1000}
     with open_surface(tmp_path_factory.mktemp("gzip"), KEYS, settings) as surface:
+        surface.sheets.add("Wide", [[f"field {at}" for at in range(50)]])
         surface.sheets.add("Many", [["name"], *([f"name {at}"] for at in range(5000))])
         yield surface
 
@@ -36,6 +37,7 @@ TARGETS = {
     "ndjson": "Many?format=ndjson&limit=2000",
     "json": "Many?format=json",
     "document": "/openapi.json",
+    "schema": "Wide/schema",
 }
 
 

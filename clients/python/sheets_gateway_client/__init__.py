@@ -4,6 +4,7 @@ from sheets_gateway_client.async_client import AsyncSheet, AsyncSheets
 from sheets_gateway_client.client import Sheet, Sheets
 from sheets_gateway_client.errors import (
     ConnectionFailed,
+    CursorLost,
     Outcome,
     Problem,
     SheetsError,
@@ -17,6 +18,7 @@ __all__ = [
     "AsyncSheet",
     "AsyncSheets",
     "ConnectionFailed",
+    "CursorLost",
     "Outcome",
     "Page",
     "Problem",

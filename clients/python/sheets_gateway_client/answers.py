@@ -9,7 +9,7 @@ Rules
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -79,7 +79,28 @@ def parse_page(answer: Answer) -> Page:
         rows=[_row(each) for each in _results(body)],
         has_next_page=_member(body, "hasNextPage", bool),
         total=_member(body, "total", int) if "total" in body else None,
+        cursor=None if body.get("cursor") is None else _member(body, "cursor", str),
     )
+
+
+def parse_csv(answer: Answer) -> str:
+    return _text_of_type(answer, "text/csv")
+
+
+def parse_ndjson(answer: Answer) -> str:
+    return _text_of_type(answer, "application/x-ndjson")
+
+
+def rows_of_ndjson(text: str) -> Iterator[Row]:
+    """The rows of an export with `format="ndjson"`, one after the other."""
+    return (_row(json.loads(line)) for line in text.split("\n") if line)
+
+
+def _text_of_type(answer: Answer, media_type: str) -> str:
+    """The body. Raises OtherShape for another type, as that of a gateway without exports."""
+    if answer.headers.get("content-type", "").partition(";")[0] != media_type:
+        raise OtherShape(media_type)
+    return answer.text
 
 
 def parse_affected(answer: Answer) -> Affected:

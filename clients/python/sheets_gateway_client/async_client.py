@@ -8,7 +8,15 @@ from typing import Any, Self, TypeVar, overload
 import httpx2
 
 from sheets_gateway_client import calls, frames
-from sheets_gateway_client.calls import Call, ListOptions, Names, Values, Where
+from sheets_gateway_client.answers import rows_of_ndjson
+from sheets_gateway_client.calls import (
+    Call,
+    ExportFormat,
+    ListOptions,
+    Names,
+    Values,
+    Where,
+)
 from sheets_gateway_client.connection import (
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT_SECONDS,
@@ -115,16 +123,21 @@ class AsyncSheet:
         keys: Names | None = None,
         limit: int | None = None,
         skip: int | None = None,
+        cursor: str | None = None,
         count: bool = False,
         no_cache: bool = False,
     ) -> Page:
-        """One page. `keys` are the fields wanted; a `-` before a name of `order` turns it round."""
+        """One page. `keys` are the fields wanted; a `-` before a name of `order` turns it round.
+
+        `cursor` is `""` for the first page, then the `cursor` of each page. Raises CursorLost.
+        """
         options = ListOptions(
             where=where,
             order=order,
             keys=keys,
             limit=limit,
             skip=skip,
+            cursor=cursor,
             count=count,
             no_cache=no_cache,
         )
@@ -137,19 +150,53 @@ class AsyncSheet:
         order: Names | None = None,
         keys: Names | None = None,
         page_size: int = PAGE_SIZE,
+        skip: int | None = None,
     ) -> AsyncIterator[Row]:
-        """All rows, page by page, by position.
+        """All rows, page by page, by cursor: of rows whose `order` values stay, none is missing.
 
-        Changes meanwhile make it miss or repeat rows, also those by the loop itself: collect the
-        rows first, then change them.
+        Raises CursorLost if the rows at the end of a page changed too much: begin again. Changes by
+        the loop itself count, too: collect the rows first, then change them. With `skip` pages go
+        by position from there, and insertions, deletions and sorting make it miss or repeat rows.
         """
-        seen, has_more = 0, True
-        while has_more:
-            page = await self.list(where=where, order=order, keys=keys, limit=page_size, skip=seen)
+        first = ListOptions(where=where, order=order, keys=keys, limit=page_size, skip=skip)
+        options: ListOptions | None = calls.first_page(first)
+        while options is not None:
+            page = await self._do(calls.list_rows(self.name, options))
             for row in page:
                 yield row
-            seen += len(page)  # a plan may allow smaller pages
-            has_more = page.has_next_page and len(page) > 0
+            options = calls.next_page(options, page)
+
+    async def export(
+        self,
+        export_format: ExportFormat = "csv",
+        *,
+        where: Where | None = None,
+        order: Names | None = None,
+        keys: Names | None = None,
+        limit: int | None = None,
+        skip: int | None = None,
+    ) -> str:
+        """The text of all rows that match, of one state of the worksheet: CSV or NDJSON.
+
+        A connection that is cut is tried again, then ConnectionFailed: a part is never returned.
+        """
+        options = ListOptions(where=where, order=order, keys=keys, limit=limit, skip=skip)
+        return await self._do(calls.export(self.name, export_format, options))
+
+    async def export_rows(
+        self,
+        *,
+        where: Where | None = None,
+        order: Names | None = None,
+        keys: Names | None = None,
+        limit: int | None = None,
+        skip: int | None = None,
+    ) -> AsyncIterator[Row]:
+        """All rows that match, of one state of the worksheet; they arrive before the first."""
+        options = ListOptions(where=where, order=order, keys=keys, limit=limit, skip=skip)
+        text = await self._do(calls.export(self.name, "ndjson", options))
+        for row in rows_of_ndjson(text):
+            yield row
 
     async def to_dataframe(
         self,

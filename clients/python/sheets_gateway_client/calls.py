@@ -18,6 +18,8 @@ from urllib.parse import quote, urlencode
 from sheets_gateway_client.answers import (
     Parse,
     parse_affected,
+    parse_csv,
+    parse_ndjson,
     parse_nothing,
     parse_page,
     parse_row,
@@ -25,12 +27,14 @@ from sheets_gateway_client.answers import (
     parse_upserted,
     parse_upserted_row,
 )
+from sheets_gateway_client.errors import SheetsFailure
 from sheets_gateway_client.rows import Affected, Fields, Page, Row
 
 Where = Mapping[str, object]
 Names = str | Sequence[str]
 Values = Literal["typed", "displayed"]
 """The form of cells in answers, and the meaning of dates that are sent."""
+ExportFormat = Literal["csv", "ndjson"]
 Parsed = TypeVar("Parsed")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -44,6 +48,11 @@ _HINTS: Sequence[tuple[type[object], str]] = (
 )
 _ANY_HINT = "Pass a str, int, float, bool or None."
 _MAX_LEVELS = 100
+_EXPORTS: Mapping[str, Parse[str]] = {"csv": parse_csv, "ndjson": parse_ndjson}
+_NO_CURSOR = (
+    "The answer has no cursor for the next page: the gateway is older than this client. Update the "
+    "gateway, or page by position with skip=0, which loses rows if others are inserted or deleted."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +86,7 @@ class ListOptions:
     keys: Names | None = None
     limit: int | None = None
     skip: int | None = None
+    cursor: str | None = None
     count: bool = False
     no_cache: bool = False
 
@@ -87,21 +97,48 @@ def with_values(call: Call[Parsed], values: Values | None) -> Call[Parsed]:
 
 
 def list_rows(sheet: str, options: ListOptions) -> Call[Page]:
+    return Call(method="GET", path=_path(sheet), parse=parse_page, query=_list_query(options))
+
+
+def export(sheet: str, export_format: ExportFormat, options: ListOptions) -> Call[str]:
+    """The text of all rows that match, in this format."""
+    parse = _EXPORTS.get(export_format)
+    if parse is None:
+        raise ValueError(f"{export_format!r} is not a format of exports: {', '.join(_EXPORTS)}.")
+    query = {**_list_query(options), "format": export_format}
+    return Call(method="GET", path=_path(sheet), parse=parse, query=query)
+
+
+def _list_query(options: ListOptions) -> Mapping[str, str]:
     order = options.order
-    return Call(
-        method="GET",
-        path=_path(sheet),
-        parse=parse_page,
-        query=_given(
-            where=_json_or_none(options.where),
-            order=order if order is None or isinstance(order, str) else ",".join(order),
-            keys=_names(options.keys),
-            limit=options.limit,
-            skip=options.skip,
-            count=options.count or None,
-            no_cache=options.no_cache or None,
-        ),
+    return _given(
+        where=_json_or_none(options.where),
+        order=order if order is None or isinstance(order, str) else ",".join(order),
+        keys=_names(options.keys),
+        limit=options.limit,
+        skip=options.skip,
+        cursor=options.cursor,
+        count=options.count or None,
+        no_cache=options.no_cache or None,
     )
+
+
+def first_page(options: ListOptions) -> ListOptions:
+    """The first page of all rows: with `skip` by position, else by cursor."""
+    if options.limit is None or options.limit < 1:
+        raise ValueError("page_size is not a number of rows from 1.")
+    return options if options.skip is not None else replace(options, cursor="")
+
+
+def next_page(options: ListOptions, page: Page) -> ListOptions | None:
+    """The page after this one; None after the last one. Raises SheetsFailure without a cursor."""
+    if not page.has_next_page:
+        return None
+    if options.skip is not None:  # a plan may allow smaller pages
+        return replace(options, skip=options.skip + len(page)) if len(page) > 0 else None
+    if page.cursor is None:
+        raise SheetsFailure(_NO_CURSOR, outcome=None, idempotency_key=None)
+    return replace(options, cursor=page.cursor)
 
 
 def get_row(sheet: str, row_index: int, *, keys: Names | None, no_cache: bool) -> Call[Row]:

@@ -2,6 +2,7 @@
 
     SheetsFailure
     ├── SheetsError        an answer that is an error
+    │   └── CursorLost     the place of the next page is lost
     └── ConnectionFailed   no answer at the last try
 
 `outcome` is that of the whole call, over all of its tries: None for a read. If one try may have
@@ -97,6 +98,14 @@ class SheetsError(SheetsFailure):
 
     def __str__(self) -> str:
         return f"{self.status} {self.name} ({self.code}): {self.message}"
+
+
+class CursorLost(SheetsError):
+    """The place of the next page cannot be found again (code 4101): begin with the first page.
+
+    The rows that were given so far remain right, but the other ones are not known. No client
+    begins again by itself, because its caller has used these rows.
+    """
 
 
 class ConnectionFailed(SheetsFailure):

@@ -22,6 +22,7 @@ from sheets_gateway_client.answers import Answer, OtherShape, error_body
 from sheets_gateway_client.calls import Call
 from sheets_gateway_client.errors import (
     ConnectionFailed,
+    CursorLost,
     ErrorBody,
     Outcome,
     SheetsError,
@@ -33,6 +34,7 @@ Parsed = TypeVar("Parsed")
 FOREIGN_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses of proxies that may be different at the next try."""
 IN_PROGRESS = 4090
+CURSOR_LOST = 4101
 
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -107,9 +109,8 @@ def next_step(
             return Done(value=call.parse(result))
     body = error_body(result, is_write=call.is_write, now=instant.date)
     tries = _counted(tries, is_open=body.outcome == "unknown", is_further=body.code != IN_PROGRESS)
-    error = SheetsError(
-        body, outcome=_outcome(tries, body, result), idempotency_key=call.idempotency_key
-    )
+    kind = CursorLost if body.code == CURSOR_LOST else SheetsError
+    error = kind(body, outcome=_outcome(tries, body, result), idempotency_key=call.idempotency_key)
     return _again_or_raise(
         error, tries, instant, can_help=_can_help(body), retry_after=body.retry_after_seconds
     )

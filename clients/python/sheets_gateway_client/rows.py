@@ -40,6 +40,8 @@ class Page:
     has_next_page: bool
     total: int | None = None
     """With `count=True`: the number of rows that match, on any page."""
+    cursor: str | None = None
+    """With `cursor`: that of the next page; None after the last one."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

@@ -54,10 +54,40 @@ export function parseUpsertedRow(answer: Answer): UpsertedRow<AnyFields> {
 
 export function parsePage(answer: Answer): Page<AnyFields> {
   const body = objectOf(answer);
-  const { hasNextPage, total } = body;
+  const { hasNextPage, total, cursor } = body;
   if (typeof hasNextPage !== "boolean") throw new OtherShape("hasNextPage");
   const rows = resultsOf(body).map(rowOf);
-  return { rows, hasNextPage, ...(total === undefined ? {} : { total: numberOf(total) }) };
+  if (cursor !== undefined && cursor !== null && typeof cursor !== "string") {
+    throw new OtherShape("cursor");
+  }
+  return {
+    rows,
+    hasNextPage,
+    ...(total === undefined ? {} : { total: numberOf(total) }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+/** A body with fewer rows than it must have. */
+export class CutShort extends Error {}
+
+export const parseCsv = (answer: Answer): string => textOfType(answer, "text/csv");
+
+export const parseNdjson = (answer: Answer): string => textOfType(answer, "application/x-ndjson");
+
+/** Throws CutShort: Node takes a body that breaks off after `Connection: close` for a whole one. */
+export function checkRows(text: string, { headers }: Answer, skip: number, limit: number): void {
+  const total = Number(headers.get("x-total-count") ?? Number.NaN);
+  const isCsv = headers.get("content-type")?.startsWith("text/csv");
+  const lines = text.replace(isCsv ? /"[^"]*"/g : /$^/, "").split("\n").length - 1;
+  const rows = isCsv ? lines - 1 : lines; // without the line of names
+  if (rows < Math.min(total - skip, limit)) throw new CutShort("the body ends too early");
+}
+
+/** The body. Throws OtherShape for another type, as that of a gateway without exports. */
+function textOfType({ headers, text }: Answer, mediaType: string): string {
+  if (headers.get("content-type")?.split(";")[0] !== mediaType) throw new OtherShape(mediaType);
+  return text;
 }
 
 export function parseAffected(answer: Answer): Affected {

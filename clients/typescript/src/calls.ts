@@ -4,7 +4,10 @@
 // is made once, with the call.
 
 import {
+  checkRows,
   parseAffected,
+  parseCsv,
+  parseNdjson,
   parseNothing,
   parsePage,
   parseRow,
@@ -13,7 +16,8 @@ import {
   parseUpsertedRow,
   type Parse,
 } from "./answers.js";
-import type { Values } from "./rows.js";
+import { SheetsFailure } from "./errors.js";
+import type { Page, Values } from "./rows.js";
 
 /** A request; `target` goes after `/v2/sheets/` and is encoded. */
 export interface Call<Result> {
@@ -41,6 +45,7 @@ export interface ListParameters {
   readonly keys?: Names;
   readonly limit?: number;
   readonly skip?: number;
+  readonly cursor?: string;
   readonly count?: boolean;
   readonly noCache?: boolean;
 }
@@ -52,15 +57,60 @@ export interface WriteParameters {
 }
 
 export const listRows = (sheet: string, options: ListParameters) =>
-  read(path(sheet), parsePage, {
+  read(path(sheet), parsePage, listQuery(options));
+
+export type ExportFormat = "csv" | "ndjson";
+
+/** The text of all rows that match, in this format. */
+export function exportRows(sheet: string, format: ExportFormat, options: ListParameters) {
+  if (!Object.hasOwn(EXPORTS, format)) {
+    const known = Object.keys(EXPORTS).join(", ");
+    throw new TypeError(`${JSON.stringify(format)} is not a format of exports: ${known}.`);
+  }
+  const { skip = 0, limit = Infinity } = options;
+  const parse: Parse<string> = (answer) => {
+    const text = EXPORTS[format](answer);
+    checkRows(text, answer, skip, limit);
+    return text;
+  };
+  return read(path(sheet), parse, { ...listQuery(options), format });
+}
+
+const EXPORTS: Readonly<Record<ExportFormat, Parse<string>>> = {
+  csv: parseCsv,
+  ndjson: parseNdjson,
+};
+
+/** A page of all rows: by position with `skip`, else by cursor. */
+export type Place = { readonly skip: number } | { readonly cursor: string };
+
+/** The place of the page after this one; undefined after the last. Throws without a cursor. */
+export function nextPlace(place: Place, page: Page<unknown>): Place | undefined {
+  if (!page.hasNextPage) return undefined;
+  if ("skip" in place) {
+    const seen = page.rows.length; // a plan may allow smaller pages
+    return seen > 0 ? { skip: place.skip + seen } : undefined;
+  }
+  if (typeof page.cursor === "string") return { cursor: page.cursor };
+  throw new SheetsFailure(NO_CURSOR, { outcome: undefined, idempotencyKey: undefined });
+}
+
+const NO_CURSOR =
+  "The answer has no cursor for the next page: the gateway is older than this client. Update the " +
+  "gateway, or page by position with skip: 0, which loses rows if others are inserted or deleted.";
+
+function listQuery(options: ListParameters): Record<string, Parameter> {
+  return {
     where: options.where && encoded(options.where),
     order: typeof options.order === "object" ? options.order.join() : options.order,
     keys: names(options.keys),
     limit: options.limit,
     skip: options.skip,
+    cursor: options.cursor,
     count: options.count || undefined,
     "no-cache": options.noCache || undefined,
-  });
+  };
+}
 
 export const getRow = (
   sheet: string,

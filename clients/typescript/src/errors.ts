@@ -2,6 +2,7 @@
 //
 //     SheetsFailure
 //     ├── SheetsError        an answer that is an error
+//     │   └── CursorLost     the place of the next page is lost
 //     └── ConnectionFailed   no answer at the last try
 //
 // `outcome` is that of the whole call, over all of its tries: undefined for a read. If one try may
@@ -98,6 +99,13 @@ export class SheetsError extends SheetsFailure {
     this.retryAfterSeconds = body.retryAfterSeconds;
   }
 }
+
+/**
+ * The place of the next page cannot be found again (code 4101): begin with the first page. The rows
+ * that were given so far remain right, but the other ones are not known. No client begins again by
+ * itself, because its caller has used these rows.
+ */
+export class CursorLost extends SheetsError {}
 
 /** No answer at the last try: refused, broken, or too late; `cause` is the error of `fetch`. */
 export class ConnectionFailed extends SheetsFailure {

@@ -3,6 +3,7 @@
 export { Sheets, type SheetOptions, type SheetsOptions, type Timing } from "./client.js";
 export {
   ConnectionFailed,
+  CursorLost,
   SheetsError,
   SheetsFailure,
   type Outcome,
@@ -13,6 +14,7 @@ export type * from "./rows.js";
 export type {
   AllRowsOptions,
   CallOptions,
+  ExportOptions,
   FilterWriteOptions,
   GetOptions,
   ListOptions,

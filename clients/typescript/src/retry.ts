@@ -11,9 +11,15 @@
 // - After a try that may have been applied, only its own answer settles the outcome: a success, an
 //   `applied`, or an answer that the gateway repeats for the key.
 
-import { errorBody, isSuccess, OtherShape, type Answer } from "./answers.js";
+import { CutShort, errorBody, isSuccess, OtherShape, type Answer } from "./answers.js";
 import type { Call } from "./calls.js";
-import { ConnectionFailed, SheetsError, type ErrorBody, type SheetsFailure } from "./errors.js";
+import {
+  ConnectionFailed,
+  CursorLost,
+  SheetsError,
+  type ErrorBody,
+  type SheetsFailure,
+} from "./errors.js";
 
 /** Limits of repeating. */
 export interface RetryOptions {
@@ -70,6 +76,7 @@ export type Step<Result> = { readonly value: Result } | Wait;
 
 const FOREIGN_RETRIED: readonly number[] = [408, 429, 500, 502, 503, 504];
 const IN_PROGRESS = 4090;
+const CURSOR_LOST = 4101;
 
 /** The step after this result. Throws SheetsError or ConnectionFailed if nothing does. */
 export function nextStep<Result>(
@@ -87,6 +94,10 @@ export function nextStep<Result>(
     try {
       return { value: call.parse(result) };
     } catch (error) {
+      if (error instanceof CutShort) {
+        const { url } = result;
+        return nextStep(call, before, { error, wasSent: true, url }, instant);
+      }
       if (!(error instanceof OtherShape)) throw error; // else a page in place of the answer
     }
   }
@@ -94,7 +105,8 @@ export function nextStep<Result>(
   const tries = counted(before, body.outcome === "unknown", body.code !== IN_PROGRESS);
   const isSettled = body.outcome === "applied" || result.headers.has("idempotent-replayed");
   const outcome = tries.isOpen && !isSettled ? "unknown" : body.outcome;
-  const error = new SheetsError(body, { outcome, idempotencyKey: call.idempotencyKey });
+  const Kind = body.code === CURSOR_LOST ? CursorLost : SheetsError;
+  const error = new Kind(body, { outcome, idempotencyKey: call.idempotencyKey });
   return againOrThrow(error, tries, instant, canHelp(body), body.retryAfterSeconds);
 }
 

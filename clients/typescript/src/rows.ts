@@ -41,6 +41,8 @@ export interface Page<Fields> {
   readonly hasNextPage: boolean;
   /** With `count: true`: the number of rows that match, on any page. */
   readonly total?: number;
+  /** With `cursor`: that of the next page; null after the last one. */
+  readonly cursor?: string | null;
 }
 
 /** Rows of a write by filter; the numbers are those before the write. */

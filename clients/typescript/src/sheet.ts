@@ -32,6 +32,8 @@ export interface RowsOptions<Fields, Name> extends CallOptions {
 export interface ListOptions<Fields, Name> extends RowsOptions<Fields, Name> {
   readonly limit?: number;
   readonly skip?: number;
+  /** `""` for the first page, then the `cursor` of each page. */
+  readonly cursor?: string;
   readonly count?: boolean;
   readonly noCache?: boolean;
 }
@@ -39,6 +41,13 @@ export interface ListOptions<Fields, Name> extends RowsOptions<Fields, Name> {
 export interface AllRowsOptions<Fields, Name> extends RowsOptions<Fields, Name> {
   /** 100 by default; a smaller page of the gateway's does no harm. */
   readonly pageSize?: number;
+  /** Pages by position from there: they miss or repeat rows if others are inserted or deleted. */
+  readonly skip?: number;
+}
+
+export interface ExportOptions<Fields, Name> extends RowsOptions<Fields, Name> {
+  readonly limit?: number;
+  readonly skip?: number;
 }
 
 export interface GetOptions<Name> extends CallOptions {
@@ -97,19 +106,38 @@ export class Sheet<Fields extends object = AnyFields> {
   }
 
   /**
-   * All rows, page by page, by position. Changes meanwhile make it miss or repeat rows, also those
-   * by the loop itself: collect the rows first, then change them.
+   * All rows, page by page, by cursor: of rows whose `order` values stay, none is missing. Rejects
+   * with CursorLost if the rows at the end of a page changed too much: begin again. Changes by the
+   * loop itself count, too: collect the rows first, then change them.
    */
   async *rows<Name extends keyof Fields & string = keyof Fields & string>(
     options: AllRowsOptions<Fields, Name> = {},
   ): AsyncGenerator<Row<Pick<Fields, Name>>, void, undefined> {
-    const { pageSize = PAGE_SIZE, ...wanted } = checked("rows", options);
-    for (let skip = 0, hasMore = true; hasMore; ) {
-      const page = await this.list<Name>({ ...wanted, limit: pageSize, skip });
+    const { pageSize = PAGE_SIZE, skip, ...wanted } = checked("rows", options);
+    if (!(pageSize >= 1)) throw new TypeError("pageSize is not a number of rows from 1.");
+    let place: calls.Place | undefined = skip === undefined ? { cursor: "" } : { skip };
+    while (place !== undefined) {
+      const page: Page<Pick<Fields, Name>> = await this.list<Name>({
+        ...wanted,
+        ...place,
+        limit: pageSize,
+      });
       yield* page.rows;
-      skip += page.rows.length; // a plan may allow smaller pages
-      hasMore = page.hasNextPage && page.rows.length > 0;
+      place = calls.nextPlace(place, page);
     }
+  }
+
+  /**
+   * The text of all rows that match, of one state of the worksheet: CSV, or NDJSON with a JSON
+   * object in each line. A connection that is cut is tried again, then it rejects with
+   * ConnectionFailed: a part is never returned.
+   */
+  async export<Name extends keyof Fields & string = keyof Fields & string>(
+    format: calls.ExportFormat = "csv",
+    options: ExportOptions<Fields, Name> = {},
+  ): Promise<string> {
+    const { signal, ...parameters } = checked("export", options);
+    return this.#run(calls.exportRows(this.name, format, parameters), signal);
   }
 
   async get<Name extends keyof Fields & string = keyof Fields & string>(

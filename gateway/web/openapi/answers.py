@@ -90,7 +90,7 @@ HEADERS: Nodes = {
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
         is_sure=True,
     ),
-    "X-Total-Count": _header("How many rows match, with `count=true`.", _COUNT),
+    "X-Total-Count": _header("How many rows match: with `count=true`, and of exports.", _COUNT),
 }
 OF_ALL = ("X-Request-Id", "Server-Timing")
 OF_KEYS = (*OF_ALL, "RateLimit", "RateLimit-Policy")

@@ -91,7 +91,7 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
         **spreadsheet_schemas(reach),
         **HEALTH_SCHEMAS,
     }
-    paths: dict[str, Node] = {**spreadsheet_paths(reach)}
+    paths: dict[str, Node] = {}
     for place in places:
         paths |= paths_of(place)
         schemas |= worksheet_schemas(place)
@@ -106,10 +106,10 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
         "tags": [
             {"name": name}
             for name in dict.fromkeys(
-                [WORKSHEETS_TAG, *(place.title or ANY_TAG for place in places), HEALTH_TAG]
+                [*(place.title or ANY_TAG for place in places), WORKSHEETS_TAG, HEALTH_TAG]
             )
         ],
-        "paths": {**paths, **health_paths()},
+        "paths": {**paths, **spreadsheet_paths(reach), **health_paths()},
         "components": {
             "schemas": schemas,
             "parameters": shared_parameters(reach),

@@ -79,10 +79,6 @@ _PREFERENCE: Node = {
     "schema": {"type": "string"},
 }
 _OF_EXPORTS: Node = {
-    "X-Total-Count": {
-        "description": "How many rows match; of exports.",
-        "schema": {"type": "integer", "minimum": 0},
-    },
     "Content-Disposition": {
         "description": "The name of the file; of exports as CSV.",
         "schema": {"type": "string"},
@@ -147,10 +143,10 @@ def paths_of(place: Place) -> Nodes:
         if kind in ("create", "update", "change") and not place.is_writable:
             continue
         row = OPERATIONS[lines[0]]
-        if row.is_of_spreadsheet:
+        if row.path == "spreadsheet":
             continue
-        end = f"/{row.row or '{rowIndex}'}" if row.is_of_row else ""
-        has_number = row.is_of_row and not row.row
+        has_number = row.path == "row" and not row.row
+        end = {"row": f"/{row.row or '{rowIndex}'}", "schema": "/schema"}.get(row.path, "")
         item = items.setdefault(
             f"{place.path}{end}", {"parameters": path_parameters(place, has_row=has_number)}
         )

@@ -228,7 +228,7 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
     if "GET" in rows[0].methods:
         headers.append("IfNoneMatch")
     elif rows[0].kind != "refresh":
-        headers += ["IdempotencyKey", *(["IfMatch"] if rows[0].is_of_row else [])]
+        headers += ["IdempotencyKey", *(["IfMatch"] if rows[0].path == "row" else [])]
     return [*query, *_shared(*headers)]
 
 

@@ -212,6 +212,8 @@ EVERY_CALL = (
     lambda sheet: sheet.delete(12),
     lambda sheet: sheet.delete_where({"name": "b"}),
     lambda sheet: list(sheet.rows()),
+    lambda sheet: sheet.export(),
+    lambda sheet: list(sheet.export_rows()),
     lambda sheet: sheet.to_dataframe(),
 )
 
@@ -239,7 +241,7 @@ def test_reads_and_writes_ask_for_values(
         call(sheet)
     asked = [parse_qs(urlsplit(each.target).query).get("values") for each in middlebox.arrived]
 
-    assert asked == [sent and [sent]] * 11 + [["typed"]]
+    assert asked == [sent and [sent]] * 13 + [["typed"]]
 
 
 def test_typed_rows_are_read_and_written(connect: Connect, api: Api) -> None:
@@ -339,7 +341,7 @@ def test_both_clients_take_the_same_arguments() -> None:
         for pair, name in names
     ]
 
-    assert len(found) == 2 + 12
+    assert len(found) == 2 + 14
     assert [plain for plain, other in found if plain != other] == []
 
 

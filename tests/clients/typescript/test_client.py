@@ -159,6 +159,7 @@ def test_reads_and_writes_ask_for_values(
         ["list"],
         ["list", {"limit": 1}],
         ["rows"],
+        ["export"],
         ["get", 2],
         ["create", {"name": "a"}],
         ["create", [{"name": "b"}]],
@@ -172,7 +173,7 @@ def test_reads_and_writes_ask_for_values(
     )
     asked = [parse_qs(urlsplit(each.target).query).get("values") for each in middlebox.arrived]
 
-    assert asked == [sent and [sent]] * 12 + [None]
+    assert asked == [sent and [sent]] * 13 + [None]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""Sealed cursors: equal for all processes with a pepper, closed to all others."""
+
+import pytest
+
+from gateway.access.pepper import cursor_key
+from gateway.errors import InvalidQuery
+from gateway.query.place import CONTEXT, Place, Value
+from gateway.table.cells import EMPTY, NUMBER, TEXT
+from gateway.worksheets.access import Access, Target, WorksheetId
+from gateway.worksheets.cursors import LONGEST, Cursors, Seal
+
+KEY = cursor_key(b"a pepper")
+BOOK = Target(WorksheetId("book", "Cities"), Access(key_id="key_a"))
+PLACES = [
+    Place(),
+    Place(7, (), bytes(48), bytes(12), b"12345678"),
+    Place(10**6, (Value(EMPTY), Value(NUMBER, 0.5), Value(NUMBER, str(2**70))), b""),
+    Place(2, (Value(TEXT, None, "Städte", b"12345678"),), bytes(6 * CONTEXT)),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_all_processes_with_a_pepper_read_a_cursor(place: Place) -> None:
+    """And equal places have equal cursors."""
+    one, other = (Cursors(cursor_key(b"a pepper")).seal(BOOK, b"order") for _ in range(2))
+
+    assert other.open(one.of(place)) == place
+    assert one.of(place) == other.of(place)
+    assert len(one.of(place)) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "seal",
+    [
+        Cursors(cursor_key(b"an old pepper")).seal(BOOK, b"order"),
+        Cursors(KEY).seal(BOOK, b"another order"),
+        Cursors(KEY).seal(Target(BOOK.worksheet, Access(key_id="key_b")), b"order"),
+        Cursors(KEY).seal(Target(WorksheetId("book", "Other"), BOOK.access), b"order"),
+        Cursors(KEY).seal(Target(WorksheetId("other", "Cities"), BOOK.access), b"order"),
+    ],
+    ids=["pepper", "order", "key", "worksheet", "spreadsheet"],
+)
+def test_a_cursor_is_closed_to_others(seal: Seal) -> None:
+    """Whatever it belongs to differs."""
+    cursor = Cursors(KEY).seal(BOOK, b"order").of(PLACES[1])
+
+    with pytest.raises(InvalidQuery):
+        seal.open(cursor)
+
+
+def test_a_cursor_shows_nothing_of_a_cell() -> None:
+    """It is encrypted."""
+    place = Place(2, (Value(TEXT, None, "a text of a cell"),), bytes(6))
+
+    assert "text" not in Cursors(KEY).seal(BOOK, b"").of(place)
+    assert Cursors(KEY).seal(BOOK, b"").open("") == Place()

@@ -91,10 +91,7 @@ SLOW: Mapping[str, str] = {
         damaged_rows sent_batches
     """,
     "surfaces": """
-        cursors
-        exports
-        schema
-        exports header_rows schema
+        cursors exports header_rows schema
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

@@ -232,4 +232,4 @@ _FORMATS = {JSON_FORMAT: _json_schema, TYPESCRIPT: _typescript}
 
 
 def _encoded(body: bytes) -> Encoded:
-    return Encoded(body, opaque_tag(body))
+    return Encoded(body, f"W/{opaque_tag(body)}")

@@ -150,15 +150,21 @@ class RateLease(msgspec.Struct):
     async def raise_to(self, price: int) -> None:
         """Raise the price of a running request, or charge nothing and raise `RateLimited`.
 
-        The error's waiting time is that of the whole price. A price above the burst takes the whole
-        burst, and the rest of the time after it.
+        The error's waiting time is that of the whole price.
         """
         await self.exchange(price - 1)
-        rate, gcra = self.limits.rate, self.usage.gcra
-        gcra.give_back(rate)
-        self.charge(min(price, rate.burst))
-        if price > rate.burst:
-            gcra.give_back(rate, rate.burst - price)
+        self.usage.gcra.give_back(self.limits.rate)
+        self.charge(price)
+
+    def owe(self, price: int) -> None:
+        """Charge more for a running request whose work is done; later requests wait for the rest.
+
+        Refused now, it could be repeated for nothing, and a price above the burst would never do.
+        """
+        rate, gcra, now = self.limits.rate, self.usage.gcra, self._timer()
+        left = min(price, gcra.standing(rate, now).remaining)
+        gcra.take(rate, now, left)
+        gcra.give_back(rate, left - price)
 
     def standing(self) -> Standing:
         """The number of requests that the key may send now; None without a rate limit."""

@@ -1,8 +1,8 @@
 """gzip of bodies, for clients that take it.
 
 Rules
-- A body with a strong tag is sent as it is, because the tag names its bytes. Tags of lists and of
-  the description are weak, and those of exports absent.
+- A body with a strong tag is sent as it is, because the tag names its bytes. Tags of lists,
+  of schemas and of the description are weak, and those of exports absent.
 - Short bodies are compressed at once, and kept: an answer that is given again is the same object.
   Long ones are compressed in a thread, and exports part by part, so that no request waits for them.
 """

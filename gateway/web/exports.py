@@ -154,7 +154,7 @@ async def run_export(request: Request, admitted: Admitted, target: Target, asked
     )
     more = 0 if request.event.method == "HEAD" else len(export.rows) // ROWS_PER_REQUEST
     if more:
-        await admitted.lease.raise_to(1 + more)
+        admitted.lease.owe(more)
     return export
 
 

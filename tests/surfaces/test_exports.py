@@ -465,14 +465,18 @@ def test_an_export_is_charged_by_its_rows(tmp_path: Path, rows: int, left: int) 
         assert 90 <= int(after.headers["retry-after"]) <= 120
 
 
-def test_an_export_beyond_the_rate_is_refused(tmp_path: Path) -> None:
-    """Before the first byte, and it is not charged."""
-    with opened(tmp_path, numbered(5000)) as surface:
-        first = surface.send("GET", "Odd?format=ndjson", key="slow")
-        second = surface.send("GET", "Odd?format=ndjson", key="slow")
-        after = surface.send("GET", "Odd?limit=1", key="slow")
+@pytest.mark.parametrize("query", ["", "&no-cache=true"])
+def test_an_export_beyond_the_rate_is_paid_over_time(tmp_path: Path, query: str) -> None:
+    """It is answered, whatever it costs, and later requests wait until all of it is paid."""
+    with opened(tmp_path, numbered(9000)) as surface:
+        surface.send("GET", "Odd?limit=1", key="slow")
+        answer = surface.send("GET", f"Odd?format=ndjson{query}", key="slow")
+        after = surface.send("GET", "Odd?format=ndjson", key="slow")
 
-    assert (first.status_code, refused(second), after.status_code) == (200, (429, 4290), 200)
+    assert (answer.status_code, refused(after)) == (200, (429, 4290))
+    assert answer.headers["ratelimit"].startswith('"default";r=0;')
+    owed = 2 + (4 if query else 0)
+    assert 10 * owed - 2 <= int(after.headers["retry-after"]) <= 10 * owed
 
 
 def test_the_line_of_the_log_has_rows_and_bytes(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ VARYING = {"content-length", "content-encoding", "age", "x-request-id", "server-
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     settings = {"cache.rows_ttl_seconds": 600, "plans.paid.max_limit": 1000}
     with open_surface(tmp_path_factory.mktemp("gzip"), KEYS, settings) as surface:
-        surface.sheets.add("Wide", [[f"field {at}" for at in range(50)]])
         surface.sheets.add("Many", [["name"], *([f"name {at}"] for at in range(5000))])
+        surface.sheets.add("Wide", [[f"field {at}" for at in range(100)]])
         yield surface
 
 
@@ -37,7 +37,9 @@ TARGETS = {
     "ndjson": "Many?format=ndjson&limit=2000",
     "json": "Many?format=json",
     "document": "/openapi.json",
+    "worksheets": "/v2/sheets",
     "schema": "Wide/schema",
+    "interface": "Wide/schema?format=typescript",
 }
 
 
@@ -92,7 +94,7 @@ def test_a_row_has_a_strong_tag_and_is_not_compressed(opened: Surface) -> None:
     assert (listed.headers["content-encoding"], listed.headers["etag"][:2]) == ("gzip", "W/")
 
 
-@pytest.mark.parametrize("target", ["Many?limit=100", "/openapi.json"])
+@pytest.mark.parametrize("target", ["Many?limit=100", "/openapi.json", "Wide/schema"])
 def test_both_codings_have_one_tag(opened: Surface, target: str) -> None:
     """A client that has one of them is told so, whichever it would get."""
     tag = opened.send("GET", target, headers=[GZIP]).headers["etag"]

@@ -107,6 +107,10 @@ class Seen(msgspec.Struct, frozen=True):
     first: int = 0
     is_whole: bool = True
     """False for a window, whose rows are not all rows."""
+    made: dict[tuple[int, ...], bytes] = {}
+    """The digests of all cells that were made of a table, by its columns."""
+    numbers: tuple[int, ...] = ()
+    """Those of these columns."""
 
     def digests(self, places: Iterable[int]) -> list[bytes]:
         """A digest of each row, which must be in the columns or below them."""
@@ -132,7 +136,10 @@ class Seen(msgspec.Struct, frozen=True):
         return True
 
     def all_cells(self) -> Work[bytes]:
-        """A digest of all cells."""
+        """A digest of all cells, made once for a table."""
+        known = self.made.get(self.numbers)
+        if known is not None:
+            return known
         whole = blake2b(digest_size=_VALUE_BYTES)
         for cells in self.columns:
             for block in blocks(0, len(cells)):
@@ -140,7 +147,8 @@ class Seen(msgspec.Struct, frozen=True):
                 texts = [str(cell or "") for cell in cells[block.start : block.stop]]
                 whole.update("\0".join([*texts, ""]).encode("utf-8", "surrogatepass"))
             whole.update(b"\0\0")
-        return whole.digest()
+        self.made[self.numbers] = found = whole.digest()
+        return found
 
 
 def place_after(

@@ -180,6 +180,16 @@ def test_repeated_rows_are_found_only_where_nothing_changed(
         assert next_page(later, Query(limit=30), place) == ([*range(32, 62)], None)
 
 
+def test_a_copy_of_the_rows_around_a_place_is_no_place() -> None:
+    """Of blocks that are alike, a changed one is not taken for the next."""
+    texts = [f"line {number % 20}" for number in range(60)]
+    _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=19), None)
+    later = make_sheet({"a": [*map(text_cell, [*texts[:19], *texts[22:]])]})
+
+    with pytest.raises(CursorLost):
+        next_page(later, Query(limit=19), place)
+
+
 def test_all_cells_are_digested_once_for_a_table() -> None:
     """Further pages of rows alike cost a small part of the steps of the first."""
     table = make_sheet({"a": [text_cell("same")] * 20_000})

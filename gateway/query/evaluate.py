@@ -185,7 +185,7 @@ def find_page(
     missing, seen = None, None
     if place is not None:
         place = replaced(place, row=max(1, place.row + 1 - table.header.row))
-        seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
+        seen = _seen(table, view)
     if operands <= _FEW:
         try:
             return _looked_up(table, query, order, indexes, place, seen)
@@ -207,13 +207,19 @@ def place_behind(
     order = sort_terms(query, view)
     columns = columns_of((), order, view)
     terms = [table.index(columns[each.field]) if each.field in columns else None for each in order]
-    seen = Seen([column_at(table.displayed, column) for column in view.columns.values()])
+    seen = _seen(table, view)
     above = table.header.row - 1
     rows, before = (
         [row - above for row in each] if above else each for each in (page.rows, page.before)
     )
     found = yield from place_after(rows[: query.limit], rows[query.limit :], before, terms, seen)
     return replaced(found, row=found.row + above) if above else found
+
+
+def _seen(table: Table, view: View) -> Seen:
+    numbers = tuple(view.columns.values())
+    columns = [column_at(table.displayed, column) for column in numbers]
+    return Seen(columns, made=table.digests, numbers=numbers)
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:

@@ -8,8 +8,8 @@ Rules
 - Given rows stand before the place, others behind it. It is found if its context is unchanged and
   stands once near the old row, or if most rows of the context stand together still. Rows that
   occur more than once prove nothing.
-- Where a context repeats itself, as among equal rows, the old row number counts if no cell that the
-  key sees has changed since.
+- Where all rows of a context stand twice, as among equal rows, the old row number counts if no cell
+  that the key sees has changed since; else the place is lost, as another one may look like it.
 - A place that is not found is lost; it is never guessed.
 """
 
@@ -80,7 +80,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     next: bytes = b""
     """Digests of the equal rows that follow; fewer than `AHEAD` if there are no more."""
     cells: bytes = b""
-    """Digest of all cells that the key sees, if the context may stand at other places, too."""
+    """Digest of all cells that the key sees, if each row of the context stands twice."""
 
     @property
     def context(self) -> list[bytes]:
@@ -107,6 +107,10 @@ class Seen(msgspec.Struct, frozen=True):
     first: int = 0
     is_whole: bool = True
     """False for a window, whose rows are not all rows."""
+    made: dict[tuple[int, ...], bytes] = {}
+    """The digests of all cells that were made of a table, by its columns."""
+    numbers: tuple[int, ...] = ()
+    """Those of these columns."""
 
     def digests(self, places: Iterable[int]) -> list[bytes]:
         """A digest of each row, which must be in the columns or below them."""
@@ -131,8 +135,15 @@ class Seen(msgspec.Struct, frozen=True):
                 return False
         return True
 
+    def stand_twice(self, places: Iterable[int]) -> bool:
+        """True if for each of these rows one near it displays the same."""
+        return all(map(self.stands_twice, places))
+
     def all_cells(self) -> Work[bytes]:
-        """A digest of all cells."""
+        """A digest of all cells, made once for a table."""
+        known = self.made.get(self.numbers)
+        if known is not None:
+            return known
         whole = blake2b(digest_size=_VALUE_BYTES)
         for cells in self.columns:
             for block in blocks(0, len(cells)):
@@ -140,7 +151,8 @@ class Seen(msgspec.Struct, frozen=True):
                 texts = [str(cell or "") for cell in cells[block.start : block.stop]]
                 whole.update("\0".join([*texts, ""]).encode("utf-8", "surrogatepass"))
             whole.update(b"\0\0")
-        return whole.digest()
+        self.made[self.numbers] = found = whole.digest()
+        return found
 
 
 def place_after(
@@ -176,7 +188,7 @@ def place_after(
     yield _DIGEST_STEPS * (CONTEXT + AHEAD)
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
-    if ahead and seen.is_whole and seen.stands_twice(last):
+    if ahead and seen.is_whole and seen.stand_twice([*equal, *ahead]):
         cells = yield from seen.all_cells()
     return Place(rows[-1], tuple(values), given, b"".join(seen.digests(ahead)), cells)
 
@@ -270,6 +282,8 @@ def find_gap(
 
     None if it is lost. `has_start`, `has_end`: the first or last of these rows is that of all.
     """
+    if place.cells and not (seen.is_whole and (yield from seen.all_cells()) == place.cells):
+        return None
     old = place.row - 1
     at, count = bisect_left(places, old), len(places)
     known: dict[int, bytes] = {}
@@ -287,9 +301,12 @@ def find_gap(
         exact = _exact(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
         gap: int | None = None
         here = bisect_left(rows, old) + 1
-        if here in exact and rows[here - 1] == old and (yield from _is_sure(place, seen, old)):
+        around = rows[max(0, here - len(place.context)) : here + len(place.following)]
+        yield NEAR * len(around)
+        is_sure = place.cells or not place.next or not seen.stand_twice(around)
+        if here in exact and rows[here - 1] == old and is_sure:
             gap = here
-        elif radius >= NEAR or (low == 0 and high == count):
+        elif not place.cells and (radius >= NEAR or (low == 0 and high == count)):
             if len(exact) > 1:
                 return None
             if exact:
@@ -304,14 +321,6 @@ def find_gap(
         if low == 0 and high == count:
             return None
         radius = max(NEAR, radius * _GROWTH)
-
-
-def _is_sure(place: Place, seen: Seen, old: int) -> Work[bool]:
-    """True if a context at its old row is no other one, as far as can be seen."""
-    yield NEAR
-    if not place.next or not seen.stands_twice(old):
-        return True
-    return bool(place.cells) and seen.is_whole and (yield from seen.all_cells()) == place.cells
 
 
 def _exact(

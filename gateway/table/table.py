@@ -145,6 +145,8 @@ class Table:
     """True if the renderings were read from different states of the worksheet."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
+    digests: dict[tuple[int, ...], bytes] = field(default_factory=dict, repr=False, compare=False)
+    """Digests of all displayed cells of some columns, made on first use."""
 
     @property
     def size(self) -> int:
@@ -355,7 +357,14 @@ class Table:
         if self.indexes and last_row == self.last_row:
             touched = set[int]().union(*(row.texts for row in rows), *(row.values for row in rows))
             indexes = {at: index for at, index in self.indexes.items() if at not in touched}
-        return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=indexes)
+        return replace(
+            self,
+            displayed=displayed,
+            typed=typed,
+            last_row=last_row,
+            indexes=indexes,
+            digests={},
+        )
 
     def without_rows(self, rows: Sequence[int]) -> Work["Table"]:
         """The table after data rows were removed, in ascending order: those below move up.
@@ -375,6 +384,7 @@ class Table:
             typed=self.typed and columns[width:],
             last_row=above + last_filled(displayed),
             indexes={},
+            digests={},
         )
 
 

@@ -25,6 +25,7 @@ tried twice more (`gateway.google.pipeline`).
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from cachetools import TTLCache
 from msgspec.structs import replace as replaced
@@ -164,16 +165,20 @@ class RowService:
             read = await self._read(worksheet, target, query, span, no_cache=no_cache)
         if isinstance(read.rows, Window):
             read.rows.header.seen_with(columns).check_parameters(unknown)
-            made = await self._window_page(
-                worksheet, target, query, encoder, read.rows, place, seal
+            window_page = partial(
+                self._window_page, worksheet, target, query, encoder, read.rows, place, seal
             )
+            made = await window_page()
             if made is not None:
                 return Served(made, read.freshness)
             whole = replaced(query, wants_total=True)
             try:
                 read = await self._read(worksheet, target, whole, span, no_cache=no_cache)
             except SheetTooLarge as error:
-                raise CursorLost(CursorLost.description()) from error
+                made = await window_page(is_all=True)
+                if made is None:
+                    raise CursorLost(CursorLost.description()) from error
+                return Served(made, read.freshness)
         rows, freshness = read.rows, read.freshness
         if not isinstance(rows, Snapshot):
             raise TypeError("all rows are a snapshot")
@@ -211,7 +216,11 @@ class RowService:
             if query.wants_place and has_next:
                 view = rows.header.seen_with(columns)
                 placing = place_behind(rows.table, query, page, view, place)
-                behind = await worksheet.search(None, placing, target.access.key_id)
+                try:
+                    behind = await worksheet.search(None, placing, target.access.key_id)
+                except OutOfSteps as error:
+                    if seal is not None:
+                        raise too_costly(query, rows.table, error) from None
             encode = rows.encodings.rows.get
             try:
                 bodies = encode(encoder, query.keys, columns, given)
@@ -232,8 +241,13 @@ class RowService:
         window: Window,
         place: Place | None,
         seal: Seal | None,
+        *,
+        is_all: bool = False,
     ) -> Encoded | None:
-        """The page of a window; None if it needs all rows, as its place is not found here."""
+        """The page of a window; None if it needs all rows, as its place is not found here.
+
+        `is_all`: no more rows can be read, so a cursor among rows alike has no digest of all cells.
+        """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}
         first, before = window.span.first_row, list[int]()
@@ -264,7 +278,7 @@ class RowService:
                 following = range(numbers.stop, first + len(window.rows))
                 placing = place_after(numbers, following, before, (), seen)
                 behind = await worksheet.search(None, placing, target.access.key_id)
-                if seal is not None and seen.stands_twice(numbers[-1] - 1):
+                if seal is not None and not is_all and seen.stands_twice(numbers[-1] - 1):
                     return None
         shown: Sequence[Sequence[object]] | None = None
         if encoder.is_typed:

@@ -1,6 +1,7 @@
 """Pages behind a place: every row once without edits, and with edits no row that stays is lost."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.errors import CursorLost, InvalidQuery
-from gateway.query.place import MOST_CHARACTERS, Place
+from gateway.query.evaluate import place_behind, plain_page
+from gateway.query.place import AHEAD, MOST_CHARACTERS, Place
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
+from gateway.table.steps import Metered
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.cursors import LONGEST, Cursors
 from tests.query.paging import (
@@ -175,6 +178,31 @@ def test_repeated_rows_are_found_only_where_nothing_changed(
             next_page(later, Query(limit=30), place)
     else:
         assert next_page(later, Query(limit=30), place) == ([*range(32, 62)], None)
+
+
+def test_a_copy_of_the_rows_around_a_place_is_no_place() -> None:
+    """Of blocks that are alike, a changed one is not taken for the next."""
+    texts = [f"line {number % 20}" for number in range(60)]
+    _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=19), None)
+    later = make_sheet({"a": [*map(text_cell, [*texts[:19], *texts[22:]])]})
+
+    with pytest.raises(CursorLost):
+        next_page(later, Query(limit=19), place)
+
+
+def test_all_cells_are_digested_once_for_a_table() -> None:
+    """Further pages of rows alike cost a small part of the steps of the first."""
+    table = make_sheet({"a": [text_cell("same")] * 20_000})
+    steps: list[float] = []
+    for limit in (2, 3, 4):
+        query = Query(limit=limit)
+        page = plain_page(table, replace(query, limit=limit + AHEAD))
+        work = Metered(place_behind(table, query, page, table.header.whole, None))
+        assert work.advance(inf)
+        steps.append(work.steps)
+
+    assert steps[0] > 20_000
+    assert max(steps[1:]) < 1_000
 
 
 @pytest.mark.parametrize("length", [1, MOST_CHARACTERS, MOST_CHARACTERS + 1, 5_000])

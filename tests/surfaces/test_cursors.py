@@ -34,6 +34,7 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
     "read each time": BASE,
     "kept": {**BASE, "cache.rows_ttl_seconds": 600, "cache.header_ttl_seconds": 600},
     "windows": {**BASE, "cache.window_above_cells": 1},
+    "few steps": {**BASE, "api.max_query_steps": 500},
 }
 HEADER = ["name", "state", "secret"]
 ROWS = [[f"name {number:03}", "abc"[number % 3], f"hidden {number}"] for number in range(300)]
@@ -425,3 +426,16 @@ def test_an_order_field_that_the_key_no_longer_sees_is_refused(surface: Surface)
     answer = surface.send("GET", f"Long?limit=9&order=secret&cursor={cursor}&no-cache=true")
 
     assert refused(answer) == (400, 4002)
+
+
+@pytest.mark.parametrize("surface", ["few steps"], indirect=True)
+def test_a_place_that_takes_too_many_steps_has_no_link(surface: Surface) -> None:
+    """A list of rows alike is answered without `Link`; with `cursor` it is refused."""
+    surface.sheets.add("Same", [["a", "b"], *[["x", "y"]] * 1_000])
+
+    plain = surface.send("GET", "Same?limit=2")
+    asked = surface.send("GET", "Same?limit=2&cursor=")
+
+    assert plain.status_code == 200
+    assert "link" not in plain.headers
+    assert refused(asked) == (400, 4006)

@@ -17,8 +17,16 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.query.query import Query
+from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.reading import HOLD_SECONDS, PATIENCE_SECONDS
-from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
+from tests.worksheets.conftest import (
+    KEPT,
+    TARGET,
+    TTL_OF_ROWS_SECONDS,
+    Bench,
+    MakeBench,
+    PlainEncoder,
+)
 from tests.worksheets.scripted_sheets import Cost
 
 LINES = [["name", "n"], *([f"c{row}", row] for row in range(2, 12))]
@@ -226,3 +234,24 @@ async def test_rows_that_may_be_elsewhere_do_not_stand_in(large: Bench) -> None:
 
     with pytest.raises(UpstreamError):
         await large.page(Query(skip=9, limit=4))
+
+
+async def test_a_page_of_rows_alike_is_answered_if_all_rows_are_too_large(
+    make_bench: MakeBench,
+) -> None:
+    """Its cursor leads on, as long as the rows around it differ enough."""
+    lines = [["name", "n"], *([f"c{row // 2}", "x"] for row in range(2, 40))]
+    bench = make_bench(lines, cache={**KEPT, "window_above_cells": 5})
+    seal = Cursors(bytes(32)).seal(TARGET, b"")
+    encoder = PlainEncoder()
+    cursor, given = "", []
+    for _ in range(4):
+        bench.sheets.before("read_columns", SheetTooLarge("too large"))
+        query = Query(limit=11, wants_place=True, cursor=cursor)
+        served = await bench.service.list_rows(TARGET, query, encoder, seal=seal)
+        given += [record["rowIndex"] for record in encoder.pages[-1].records]
+        place = served.encoded.paging.place
+        cursor = seal.of(place) if place else ""
+        bench.clock.advance(100.0)
+
+    assert (given, cursor) == ([*range(2, 40)], "")

@@ -107,7 +107,7 @@ def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
         409: ["102 NoHeaderRow"],
         504: ["5040 UpstreamTimeout"],
     }
-    assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 3500
+    assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 4000
 
 
 def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:

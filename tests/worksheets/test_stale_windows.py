@@ -245,8 +245,9 @@ async def test_a_page_of_rows_alike_is_answered_if_all_rows_are_too_large(
     seal = Cursors(bytes(32)).seal(TARGET, b"")
     encoder = PlainEncoder()
     cursor, given = "", []
+    for number in range(1, 10):
+        bench.sheets.before("read_columns", SheetTooLarge("too large"), nth=number)
     for _ in range(4):
-        bench.sheets.before("read_columns", SheetTooLarge("too large"))
         query = Query(limit=11, wants_place=True, cursor=cursor)
         served = await bench.service.list_rows(TARGET, query, encoder, seal=seal)
         given += [record["rowIndex"] for record in encoder.pages[-1].records]

@@ -215,7 +215,8 @@ def respond(request: Request) -> Awaitable[Answer]:
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
             return carry_out(request, OF_ROW)
-        case ["", "v2", "sheets"]:
+        # With a slash at the end, the name of a worksheet never came.
+        case ["", "v2", "sheets"] if not request.scope["raw_path"].endswith(b"/"):
             return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:
             if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):

@@ -238,7 +238,7 @@ ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, 
         ("TRACE", "Cities/2", ON_ROW, ""),
         ("PROPFIND", "Cities/2", ON_ROW, ""),
         ("POST", "/v2/sheets", "GET, HEAD, OPTIONS", ""),
-        ("DELETE", "/v2/sheets/", "GET, HEAD, OPTIONS", ""),
+        ("DELETE", "/v2/sheets", "GET, HEAD, OPTIONS", ""),
     ],
 )
 def test_method_of_no_operation(

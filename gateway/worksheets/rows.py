@@ -69,7 +69,7 @@ TOLD_SECONDS = 3_600.0
 def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
     """The rows of a plain list: behind its place those around the old row, with some more."""
     if place is None or not place.row:
-        count = query.limit + AHEAD if query.wants_place else query.limit
+        count = query.limit + AHEAD if query.wants_place and query.limit else query.limit
         return RowSpan(header_row + 1 + query.skip, count, has_types)
     first = max(header_row + 1, place.row - NEAR - CONTEXT)
     return RowSpan(first, place.row + NEAR + query.limit + AHEAD + 1 - first, has_types)

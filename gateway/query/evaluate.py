@@ -204,9 +204,9 @@ def place_behind(
     """
     if not query.limit:
         return place or Place()
-    order = sort_terms(query, view)
-    columns = columns_of((), order, view)
-    terms = [table.index(columns[each.field]) if each.field in columns else None for each in order]
+    names = [each.field for each in sort_terms(query, view)]
+    columns = [None if name == ROW_INDEX else view.find(name) for name in names]
+    terms = [None if column is None else table.index(column) for column in columns]
     seen = _seen(table, view)
     above = table.header.row - 1
     rows, before = (

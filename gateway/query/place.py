@@ -17,12 +17,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
 from gateway.query.row_sets import RowSet, sifted
 from gateway.table.cells import CLASS, EMPTY, NUMBER, TEXT
-from gateway.table.index import ColumnIndex, Order
+from gateway.table.index import ColumnIndex, Keys, Order
 from gateway.table.steps import BLOCK, Work, blocks
 
 CONTEXT = 8
@@ -51,7 +52,10 @@ _MOST_LOST = 2
 _DIGEST_STEPS = 30
 
 Cell = tuple[int, object]
-"""The kind of a cell, and the key that tells it apart from others of its kind."""
+"""The kind of a cell, and the key by which it differs from others of its kind."""
+
+_Column = tuple[Keys, Sequence[str]]
+"""The kinds and keys of a column, and its texts."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -103,7 +107,7 @@ class Gap(msgspec.Struct, frozen=True):
 class Seen(msgspec.Struct, frozen=True):
     """The displayed cells of the columns that a key sees; `first` is their first place."""
 
-    columns: Sequence[Sequence[object]]
+    columns: Sequence[Sequence[Any]]
     first: int = 0
     is_whole: bool = True
     """False for a window, whose rows are not all rows."""
@@ -118,7 +122,7 @@ class Seen(msgspec.Struct, frozen=True):
         found: list[bytes] = []
         for place in places:
             at = place - first
-            texts = [str(cells[at] or "") if at < len(cells) else "" for cells in columns]
+            texts = [(cells[at] or "") if at < len(cells) else "" for cells in columns]
             found.append(_digest("\0".join(texts).rstrip("\0"), _DIGEST_BYTES))
         return found
 
@@ -167,30 +171,31 @@ def place_after(
     `terms` are the columns of `order`, None for `rowIndex`.
     """
     last = rows[-1] - 1
-    values: list[Value] = []
-    columns: list[ColumnIndex] = []
+    columns: list[_Column] = []
     for index in terms:
-        if index is None:  # no rows are equal in it
-            return Place(rows[-1], tuple(values))
-        columns.append(index)
-        values.append((yield from _value(index, last, len(terms))))
+        if index is None:
+            break
+        columns.append(((yield from index.keys()), (yield from index.texts())))
+    values = tuple([_value(column, last, len(terms)) for column in columns])
+    yield sum([len(texts[last]) for _, texts in columns]) + _DIGEST_STEPS * (CONTEXT + AHEAD)
+    if len(columns) < len(terms):  # no rows are equal in `rowIndex`
+        return Place(rows[-1], values)
 
-    equal, own = [last], (yield from _cells(columns, last))
-    for row in [*before, *rows[:-1]][::-1][: CONTEXT - 1]:
-        if columns and (yield from _cells(columns, row - 1)) != own:
+    own = _cells(columns, last)
+    equal, ahead = [last], list[int]()
+    for row in [*before, *rows[-CONTEXT:-1]][::-1][: CONTEXT - 1]:
+        if columns and _cells(columns, row - 1) != own:
             break
         equal.append(row - 1)
-    ahead: list[int] = []
     for row in following[:AHEAD]:
-        if columns and (yield from _cells(columns, row - 1)) != own:
+        if columns and _cells(columns, row - 1) != own:
             break
         ahead.append(row - 1)
-    yield _DIGEST_STEPS * (CONTEXT + AHEAD)
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
     if ahead and seen.is_whole and seen.stand_twice([*equal, *ahead]):
         cells = yield from seen.all_cells()
-    return Place(rows[-1], tuple(values), given, b"".join(seen.digests(ahead)), cells)
+    return Place(rows[-1], values, given, b"".join(seen.digests(ahead)), cells)
 
 
 def _apart(digests: bytes) -> list[bytes]:
@@ -198,23 +203,22 @@ def _apart(digests: bytes) -> list[bytes]:
     return [digests[start : start + _DIGEST_BYTES] for start in starts]
 
 
-def _cells(columns: Sequence[ColumnIndex], place: int) -> Work[list[Cell]]:
+def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
     """The cells of a row in these columns; equal cells are of one group of the order."""
     found: list[Cell] = []
-    for index in columns:
-        cells = yield from index.keys()
+    for cells, texts in columns:
         kind, key = cells.kinds[place], cells.keys[place]
         if kind == EMPTY:
             key = None
         elif kind != CLASS[kind]:
-            key = (yield from index.texts())[place]
+            key = texts[place]
         found.append((kind, key))
     return found
 
 
-def _value(index: ColumnIndex, place: int, count: int) -> Work[Value]:
+def _value(column: _Column, place: int, count: int) -> Value:
     """The value of one of `count` terms."""
-    ((kind, key),) = yield from _cells([index], place)
+    ((kind, key),) = _cells([column], place)
     if kind == EMPTY:
         return Value(EMPTY)
     first = CLASS[kind]
@@ -222,11 +226,10 @@ def _value(index: ColumnIndex, place: int, count: int) -> Work[Value]:
         is_long = isinstance(key, int) and not -(2**63) <= key < 2**63
         return Value(kind, str(key) if is_long else key)  # type: ignore[arg-type]
     text = str(key)
-    number = None if kind == TEXT else (yield from index.keys()).keys[place]
+    number = None if kind == TEXT else column[0].keys[place]
     most = min(_MOST_BYTES, _LEAST_BYTES // count - _OF_VALUE)
     if len(text) <= MOST_CHARACTERS and len(text.encode("utf-8", "surrogatepass")) <= most:
         return Value(first, number, text)
-    yield len(text)
     folded = text.casefold() if kind == TEXT else text
     head = folded[:MOST_CHARACTERS].encode("utf-8", "ignore")[:most].decode("utf-8", "ignore")
     return Value(first, number, head, _digest(text, _VALUE_BYTES))

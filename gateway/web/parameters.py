@@ -238,6 +238,9 @@ def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
     return parse(text, again)
 
 
+_packed = msgspec.msgpack.Encoder().encode
+
+
 def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
     asking = asking_of(decoded(text), again)
     query = parse_query(asking, max_limit=max_limit)
@@ -247,7 +250,7 @@ def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
         others = quote(others, _SAFE).encode()
     if query.wants_place:
         given = sorted(asking.parameters.items())
-        bound = repr([each for each in given if each[0] not in _FREE]).encode()
+        bound = _packed([each for each in given if each[0] not in _FREE])
     no_cache = "no-cache" in asking.parameters and parse_no_cache(asking.parameters)
     return ListAsked(query, no_cache, tuple(asking.readings), others, bound)
 

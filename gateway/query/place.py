@@ -290,6 +290,7 @@ def find_gap(
     old = place.row - 1
     at, count = bisect_left(places, old), len(places)
     known: dict[int, bytes] = {}
+    known_rows = {*place.context, *place.following}
     radius = _FIRST_RADIUS
     while True:
         low, high = max(0, at - radius), min(count, at + radius)
@@ -318,6 +319,8 @@ def find_gap(
                 return Gap(places[-1] if places else 0)
             else:
                 gap = _tolerant(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
+            if gap is None and radius == NEAR and not known_rows.isdisjoint(digests):
+                return None  # some of its rows are here still: a context further away is a copy
         if gap is not None:
             before = [row + 1 for row in rows[max(0, gap - CONTEXT) : gap]]
             return Gap(rows[gap - 1] if gap else 0, before)

@@ -190,6 +190,27 @@ def test_a_copy_of_the_rows_around_a_place_is_no_place() -> None:
         next_page(later, Query(limit=19), place)
 
 
+def test_a_copy_further_away_is_no_place() -> None:
+    """Rows around a place that changed are sought no further while some of them are there still."""
+    texts = [f"line {number}" for number in range(300)]
+    texts[150:170] = texts[0:20]
+    _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), None)
+    texts[8:12] = [f"changed {number}" for number in range(4)]
+
+    with pytest.raises(CursorLost):
+        next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), place)
+
+
+def test_a_place_is_found_behind_many_inserted_rows() -> None:
+    """Rows that moved further than a context is sought at first, with nothing of them left."""
+    texts = [f"line {number}" for number in range(300)]
+    _, place = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), None)
+    texts[0:0] = [f"new {number}" for number in range(100)]
+    rows, _ = next_page(make_sheet({"a": [*map(text_cell, texts)]}), Query(limit=12), place)
+
+    assert rows == [*range(114, 126)]
+
+
 def test_all_cells_are_digested_once_for_a_table() -> None:
     """Further pages of rows alike cost a small part of the steps of the first."""
     table = make_sheet({"a": [text_cell("same")] * 20_000})

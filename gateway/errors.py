@@ -514,8 +514,8 @@ class RateLimited(TooManyRequests):
 
 
 class TooManyInFlight(TooManyRequests):
-    """The key has `plans.NAME.max_concurrent` requests under way, or too many long queries; or four
-    exports run already.
+    """The key has `plans.NAME.max_concurrent` requests under way, two exports, or too many long
+    queries; or four exports run already.
     """
 
     code, name = 4291, "TooManyInFlight"

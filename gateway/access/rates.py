@@ -28,6 +28,8 @@ from gateway.settings.plans import PlanSettings
 SMALLEST_BURST = 10
 MAX_EXPORTS = 4
 """Exports that run at once, of all keys together."""
+MAX_EXPORTS_OF_KEY = 2
+"""Of one key: a client that reads slowly holds no more."""
 FRESH_PRICE = 5
 """Price of a request for fresh data, each of which may cost a call to Google."""
 MAX_KEPT = 10_000
@@ -91,19 +93,14 @@ class KeyUsage:
         self.in_flight = 0
 
 
-class RunningExports:
-    """The number of exports of this process that run."""
-
-    count = 0
-
-
 class RateLease(msgspec.Struct):
     """A request of a key, from its admission until its answer is sent."""
 
     limits: Limits
     usage: Usage
     _timer: Callable[[], float]
-    _exports: RunningExports
+    _exports: list[Usage]
+    """The keys of the exports of this process that run."""
     _is_in: bool = False
     _is_export: bool = False
 
@@ -133,12 +130,14 @@ class RateLease(msgspec.Struct):
         """Take one of the places of exports, once. Raises `TooManyInFlight`."""
         if self._is_export:
             return
-        if self._exports.count >= MAX_EXPORTS:
+        running = self._exports
+        if len(running) >= MAX_EXPORTS or running.count(self.usage) >= MAX_EXPORTS_OF_KEY:
             raise TooManyInFlight(
-                f"This gateway gives {MAX_EXPORTS} exports at once. Wait for one of them to end.",
+                f"This gateway gives {MAX_EXPORTS} exports at once, {MAX_EXPORTS_OF_KEY} of them "
+                "to a key. Wait for one of them to end.",
                 retry_after_seconds=1,
             )
-        self._exports.count += 1
+        running.append(self.usage)
         self._is_export = True
 
     def charge(self, price: int = 1) -> None:
@@ -179,7 +178,7 @@ class RateLease(msgspec.Struct):
             else:
                 self.usage.shared.leave()
             if self._is_export:
-                self._exports.count -= 1
+                self._exports.remove(self.usage)
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
@@ -204,7 +203,7 @@ class KeyRates:
         self._timer = timer
         self._max_kept = max_kept
         self._new_usage = new_usage
-        self._exports = RunningExports()
+        self._exports: list[Usage] = []
         self._usages: OrderedDict[str, Usage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:

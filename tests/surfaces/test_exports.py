@@ -16,7 +16,7 @@ from starlette.types import Message
 from structlog.testing import capture_logs
 
 from gateway.access.issue import KeyRequest
-from gateway.access.rates import MAX_EXPORTS
+from gateway.access.rates import MAX_EXPORTS, MAX_EXPORTS_OF_KEY
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
 from gateway.web.exports import PART_BYTES, disposition
@@ -528,15 +528,15 @@ def test_many_blocks_are_one_export(tmp_path: Path, values: str, order: str) -> 
 class Reading:
     """A client that takes the parts of an answer as a test says."""
 
-    def __init__(self, surface: Surface, target: str) -> None:
-        self._surface, self._target = surface, target
+    def __init__(self, surface: Surface, target: str, key: str = "paid") -> None:
+        self._surface, self._target, self._key = surface, target, key
         self.messages: list[Message] = []
         self.has_part = asyncio.Event()
         self.may_go_on = asyncio.Event()
 
     async def run(self) -> None:
         path, _, query = self._target.partition("?")
-        key = self._surface.keys["paid"].encode()
+        key = self._surface.keys[self._key].encode()
         scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
@@ -646,7 +646,8 @@ def test_a_worksheet_that_changes_before_its_types_are_read(tmp_path: Path) -> N
 def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
     """Four run at once, of all keys; lists go on, and a place is free at the end of one."""
     with opened(tmp_path, numbered(20_000)) as surface:
-        readings = [Reading(surface, "Odd?format=csv") for _ in range(MAX_EXPORTS)]
+        keys = ["paid", "free"] * (MAX_EXPORTS // 2)
+        readings = [Reading(surface, "Odd?format=csv", key) for key in keys]
 
         async def begin() -> list[asyncio.Task[None]]:
             tasks = [asyncio.create_task(each.run()) for each in readings]
@@ -658,7 +659,7 @@ def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
             await task
 
         tasks = run(surface, begin)
-        fifth, reads = get(surface, "Cities?format=csv", key="free")
+        fifth, reads = get(surface, "Cities?format=csv", key="slow")
         listed = surface.send("GET", "Odd")
         surface.portal.call(end, readings[0], tasks[0])
         again = surface.send("GET", "Cities?format=csv")
@@ -668,6 +669,36 @@ def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
     assert (refused(fifth), reads, listed.status_code) == ((429, 4291), 0, 200)
     assert again.status_code == 200
     assert {len(each.body) for each in readings} == {len(readings[0].body)}
+
+
+def test_a_third_export_of_a_key_is_refused(tmp_path: Path) -> None:
+    """A client that does not read leaves places to other keys."""
+    with opened(tmp_path, numbered(20_000)) as surface:
+        readings = [Reading(surface, "Odd?format=csv") for _ in range(MAX_EXPORTS_OF_KEY)]
+
+        async def begin() -> list[asyncio.Task[None]]:
+            tasks = [asyncio.create_task(each.run()) for each in readings]
+            await asyncio.gather(*(each.has_part.wait() for each in readings))
+            return tasks
+
+        async def end(tasks: list[asyncio.Task[None]]) -> None:
+            for each in readings:
+                each.may_go_on.set()
+            await asyncio.gather(*tasks)
+
+        tasks = run(surface, begin)
+        third, other = (surface.send("GET", "Odd?format=csv", key=key) for key in ("paid", "free"))
+        surface.portal.call(end, tasks)
+
+    assert (refused(third), other.status_code) == ((429, 4291), 200)
+
+
+def test_what_fails_before_the_first_byte_is_an_error(tmp_path: Path) -> None:
+    """The answer has the form of all errors; here, a text that is no Unicode."""
+    with opened(tmp_path, [["name"], ["\ud800"]]) as surface, capture_logs():
+        answer = surface.send("GET", "Odd?format=ndjson")
+
+    assert refused(answer) == (500, 5000)
 
 
 def test_a_client_that_goes_frees_its_place(tmp_path: Path) -> None:

@@ -130,6 +130,13 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
     is_asked = answer.may_be_compressed and b"accept-encoding" in lines
     if is_asked and takes_gzip(lines[b"accept-encoding"]):
         answer = await compressed_answer(answer)
+    body, first = answer.body, b""
+    if isinstance(body, AsyncGenerator) and event.method != "HEAD":
+        try:  # what fails before the first byte is answered as any error
+            first = await anext(body, b"")
+        except GatewayError as error:
+            await _send(request, error_answer(request, error), send)
+            return
     event.status = answer.status
     headers = [
         *answer.headers,
@@ -141,28 +148,35 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
     if request.lease is not None and request.lease.limits.per_minute:
         headers += rate_lines(request.lease)
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    body = answer.body
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body})
         return
     if event.method != "HEAD":
-        await _send_parts(event, body, send)
+        await _send_parts(event, first, body, send)
     await send({"type": "http.response.body", "body": b""})
 
 
 async def _send_parts(
-    event: RequestEvent, body: Sequence[bytes] | AsyncGenerator[bytes], send: Send
+    event: RequestEvent,
+    first: bytes,
+    body: Sequence[bytes] | AsyncGenerator[bytes],
+    send: Send,
 ) -> None:
-    """Send parts of a body, each when the client has taken the one before it."""
+    """Send parts of a body, each when the client has taken the one before it.
+
+    `first` is the part of a generator that was made already.
+    """
     if isinstance(body, Sequence):
         for part in body:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         return
     event.bytes = 0
     async with aclosing(body):
-        async for part in body:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-            event.bytes += len(part)
+        made = first
+        while made:  # no part is empty, but for the only one
+            await send({"type": "http.response.body", "body": made, "more_body": True})
+            event.bytes += len(made)
+            made = await anext(body, b"")
 
 
 def rate_lines(lease: RateLease) -> HeaderLines:

@@ -84,13 +84,13 @@ async def run_worksheets(
 
     def make(contents: Contents) -> Encoded:
         sheets = [_listed(*each, target, *rights) for each in zip(seen, counts, strict=True)]
-        told = {
+        about = {
             "id": spreadsheet,
             "title": contents.title,
             "locale": contents.locale,
             "timeZone": contents.time_zone,
         }
-        return _encoded(msgspec.json.encode({"spreadsheet": told, "sheets": sheets}))
+        return _encoded(msgspec.json.encode({"spreadsheet": about, "sheets": sheets}))
 
     way = ("worksheets", access.columns, access.titles, rights, counts)
     return Served(await catalogue.answer(contents, way, make), freshness)

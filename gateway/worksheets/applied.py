@@ -45,7 +45,7 @@ from gateway.worksheets.writes import (
     Write,
     Written,
     number_only,
-    told_if_new,
+    with_created,
     written_row,
 )
 
@@ -255,7 +255,7 @@ class AppliedReader:
             typed = values if write.is_typed else None
             result = written_row(row, placement, view, texts, typed, has_tag=write.has_tag)
             is_told = isinstance(write.selector, ByKey)
-            results[at] = told_if_new(result, is_new=is_new) if is_told else result
+            results[at] = with_created(result, is_new=is_new) if is_told else result
         return results
 
     async def _located(

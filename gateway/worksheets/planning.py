@@ -62,7 +62,7 @@ from gateway.worksheets.writes import (
     Written,
     byte_count,
     number_only,
-    told_if_new,
+    with_created,
     written_row,
 )
 
@@ -225,7 +225,7 @@ class Planned:
                 continue
             result = created[slot] if isinstance(slot, int) else changed[slot]
             if is_by_key:
-                result = told_if_new(result, is_new=isinstance(slot, int))
+                result = with_created(result, is_new=isinstance(slot, int))
             results.append(result)
         return tuple(results)
 
@@ -491,7 +491,7 @@ class Planner:
             else:
                 change = written_row(*seen, has_tag=False)
             if isinstance(change, Written):
-                change = told_if_new(change, is_new=False)
+                change = with_created(change, is_new=False)
             slots.append(change)
         stored = [[*map(as_key, key)] for key in keys] if is_form else keys
         new_keys = yield from _new_keys(table, columns, {at: stored[at] for at in new}, upsert)

@@ -277,7 +277,7 @@ def written_row(
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 
-def told_if_new(written: Written, *, is_new: bool) -> Written:
+def with_created(written: Written, *, is_new: bool) -> Written:
     """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
     new = {"created": is_new}
     return replace(written, record={ROW_INDEX: written.row, **new, **written.record, **new})

@@ -209,7 +209,7 @@ def _list(place: Place) -> _Described:
         own=_OF_EXPORTS if has_export else {},
         others={CSV: text, NDJSON: text} if has_export else {},
     )
-    told = "Rows in the order of the worksheet, or as `order` says, page by page."
+    about = "Rows in the order of the worksheet, or as `order` says, page by page."
     export = (
         "\n\nWith `format`, or an `Accept` that prefers CSV or JSON lines, it is an export: all "
         "rows that match, without `count`. It counts as one request, and another for each "
@@ -217,7 +217,7 @@ def _list(place: Place) -> _Described:
     )
     return _Described(
         "List rows",
-        told + (export if has_export else ""),
+        about + (export if has_export else ""),
         {"200": page, "304": _UNCHANGED},
     )
 
@@ -232,7 +232,7 @@ def _create(place: Place) -> _Described:
     row = schema_reference(f"{place.stem}Fields")
     # Without the form: openapi-python-client fails at run time if a list is one of several types.
     body = _json({"oneOf": [row, list_of(row)]}, example=_create_example(place))
-    told = (
+    about = (
         "Appends a row after the last one, or several at once, all or none: send an object, a list "
         "of objects, or a form."
     )
@@ -257,21 +257,21 @@ def _create(place: Place) -> _Described:
     )
     return _Described(
         "Create rows",
-        told + (upsert if has_upsert else ""),
+        about + (upsert if has_upsert else ""),
         {**({"200": upserted} if has_upsert else {}), "201": created},
         body,
     )
 
 
 def _update(place: Place) -> _Described:
-    told = "The fields that were sent, as they are now."
+    about = "The fields that were sent, as they are now."
     row = schema_reference(f"{place.stem}Row")
     return _Described(
         "Update a row",
         "Writes the fields that are sent; all others stay. A value that its cell has already "
         "is not written, so that a row can be sent back as it was read. POST, PUT and PATCH do the "
         "same.",
-        {"200": _answer(told, _of_write(OF_UPDATES, place), row)},
+        {"200": _answer(about, _of_write(OF_UPDATES, place), row)},
         {
             **_json(schema_reference(f"{place.stem}Fields"), example=_update_example(place)),
             FORM: {"schema": schema_reference(f"{place.stem}Form")},
@@ -314,13 +314,13 @@ def _delete(place: Place) -> _Described:
 
 
 def _delete_where(place: Place) -> _Described:
-    told = "How many rows matched, and which."
+    about = "How many rows matched, and which."
     return _Described(
         "Delete rows by filter",
         "Deletes all rows that match, or none. The rows below move up. It counts as "
         f"{OPERATIONS['delete_where'].price} requests.",
         {
-            "200": _answer(told, OF_MANY, schema_reference(MATCHES), has_preference=True),
+            "200": _answer(about, OF_MANY, schema_reference(MATCHES), has_preference=True),
         },
     )
 
@@ -357,7 +357,7 @@ def _json(schema: Node, **more: object) -> Node:
 
 
 def _answer(
-    told: str,
+    about: str,
     headers: Sequence[str],
     schema: Node,
     *,
@@ -368,7 +368,7 @@ def _answer(
     """An answer as JSON and as `others`, with headers of its `own` that not all answers expose."""
     preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
-        "description": told,
+        "description": about,
         "headers": {**header_references(headers), **preference, **(own or {})},
         "content": {**_json(schema), **(others or {})},
     }

@@ -282,10 +282,10 @@ def _limit(reach: Reach) -> Node:
         schema["maximum"] = max(reach.plan.max_limit, reach.plan.max_export_rows)
         schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
         most = f"{reach.plan.max_limit}, the most that your plan allows"
-    told = f"How many rows to list at most; more is cut to {most}."
+    about = f"How many rows to list at most; more is cut to {most}."
     if reach.has("export"):
-        told += f" An export has no default, and is refused with more than {_exported(reach)}."
-    return _parameter("query", "limit", told, schema)
+        about += f" An export has no default, and is refused with more than {_exported(reach)}."
+    return _parameter("query", "limit", about, schema)
 
 
 def _exported(reach: Reach) -> str:
@@ -307,16 +307,16 @@ def _values(reach: Reach) -> Node:
 
 def _max_affected(reach: Reach) -> Node:
     most = "the key's plan allows" if reach.plan is None else f"{reach.plan.max_affected} rows"
-    told = (
+    about = (
         "How many rows the filter may match: if it matches more, nothing is written and 400 has "
         f"their number. It never matches more than {most}."
     )
-    return _parameter("query", MAX_AFFECTED, told, {"type": "integer", "minimum": 0})
+    return _parameter("query", MAX_AFFECTED, about, {"type": "integer", "minimum": 0})
 
 
 def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
     is_list = "list" in kinds
-    told = (
+    about = (
         f"Which rows to {'list' if is_list else 'write to'}: a JSON object, such as "
         '`{"state":"Texas"}`; in a URL percent-encoded.'
     )
@@ -326,7 +326,7 @@ def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
         "contentSchema": schema_reference(f"{place.stem}Where"),
     }
     return {
-        **_parameter("query", WHERE, told, schema),
+        **_parameter("query", WHERE, about, schema),
         **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
         **({} if is_list else {"required": "delete_where" in kinds}),
     }
@@ -334,31 +334,31 @@ def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
 
 def _order(place: Place, _: Sequence[RequestKind]) -> Node:
     term = schema_reference(f"{place.stem}Order")
-    told = (
+    about = (
         "Names to sort by, comma-separated, each with `-` in front to turn it round. A JSON array "
         'does as well, for names with a comma: `["a,b","-c"]`. Numbers come first, then '
         "dates, times, texts and booleans; empty cells are last both ways."
     )
-    return _name_list("order", told, term, minItems=1, maxItems=MAX_ORDER_FIELDS)
+    return _name_list("order", about, term, minItems=1, maxItems=MAX_ORDER_FIELDS)
 
 
 def _on_conflict(place: Place, _: Sequence[RequestKind]) -> Node:
     field = schema_reference(f"{place.stem}Field")
-    told = (
+    about = (
         "The fields that tell rows apart, comma-separated. Rows of the body with the values of an "
         "existing row in all of them update it, the others are created."
     )
     names = {"allOf": [field], "not": {"enum": [ROW_INDEX]}}
-    return _name_list(ON_CONFLICT, told, names, minItems=1)
+    return _name_list(ON_CONFLICT, about, names, minItems=1)
 
 
 def _keys(place: Place, _: Sequence[RequestKind]) -> Node:
-    told = (
+    about = (
         "The fields wanted, comma-separated; `rowIndex` is always there. At least one name has to "
         "be a field; the others are ignored. A JSON array does as well, for names with a comma: "
         '`["a,b"]`.'
     )
-    return _name_list("keys", told, schema_reference(f"{place.stem}Field"))
+    return _name_list("keys", about, schema_reference(f"{place.stem}Field"))
 
 
 def _name_list(name: str, description: str, items: Node, **bounds: int) -> Node:

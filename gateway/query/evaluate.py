@@ -17,6 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace as replaced
@@ -50,6 +51,8 @@ from gateway.table.index import ColumnIndex
 from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 from gateway.table.table import Table, column_at
+
+Found = TypeVar("Found", "Page", Place)
 
 _FEW = 8
 """Operands of a condition that is looked up at once; more are counted."""
@@ -197,23 +200,26 @@ def find_page(
 
 def place_behind(
     table: Table, query: Query, page: Page, view: View, place: Place | None
-) -> Work[Place]:
+) -> Place | Work[Place]:
     """The place behind the rows of a page, which has `AHEAD` rows more than the query's limit.
 
-    `place` is the one before it.
+    `place` is the one before it. Among equal rows it is counted work.
     """
     if not query.limit:
         return place or Place()
     names = [each.field for each in sort_terms(query, view)]
     columns = [None if name == ROW_INDEX else view.find(name) for name in names]
     terms = [None if column is None else table.index(column) for column in columns]
-    seen = _seen(table, view)
-    above = table.header.row - 1
-    rows, before = (
-        [row - above for row in each] if above else each for each in (page.rows, page.before)
+    limit, above, rows, before = query.limit, table.header.row - 1, page.rows, page.before
+    if above:
+        rows, before = [row - above for row in rows], [row - above for row in before]
+    placed = partial(
+        place_after, rows[:limit], rows[limit:], before, terms, _seen(table, view), above
     )
-    found = yield from place_after(rows[: query.limit], rows[query.limit :], before, terms, seen)
-    return replaced(found, row=found.row + above) if above else found
+    try:
+        return placed()
+    except Unbuilt as unbuilt:  # the table dropped an index meanwhile
+        return _counted(placed, unbuilt.work, 0)
 
 
 def _seen(table: Table, view: View) -> Seen:
@@ -229,9 +235,9 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 
 
 def _counted(
-    look_up: Callable[[], Page | Work[Page]], missing: Work[object] | None, look_up_steps: int
-) -> Work[Page]:
-    """Make the `missing` index and others that the query needs, then find the page."""
+    look_up: Callable[[], Found | Work[Found]], missing: Work[object] | None, look_up_steps: int
+) -> Work[Found]:
+    """Make the `missing` index and others that a look-up needs, then look up."""
     while True:
         if missing is not None:
             yield from missing
@@ -241,7 +247,7 @@ def _counted(
         except Unbuilt as unbuilt:
             missing = unbuilt.work
         else:
-            return found if isinstance(found, Page) else (yield from found)
+            return found if isinstance(found, (Page, Place)) else (yield from found)
 
 
 def _looked_up(

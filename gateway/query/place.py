@@ -24,7 +24,7 @@ import msgspec
 from gateway.query.row_sets import RowSet, sifted
 from gateway.table.cells import CLASS, EMPTY, NUMBER, TEXT
 from gateway.table.index import ColumnIndex, Keys, Order
-from gateway.table.steps import BLOCK, Work, blocks
+from gateway.table.steps import BLOCK, Work, blocks, ready
 
 CONTEXT = 8
 """Rows before the place whose digests are kept."""
@@ -165,37 +165,48 @@ def place_after(
     before: Sequence[int],
     terms: Sequence[ColumnIndex | None],
     seen: Seen,
-) -> Work[Place]:
+    above: int = 0,
+) -> Place | Work[Place]:
     """The place behind the last of some rows, with rows that follow, and equal ones `before`.
 
-    `terms` are the columns of `order`, None for `rowIndex`.
+    `terms` are the columns of `order`, None for `rowIndex`; `above` are the rows above the first
+    that is counted. Among equal rows it is counted work. Raises Unbuilt if an index is not ready.
     """
-    last = rows[-1] - 1
+    last, row = rows[-1] - 1, rows[-1] + above
     columns: list[_Column] = []
     for index in terms:
         if index is None:
             break
-        columns.append(((yield from index.keys()), (yield from index.texts())))
+        columns.append((ready(ColumnIndex.keys, index), ready(ColumnIndex.texts, index)))
     values = tuple([_value(column, last, len(terms)) for column in columns])
-    yield sum([len(texts[last]) for _, texts in columns]) + _DIGEST_STEPS * (CONTEXT + AHEAD)
     if len(columns) < len(terms):  # no rows are equal in `rowIndex`
-        return Place(rows[-1], values)
+        return Place(row, values)
 
     own = _cells(columns, last)
     equal, ahead = [last], list[int]()
-    for row in [*before, *rows[-CONTEXT:-1]][::-1][: CONTEXT - 1]:
-        if columns and _cells(columns, row - 1) != own:
+    for each in [*before, *rows[-CONTEXT:-1]][::-1][: CONTEXT - 1]:
+        if columns and _cells(columns, each - 1) != own:
             break
-        equal.append(row - 1)
-    for row in following[:AHEAD]:
-        if columns and _cells(columns, row - 1) != own:
+        equal.append(each - 1)
+    for each in following[:AHEAD]:
+        if columns and _cells(columns, each - 1) != own:
             break
-        ahead.append(row - 1)
+        ahead.append(each - 1)
+    if len(equal) + len(ahead) == 1:
+        return Place(row, values, seen.digests(equal)[0])
+    return _among_equals(row, values, equal, ahead, seen)
+
+
+def _among_equals(
+    row: int, values: tuple[Value, ...], equal: Sequence[int], ahead: Sequence[int], seen: Seen
+) -> Work[Place]:
+    """The place behind a row, with the digests of equal ones before it and `ahead`."""
+    yield _DIGEST_STEPS * (len(equal) + len(ahead))
     given = b"".join(seen.digests(reversed(equal)))
     cells = b""
     if ahead and seen.is_whole and seen.stand_twice([*equal, *ahead]):
         cells = yield from seen.all_cells()
-    return Place(rows[-1], values, given, b"".join(seen.digests(ahead)), cells)
+    return Place(row, values, given, b"".join(seen.digests(ahead)), cells)
 
 
 def _apart(digests: bytes) -> list[bytes]:

@@ -209,15 +209,18 @@ class RowService:
                     )
             else:
                 page = plain_page(rows.table, wanted)
-            given, behind = page.rows, None
-            has_next = page.has_next
+            given, has_next = page.rows, page.has_next
+            behind: Place | None = None
             if query.wants_place:
                 given, has_next = page.rows[: query.limit], len(page.rows) > query.limit
             if query.wants_place and has_next:
                 view = rows.header.seen_with(columns)
                 placing = place_behind(rows.table, query, page, view, place)
                 try:
-                    behind = await worksheet.search(None, placing, target.access.key_id)
+                    if isinstance(placing, Place):
+                        behind = placing
+                    else:
+                        behind = await worksheet.search(None, placing, target.access.key_id)
                 except OutOfSteps as error:
                     if seal is not None:
                         raise too_costly(query, rows.table, error) from None
@@ -277,7 +280,10 @@ class RowService:
             if numbers:
                 following = range(numbers.stop, first + len(window.rows))
                 placing = place_after(numbers, following, before, (), seen)
-                behind = await worksheet.search(None, placing, target.access.key_id)
+                if isinstance(placing, Place):
+                    behind = placing
+                else:
+                    behind = await worksheet.search(None, placing, target.access.key_id)
                 if seal is not None and not is_all and seen.stands_twice(numbers[-1] - 1):
                     return None
         shown: Sequence[Sequence[object]] | None = None

@@ -31,7 +31,8 @@ def next_page(
     rows = [*page.rows[: query.limit]]
     if len(page.rows) <= query.limit:
         return rows, None
-    return rows, finish(place_behind(table, query, page, view, place))
+    behind = place_behind(table, query, page, view, place)
+    return rows, behind if isinstance(behind, Place) else finish(behind)
 
 
 def page_by_number(

@@ -218,7 +218,9 @@ def test_all_cells_are_digested_once_for_a_table() -> None:
     for limit in (2, 3, 4):
         query = Query(limit=limit)
         page = plain_page(table, replace(query, limit=limit + AHEAD))
-        work = Metered(place_behind(table, query, page, table.header.whole, None))
+        placing = place_behind(table, query, page, table.header.whole, None)
+        assert not isinstance(placing, Place)
+        work = Metered(placing)
         assert work.advance(inf)
         steps.append(work.steps)
 

@@ -12,8 +12,8 @@ from datetime import date
 from io import StringIO
 from pathlib import Path
 
+import duckdb
 import httpx2
-import pytest
 
 from gateway.commands.demo import Demo
 from tests.docs.blocks import TOP, blocks_of
@@ -33,14 +33,13 @@ TYPES: Mapping[str, Callable[[str], object]] = {
 
 def test_duckdb_reads_the_file_with_its_kinds(demo: Demo, tmp_path: Path) -> None:
     """The query gives the rows that its comment has."""
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     (block,) = blocks_of("sql")
     found = _FILE.search((TOP / PAGE).read_text("utf-8"))
     assert found is not None
     answer = httpx2.get(demo.url + found[2], headers={"API-Key": demo.paid_key})
     (tmp_path / found[1]).write_bytes(answer.content)
     query, _, comment = block.text.replace(found[1], str(tmp_path / found[1])).partition("; -- ")
-    rows = duckdb.sql(query).fetchall()
+    rows = duckdb.execute(query).fetchall()
     shown = "; ".join(", ".join(map(_shown, row)) for row in rows)
 
     assert shown == comment

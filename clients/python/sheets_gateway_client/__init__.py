@@ -12,6 +12,16 @@ from sheets_gateway_client.errors import (
 )
 from sheets_gateway_client.retry import RetryOptions
 from sheets_gateway_client.rows import Affected, Page, Row, Value
+from sheets_gateway_client.worksheets import (
+    Field,
+    FieldSchema,
+    FieldType,
+    Right,
+    Schema,
+    Spreadsheet,
+    Worksheet,
+    WorksheetList,
+)
 
 __all__ = [
     "Affected",
@@ -19,14 +29,22 @@ __all__ = [
     "AsyncSheets",
     "ConnectionFailed",
     "CursorLost",
+    "Field",
+    "FieldSchema",
+    "FieldType",
     "Outcome",
     "Page",
     "Problem",
     "RetryOptions",
+    "Right",
     "Row",
+    "Schema",
     "Sheet",
     "Sheets",
     "SheetsError",
     "SheetsFailure",
+    "Spreadsheet",
     "Value",
+    "Worksheet",
+    "WorksheetList",
 ]

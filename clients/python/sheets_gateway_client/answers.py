@@ -13,10 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sheets_gateway_client.errors import NOT_FROM_GATEWAY, ErrorBody, Outcome, Problem
 from sheets_gateway_client.rows import Affected, Page, Row
+from sheets_gateway_client.worksheets import (
+    Field,
+    FieldType,
+    Right,
+    Schema,
+    Spreadsheet,
+    Worksheet,
+    WorksheetList,
+)
 
 Parsed = TypeVar("Parsed")
 Parse = Callable[["Answer"], Parsed]
@@ -81,6 +90,41 @@ def parse_page(answer: Answer) -> Page:
         total=_member(body, "total", int) if "total" in body else None,
         cursor=None if body.get("cursor") is None else _member(body, "cursor", str),
     )
+
+
+def parse_worksheets(answer: Answer) -> WorksheetList:
+    body = _object(answer)
+    about = _member(body, "spreadsheet", dict)
+    return WorksheetList(
+        spreadsheet=Spreadsheet(
+            id=_member(about, "id", str),
+            title=_member(about, "title", str),
+            locale=_member(about, "locale", str),
+            time_zone=_member(about, "timeZone", str),
+        ),
+        sheets=[_worksheet(each) for each in _member(body, "sheets", list)],
+    )
+
+
+def _worksheet(body: Any) -> Worksheet:
+    return Worksheet(
+        name=_member(body, "name", str),
+        rows=None if body.get("rows") is None else _member(body, "rows", int),
+        fields=[
+            Field(name=_member(each, "name", str), type=cast(FieldType, _member(each, "type", str)))
+            for each in _member(body, "fields", list)
+        ],
+        may=cast(list[Right], _member(body, "may", list)),
+    )
+
+
+def parse_schema(answer: Answer) -> Schema:
+    body = _object(answer)
+    _member(body, "title", str)
+    for each in _member(body, "properties", dict).values():
+        if not isinstance(each, dict):
+            raise OtherShape("properties")
+    return cast(Schema, body)
 
 
 def parse_csv(answer: Answer) -> str:

@@ -31,6 +31,7 @@ from sheets_gateway_client.connection import (
 )
 from sheets_gateway_client.retry import Done, RetryOptions
 from sheets_gateway_client.rows import Affected, Fields, Page, Row
+from sheets_gateway_client.worksheets import Schema, WorksheetList
 
 Parsed = TypeVar("Parsed")
 Rows = list[Row]
@@ -72,6 +73,13 @@ class AsyncSheets:
     def sheet(self, name: str, *, values: Values | None = None) -> "AsyncSheet":
         """The worksheet of this name, by default with the client's `values`; sends no request."""
         return AsyncSheet(self._run, name, values or self._values)
+
+    async def worksheets(self) -> WorksheetList:
+        """The worksheets that the key sees, with their fields and the rights of the key.
+
+        Raises SheetsError, or ConnectionFailed without an answer.
+        """
+        return await self._run(calls.list_worksheets())
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -322,6 +330,11 @@ class AsyncSheet:
         """Delete all rows that match; none if more than `max_affected` do."""
         call = calls.delete_where(self.name, where, max_affected=max_affected, key=idempotency_key)
         return await self._do(call)
+
+    async def schema(self) -> Schema:
+        """The JSON Schema of the fields of a typed row, by the first rows: others may differ."""
+        found: Schema = await self._run(calls.schema(self.name))
+        return found
 
     async def refresh(self) -> None:
         """Let the next read ask Google anew; needs a key made with `--refresh`."""

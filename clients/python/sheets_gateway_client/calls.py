@@ -24,11 +24,14 @@ from sheets_gateway_client.answers import (
     parse_page,
     parse_row,
     parse_rows,
+    parse_schema,
     parse_upserted,
     parse_upserted_row,
+    parse_worksheets,
 )
 from sheets_gateway_client.errors import SheetsFailure
 from sheets_gateway_client.rows import Affected, Fields, Page, Row
+from sheets_gateway_client.worksheets import Schema, WorksheetList
 
 Where = Mapping[str, object]
 Names = str | Sequence[str]
@@ -38,6 +41,7 @@ ExportFormat = Literal["csv", "ndjson"]
 Parsed = TypeVar("Parsed")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
+_WORKSHEETS = "sheets"
 
 _EXAMPLE = "{'name': 'Austin'}"
 _HINTS: Sequence[tuple[type[object], str]] = (
@@ -57,7 +61,7 @@ _NO_CURSOR = (
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Generic[Parsed]):
-    """A request; `path` goes after `/v2/sheets/` and is encoded."""
+    """A request; `path` goes after `/v2/` and is encoded."""
 
     method: str
     path: str
@@ -94,6 +98,15 @@ class ListOptions:
 def with_values(call: Call[Parsed], values: Values | None) -> Call[Parsed]:
     """The call for typed or displayed cells; None leaves that to the gateway's settings."""
     return call if values is None else replace(call, query={**call.query, "values": values})
+
+
+def list_worksheets() -> Call[WorksheetList]:
+    return Call(method="GET", path=_WORKSHEETS, parse=parse_worksheets)
+
+
+def schema(sheet: str) -> Call[Schema]:
+    """The JSON Schema of typed rows, whatever values the client has."""
+    return Call(method="GET", path=f"{_path(sheet)}/schema", parse=parse_schema)
 
 
 def list_rows(sheet: str, options: ListOptions) -> Call[Page]:
@@ -244,7 +257,7 @@ def _write(
 def _path(sheet: str) -> str:
     if not isinstance(sheet, str) or sheet in ("", ".", ".."):  # these mean another resource
         raise ValueError(f"{sheet!r} cannot be the name of a worksheet.")
-    return quote(sheet, safe="")
+    return f"{_WORKSHEETS}/{quote(sheet, safe='')}"
 
 
 def _row_path(sheet: str, row_index: int) -> str:

@@ -31,6 +31,7 @@ from sheets_gateway_client.connection import (
 )
 from sheets_gateway_client.retry import Done, RetryOptions
 from sheets_gateway_client.rows import Affected, Fields, Page, Row
+from sheets_gateway_client.worksheets import Schema, WorksheetList
 
 Parsed = TypeVar("Parsed")
 Rows = list[Row]
@@ -72,6 +73,13 @@ class Sheets:
     def sheet(self, name: str, *, values: Values | None = None) -> "Sheet":
         """The worksheet of this name, by default with the client's `values`; sends no request."""
         return Sheet(self._run, name, values or self._values)
+
+    def worksheets(self) -> WorksheetList:
+        """The worksheets that the key sees, with their fields and the rights of the key.
+
+        Raises SheetsError, or ConnectionFailed without an answer.
+        """
+        return self._run(calls.list_worksheets())
 
     def close(self) -> None:
         self._http.close()
@@ -312,6 +320,11 @@ class Sheet:
         """Delete all rows that match; none if more than `max_affected` do."""
         call = calls.delete_where(self.name, where, max_affected=max_affected, key=idempotency_key)
         return self._do(call)
+
+    def schema(self) -> Schema:
+        """The JSON Schema of the fields of a typed row, by the first rows: others may differ."""
+        found: Schema = self._run(calls.schema(self.name))
+        return found
 
     def refresh(self) -> None:
         """Let the next read ask Google anew; needs a key made with `--refresh`."""

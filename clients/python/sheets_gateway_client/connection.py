@@ -58,7 +58,7 @@ def client_options(
     if spreadsheet_id is not None:
         headers["X-Spreadsheet-Id"] = spreadsheet_id
     return {
-        "base_url": f"{_base(base_url).rstrip('/')}/v2/sheets/",
+        "base_url": f"{_base(base_url).rstrip('/')}/v2/",
         "headers": headers,
         "timeout": timeout_seconds,
     }

@@ -8,6 +8,7 @@
 
 import { NOT_FROM_GATEWAY, type ErrorBody, type Outcome, type Problem } from "./errors.js";
 import type { Affected, AnyFields, Cell, Page, Row, UpsertedRow } from "./rows.js";
+import type { Schema, Spreadsheet, Worksheet, WorksheetList } from "./worksheets.js";
 
 /** A response whose body has arrived. */
 export interface Answer {
@@ -66,6 +67,30 @@ export function parsePage(answer: Answer): Page<AnyFields> {
     ...(total === undefined ? {} : { total: numberOf(total) }),
     ...(cursor === undefined ? {} : { cursor }),
   };
+}
+
+export function parseWorksheets(answer: Answer): WorksheetList {
+  const { spreadsheet, sheets } = objectOf(answer);
+  if (!isObject(spreadsheet)) throw new OtherShape("spreadsheet");
+  if (!Array.isArray(sheets) || !sheets.every(isWorksheet)) throw new OtherShape("sheets");
+  return { spreadsheet: spreadsheet as unknown as Spreadsheet, sheets };
+}
+
+const isWorksheet = (found: unknown): found is Worksheet =>
+  isObject(found) &&
+  typeof found["name"] === "string" &&
+  Array.isArray(found["fields"]) &&
+  found["fields"].every(isObject) &&
+  Array.isArray(found["may"]);
+
+export function parseSchema(answer: Answer): Schema<AnyFields> {
+  const body = objectOf(answer);
+  const { title, properties } = body;
+  if (typeof title !== "string") throw new OtherShape("title");
+  if (!isObject(properties) || !Object.values(properties).every(isObject)) {
+    throw new OtherShape("properties");
+  }
+  return body as unknown as Schema<AnyFields>;
 }
 
 /** A body with fewer rows than it must have. */

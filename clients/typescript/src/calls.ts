@@ -12,14 +12,16 @@ import {
   parsePage,
   parseRow,
   parseRows,
+  parseSchema,
   parseUpserted,
   parseUpsertedRow,
+  parseWorksheets,
   type Parse,
 } from "./answers.js";
 import { SheetsFailure } from "./errors.js";
 import type { Page, Values } from "./rows.js";
 
-/** A request; `target` goes after `/v2/sheets/` and is encoded. */
+/** A request; `target` goes after `/v2/` and is encoded. */
 export interface Call<Result> {
   readonly method: string;
   readonly target: string;
@@ -55,6 +57,13 @@ export interface WriteParameters {
   readonly ifMatch?: string;
   readonly maxAffected?: number;
 }
+
+const WORKSHEETS = "sheets";
+
+export const listWorksheets = () => read(WORKSHEETS, parseWorksheets, {});
+
+/** The JSON Schema of typed rows, whatever values the client has. */
+export const schema = (sheet: string) => read(`${path(sheet)}/schema`, parseSchema, {});
 
 export const listRows = (sheet: string, options: ListParameters) =>
   read(path(sheet), parsePage, listQuery(options));
@@ -210,7 +219,7 @@ function path(sheet: string): string {
   if (typeof sheet !== "string" || ["", ".", ".."].includes(sheet)) {
     throw new TypeError(`${JSON.stringify(sheet)} cannot be the name of a worksheet.`);
   }
-  return encodeURIComponent(sheet);
+  return `${WORKSHEETS}/${encodeURIComponent(sheet)}`;
 }
 
 function rowPath(sheet: string, rowIndex: number): string {

@@ -1,7 +1,7 @@
 // A spreadsheet behind a gateway: sends calls, and waits between their tries.
 
 import type { Answer } from "./answers.js";
-import type { Call } from "./calls.js";
+import { listWorksheets, type Call } from "./calls.js";
 import { checked } from "./options.js";
 import {
   DEFAULT_RETRY,
@@ -12,7 +12,8 @@ import {
   type Tries,
 } from "./retry.js";
 import type { FieldsOf, Values } from "./rows.js";
-import { Sheet, type Send } from "./sheet.js";
+import { Sheet, type CallOptions, type Send } from "./sheet.js";
+import type { WorksheetList } from "./worksheets.js";
 
 /** Clocks, chance and sleep, which tests replace. `sleep` rejects early on a signal. */
 export interface Timing {
@@ -82,7 +83,7 @@ export class Sheets<Default extends Values = "displayed"> {
   constructor(options: SheetsOptions<Default>) {
     const key = keyOf(options?.apiKey);
     const id = checked("client", options).spreadsheetId;
-    this.#base = `${baseOf(options.baseUrl)}/v2/sheets/`;
+    this.#base = `${baseOf(options.baseUrl)}/v2/`;
     this.#headers = {
       Accept: "application/json",
       Authorization: `Bearer ${key}`,
@@ -106,6 +107,14 @@ export class Sheets<Default extends Values = "displayed"> {
   sheet(name: string, options: SheetOptions = {}): Sheet<object> {
     const send: Send = (call, signal) => this.#run(call, signal);
     return new Sheet<object>(send, name, checked("sheet", options).values ?? this.#values);
+  }
+
+  /**
+   * The worksheets that the key sees, with their fields and the rights of the key. Rejects with
+   * SheetsError, or with ConnectionFailed without an answer.
+   */
+  async worksheets(options: CallOptions = {}): Promise<WorksheetList> {
+    return this.#run(listWorksheets(), checked("worksheets", options).signal);
   }
 
   async #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {

@@ -23,3 +23,4 @@ export type {
   UpsertOptions,
   WriteOptions,
 } from "./sheet.js";
+export type * from "./worksheets.js";

@@ -20,6 +20,8 @@ const OPTIONS = {
   upsert: [...WRITE, "on", "ignoreExisting"],
   filterWrite: [...WRITE, "maxAffected"],
   refresh: CALL,
+  schema: CALL,
+  worksheets: CALL,
 } as const;
 
 /** The same options. Throws TypeError for one that has no meaning there. */

@@ -15,6 +15,7 @@ import type {
   Values,
   Where,
 } from "./rows.js";
+import type { Schema } from "./worksheets.js";
 
 /** `signal` ends the call, also while it waits between tries. */
 export interface CallOptions {
@@ -218,6 +219,13 @@ export class Sheet<Fields extends object = AnyFields> {
   async deleteWhere(where: Where<Fields>, options: FilterWriteOptions = {}): Promise<Affected> {
     const call = calls.deleteWhere(this.name, where, checked("filterWrite", options));
     return this.#run(call, options.signal);
+  }
+
+  /** The JSON Schema of the fields of a typed row, by the first rows: others may differ. */
+  async schema(options: CallOptions = {}): Promise<Schema<Fields>> {
+    const { signal } = checked("schema", options);
+    const found: Schema<unknown> = await this.#send(calls.schema(this.name), signal);
+    return found as Schema<Fields>;
   }
 
   /** Let the next read ask Google anew; needs a key made with `--refresh`. */

@@ -341,7 +341,7 @@ def test_both_clients_take_the_same_arguments() -> None:
         for pair, name in names
     ]
 
-    assert len(found) == 2 + 14
+    assert len(found) == 3 + 15
     assert [plain for plain, other in found if plain != other] == []
 
 

@@ -109,6 +109,9 @@ def test_a_wrong_use_does_not_type_check(tmp_path: Path) -> None:
         "    sheets.sheet('a', values='texts')\n"
         "    amount: float = sheets.sheet('a', values='typed').get(2)['amount']\n"
         "    (await others.sheet('a').to_dataframe()).plot()\n"
+        "    wrong: int = sheets.sheet('a').schema()['properties']['x']['type']\n"
+        "    for each in await others.worksheets():\n"
+        "        count: int = each.rows\n"
     )
     done = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(program)],
@@ -121,4 +124,4 @@ def test_a_wrong_use_does_not_type_check(tmp_path: Path) -> None:
     )
     lines = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
 
-    assert lines == ["6", "7", "8"], done.stdout
+    assert lines == ["6", "7", "8", "11", "13"], done.stdout

@@ -24,7 +24,8 @@ async function given() {
 
 async function outcomeOf(method, args) {
   try {
-    const called = new Sheets({ timing, ...options }).sheet(sheet, ofSheet)[method](...args);
+    const client = new Sheets({ timing, ...options });
+    const called = (method in client ? client : client.sheet(sheet, ofSheet))[method](...args);
     const value = await (method === "rows" ? all(called) : called);
     return { value: value ?? null };
   } catch (error) {

@@ -33,7 +33,10 @@ for await (const each of cities.rows({ keys: ["state"] })) each.fields.state;
 await plain.list({ where: { anything: { $gt: 1 }, $or: [{ a: 1 }] }, order: "-anything" });
 const any: string | null | undefined = (await plain.get(2)).fields["anything"];
 await sheets.sheet<Worksheets["My Sheet"]>("My Sheet").upsert({ name: "x" }, { on: "name" });
-export { text, name, rows, any };
+const { properties } = await cities.schema();
+const types: readonly string[] = properties.name.type ?? [];
+const count: number | null | undefined = (await sheets.worksheets()).sheets[0]?.rows;
+export { text, name, rows, any, types, count };
 """
 TYPED = """
 import { Sheets, type Row } from "sheets-gateway-client";
@@ -94,6 +97,8 @@ WRONG = {
     "a key of an upsert that is none": 'cities.upsert({ name: "x" }, { on: "town" });',
     "a tag for a create": 'cities.create({ name: "x" }, { ifMatch: "x" });',
     "no filter": "cities.deleteWhere();",
+    "a schema of a field that is none": "(await cities.schema()).properties.town;",
+    "a right that is none": '(await sheets.worksheets()).sheets[0]?.may.includes("write");',
 }
 
 

@@ -78,9 +78,14 @@ def test_a_mistake_in_a_sample_is_found(package: Package, demo: Demo, project: P
 
 
 def test_every_method_is_in_the_table() -> None:
-    """The table has all methods of a sheet, and no other."""
+    """The table has all methods of a sheet, the text above it those of a client, and no others."""
     from_table = set(re.findall(r"^\| `(\w+)\(", README, re.MULTILINE))
-    source = (SOURCE / "src" / "sheet.ts").read_text("utf-8").partition("export class")[2]
+    from_text = set(re.findall(r"`sheets\.(\w+)\(", README))
+    sheet, client = (
+        (SOURCE / "src" / name).read_text("utf-8").partition("export class")[2]
+        for name in ("sheet.ts", "client.ts")
+    )
 
-    assert set(_METHOD.findall(source)) - {"constructor"} == from_table
-    assert len(from_table) == 12
+    assert set(_METHOD.findall(sheet)) - {"constructor"} == from_table
+    assert set(_METHOD.findall(client)) - {"constructor"} == from_text
+    assert (len(from_table), len(from_text)) == (13, 2)

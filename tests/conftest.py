@@ -85,7 +85,7 @@ SLOW: Mapping[str, str] = {
         evaluate_reference one_relation query_cost
     """,
     "simulation": """
-        fire fleet kills linear monotonic overwritten paging reads_freshness
+        fire fleet kills linear live_paging monotonic overwritten paging reads_freshness
         reads_joining reads_load reads_outage reads_own_writes shared_sheet verbs
     """,
     "storage": """

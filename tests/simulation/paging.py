@@ -13,6 +13,7 @@ Rules
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -115,17 +116,17 @@ def run_paging(folder: Path, campaign: Paging) -> Report:
                     for at in range(2, len(place.ids) + 2)
                 }
                 left = [each for each in left if ties[each] != 4]
-            problems += [
-                Problem(kind="twice", detail=f"{name}, walk {walk}: row {each}")
-                for each in left
-                if given[each] > 1
-            ]
-            problems += [
-                Problem(kind="missing", detail=f"{name}, walk {walk}: row {each}")
-                for each in left
-                if not given[each]
-            ]
+            problems += misgiven(f"{name}, walk {walk}", given, left)
     return Report(title="paging", outcomes=outcomes, figures=figures, problems=problems)
+
+
+def misgiven(walk: str, given: Counter[int], stayed: Sequence[int]) -> list[Problem]:
+    """Of rows that stayed during a walk those that it gave twice, and those that it missed."""
+    return [
+        Problem(kind="twice" if given[each] else "missing", detail=f"{walk}: row {each}")
+        for each in stayed
+        if given[each] != 1
+    ]
 
 
 def walked(

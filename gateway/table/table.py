@@ -5,8 +5,11 @@ Rules
   their numbers; the place of a row in a column is its number less that of the header.
 - Text and empty cells are equal in both renderings, except for the explanation of an error. If
   another one differs, the sheet changed between the two reads. Equal cells are one object.
+- A number in plain notation that its value does not round to is a sign of that, too: rows moved
+  between the reads. Some cells of each column are compared, among them the last one.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -121,6 +124,11 @@ _PIECE = 16_384
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
+_COMPARED = 256
+"""Cells of a column whose numbers are compared with their display, at most."""
+_PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
+_HALF, _DIGITS = 0.501, 1e-9
+"""Half a unit of the last digit displayed, and the share below ten digits."""
 _VALUE_STEPS = 2
 """Steps per cell."""
 
@@ -411,7 +419,8 @@ def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
 def _uniform(values: Column, texts: Column) -> Work[Column | None]:
     """The texts if all values are equal to them, the values if they are numbers or booleans.
 
-    Numbers and booleans stand below a header that is equal in both. None for any other column.
+    Numbers and booleans stand below a header that is equal in both. None for any other column, and
+    if some of the numbers are displayed as others.
     """
     if len(values) != len(texts):
         return None
@@ -428,6 +437,11 @@ def _uniform(values: Column, texts: Column) -> Work[Column | None]:
         piece = values[start : start + _PIECE]
         yield int(len(piece) * _COMPARISON_STEPS)
         if not _NOT_TEXT.issuperset(map(type, piece)):
+            return None
+    yield min(len(values), _COMPARED)
+    for place in range(len(values) - 1, 0, -(len(values) // _COMPARED + 1)):
+        value, text = values[place], texts[place]
+        if str(value) != text and _is_another(value, text):
             return None
     return values
 
@@ -453,11 +467,21 @@ def _is_consistent(values: Column, texts: Column) -> Work[bool]:
 
 def _is_consistent_cell(pair: tuple[object, object]) -> bool:
     value, text = pair
-    return (
-        value is text
-        or not isinstance(value, str | None)
-        or _is_displayed_as(value or "", text or "")
-    )
+    if value is text:
+        return True
+    if isinstance(value, str | None):
+        return _is_displayed_as(value or "", text or "")
+    return not _is_another(value, text)
+
+
+def _is_another(value: object, text: object) -> bool:
+    """True if a number does not round to the one that it is displayed as in plain notation."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isinstance(text, str):
+        return False
+    plain = _PLAIN.fullmatch(text)
+    if plain is None or text.replace(".", "") == str(value):  # 1.250 with grouped thousands
+        return False
+    return abs(float(text) - value) > _HALF * 10.0 ** -len(plain[1] or "") + abs(value) * _DIGITS
 
 
 def _is_displayed_as(typed: str, shown: object) -> bool:

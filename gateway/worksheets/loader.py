@@ -105,16 +105,20 @@ class Loader:
         self._moment = moment
 
     async def displayed(
-        self, known: Snapshot | None = None, *, sheet_id: int | None = None
+        self,
+        known: Snapshot | None = None,
+        *,
+        sheet_id: int | None = None,
+        is_now: bool = False,
     ) -> tuple[Snapshot, SheetExtent]:
         """The displayed worksheet, and its extent for appends. 1 read.
 
         If `known` has not changed it is returned, with its typed rendering if it has one. With a
-        `sheet_id` it is read by that; raises `OtherTab`.
+        `sheet_id` it is read by that; raises `OtherTab`. `is_now`: no other process has read it.
         """
         moment = self._moment()
         digest = None if known is None else known.displayed.digest
-        rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id)
+        rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id, is_now=is_now)
         if rendering is not None:
             table = make_table(rendering.columns, self._header_row)
             snapshot = Snapshot(
@@ -146,12 +150,16 @@ class Loader:
         return snapshot, extent
 
     async def typed(
-        self, known: Snapshot | None = None, *, sheet_id: int | None = None
+        self,
+        known: Snapshot | None = None,
+        *,
+        sheet_id: int | None = None,
+        is_now: bool = False,
     ) -> TypedRead:
         """The typed rendering. 1 read. With a `sheet_id` it is read by that; raises `OtherTab`."""
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
-        return TypedRead(*await self._read(Render.TYPED, digest, sheet_id))
+        return TypedRead(*await self._read(Render.TYPED, digest, sheet_id, is_now=is_now))
 
     async def with_types(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
@@ -179,6 +187,16 @@ class Loader:
             encodings=Encodings(table, snapshot.displayed.byte_count),
             is_expired=False,
         )
+
+    async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
+        """Both renderings as they are now, if they seemed to show different states. 2 reads.
+
+        None if they still do. Two equal pairs are of one state, whose formats show other numbers.
+        """
+        displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
+        typed = await self.typed(sheet_id=sheet_id, is_now=True)
+        found = await self.with_types(displayed, typed)
+        return None if found.table.is_mixed and found.digests != seen.digests else found
 
     async def look_at_header(
         self, *, has_forms: bool = False, form_row: int | None = None
@@ -326,7 +344,7 @@ class Loader:
         )
 
     async def _read(
-        self, render: Render, known: bytes | None, sheet_id: int | None
+        self, render: Render, known: bytes | None, sheet_id: int | None, *, is_now: bool
     ) -> tuple[Rendering | None, float]:
         """A rendering, None if it has the digest `known`; and when it was sent, in seconds."""
 
@@ -348,7 +366,8 @@ class Loader:
                     extent, newest = self._header_cache.last(), shared.newest_seconds
                     if extent is not None:
                         newest = max(newest, extent.header_as_of)
-                    if sheet_id is not None:  # what others read by the title may be of another tab
+                    # What others read by the title may be of another tab.
+                    if is_now or sheet_id is not None:
                         newest = math.inf
                     rendering = await shared.peers.rows.read(
                         shared, render, known=known, newer_than=newest, from_google=from_google

@@ -13,8 +13,9 @@
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
-between its renderings or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row, 1 more with types.
+between its renderings or between reads that overlap, again for each further time. Worksheets known
+to be large are listed and read in windows: 1 read, 1 more where nothing follows a window, or a
+blank row, 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;

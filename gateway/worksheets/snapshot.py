@@ -300,6 +300,11 @@ class Snapshot:
             byte_count += self.table.index_bytes
         return byte_count
 
+    @property
+    def digests(self) -> tuple[bytes | None, bytes | None]:
+        """The digests of both renderings, as they were read."""
+        return self.displayed.digest, None if self.typed is None else self.typed.digest
+
     def displays_as(self, other: "Snapshot") -> bool:
         """True if both have equal displayed rows."""
         digest = self.displayed.digest

@@ -530,15 +530,15 @@ class Worksheet:
             known = self._snapshot(TYPED)
             both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
             types = None if known is None else known.typed
-            return await self._land(began, both, types)
+            return both and await self._land(began, both, types)
 
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
-    ) -> Snapshot:
+    ) -> Snapshot | None:
         """Both renderings; the types last if displayed rows are there, or older rows were dropped.
 
         Else they are read side by side. 1 more read if the types seem older than the rows, 2 more
-        if both are of different states.
+        if both seem to be of different states; None if they still do.
         """
         known, loader = self._snapshot(TYPED), self._loader
         # Another process may have sent for its types before these rows were there.
@@ -556,20 +556,20 @@ class Worksheet:
             )
         both = await loader.with_types(displayed, typed, known)
         if both.table.is_mixed and (known is None or both.table is not known.table):
-            displayed, _ = await loader.displayed(sheet_id=sheet_id)
-        elif is_in_turn and is_single:
+            return await loader.both_again(both, sheet_id=sheet_id)
+        if is_in_turn and is_single:
             return both  # types that were sent for after the rows were there are not older
-        else:
-            answered = self._snapshot(TYPED)
-            if answered is not None:
-                may_lag = both.lags(answered)
-            else:  # without earlier types they may, unless nothing was answered so far
-                may_lag = self._lost >= 0
-                for rows, landed in self.blocks.values():
-                    may_lag = may_lag or (isinstance(rows, Window) and landed > began)
-            if not may_lag:
-                return both
-        return await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))
+        answered = self._snapshot(TYPED)
+        if answered is not None:
+            may_lag = both.lags(answered)
+        else:  # without earlier types they may, unless nothing was answered so far
+            may_lag = self._lost >= 0
+            for rows, landed in self.blocks.values():
+                may_lag = may_lag or (isinstance(rows, Window) and landed > began)
+        if not may_lag:
+            return both
+        later = await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))
+        return None if later.table.is_mixed and not both.table.is_mixed else later
 
     async def _displayed(self, *, is_alone: bool, sheet_id: int | None) -> Snapshot:
         """All rows as displayed; unless alone, by a read that others may join."""

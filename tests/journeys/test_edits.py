@@ -75,6 +75,11 @@ def add_row(sheet: int) -> Request:
     return {"appendCells": {"sheetId": sheet, "rows": rows, "fields": "userEnteredValue"}}
 
 
+def move_the_last_row_up(sheet: int) -> Request:
+    lines = {"sheetId": sheet, "dimension": "ROWS", "startIndex": 130, "endIndex": 131}
+    return {"moveDimension": {"source": lines, "destinationIndex": 3}}
+
+
 def edit_before(emulator: EmulatorControl, edit: Edit, call: str = "*") -> None:
     """Let the edit of `Cities` take effect just before the next such call."""
     sheet = list(emulator.everything()).index("Cities")
@@ -268,6 +273,29 @@ def test_a_new_header_is_found_at_once(open_gateway: OpenGateway) -> None:
 
     assert answer.json() == {"rowIndex": 12, "name": "Austin", "inhabitants": "7"}
     assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "7"]
+
+
+@pytest.mark.parametrize("seen", ["nothing", "displayed", "all"])
+@pytest.mark.parametrize(
+    "parameters", ["order=-number", 'where={"number":50}'], ids=["order", "where"]
+)
+@pytest.mark.parametrize(
+    "edit", [move_the_last_row_up, delete_first_rows], ids=["moved", "deleted"]
+)
+@pytest.mark.parametrize("call", [0, 1, 2])
+def test_numbers_that_move_between_the_reads_of_a_list(
+    open_gateway: OpenGateway, call: int, edit: Edit, parameters: str, seen: str
+) -> None:
+    """A list by numbers shows the rows whose numbers it compared."""
+    api = open_gateway()
+    if seen != "nothing":
+        api.get("Long" if seen == "displayed" else "Long?order=number")
+    sheet = list(api.emulator.everything()).index("Long")
+    api.emulator.faults({"call": "*", "skip": call, "edit": {"requests": [edit(sheet)]}})
+    rows = api.get(f"Long?{parameters}").json()["results"]
+    numbers = [int(row["number"]) for row in rows]
+
+    assert numbers == (sorted(numbers, reverse=True) if len(numbers) > 1 else [50])
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,36 @@ def test_renderings_of_two_states_are_mixed(typed: list[Column]) -> None:
     assert finish(table.with_typed(typed)).is_mixed
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "is_other"),
+    [
+        ("1040", 1040, False),
+        ("1040", 1039.7, False),
+        ("12.34", 12.3356, False),
+        ("00501", 501, False),
+        ("1.250", 1250, False),
+        ("0.3", 0.30000000000000004, False),
+        ("123456789012", 123456789012.34, False),
+        ("1,250", 7, False),
+        ("2026-02-01", 46054, False),
+        ("50%", 0.5, False),
+        ("", 0, False),
+        ("1", True, False),
+        ("1040", 1052, True),
+        ("1040", 1041.5, True),
+        ("-3", 3, True),
+        ("12.34", 12.35, True),
+    ],
+)
+def test_a_number_in_plain_notation_is_that_of_its_value(
+    text: str, value: object, is_other: bool
+) -> None:
+    """Up to its rounding. Another one shows that rows moved between the reads."""
+    table = make_table([["n", *["7"] * 1_000, text]])
+
+    assert finish(table.with_typed([["n", *[7] * 1_000, value]])).is_mixed is is_other
+
+
 def test_a_tag_is_of_all_that_a_row_displays() -> None:
     """It changes with any cell of the row, also one below a blank header, and with no other row."""
     before = make_table(CITIES)

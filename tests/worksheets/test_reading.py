@@ -39,8 +39,8 @@ async def test_renderings_that_differ_are_read_again(bench: Bench, is_seen: bool
     assert bench.sheets.cost() == Cost(4, 0)
 
 
-async def test_renderings_that_differ_twice_are_accepted(bench: Bench) -> None:
-    """A worksheet that changes all the time is answered after two attempts."""
+async def test_renderings_that_differ_twice_are_read_a_third_time(bench: Bench) -> None:
+    """Rows and the values that chose them are of one state."""
     await bench.read(2)
     bench.sheets.cost()
     _tear(bench, 1)
@@ -49,7 +49,7 @@ async def test_renderings_that_differ_twice_are_accepted(bench: Bench) -> None:
     page = await bench.page(IN_TEXAS)
 
     assert [record["rowIndex"] for record in page.records] == [2, 4]
-    assert bench.sheets.cost() == Cost(4, 0)
+    assert bench.sheets.cost() == Cost(6, 0)
 
 
 async def test_known_fields_are_read_side_by_side(bench: Bench) -> None:

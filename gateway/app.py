@@ -36,7 +36,7 @@ from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
-from gateway.worksheets.access import HeaderRows
+from gateway.worksheets.access import Layouts
 from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.fences import Fences
@@ -102,7 +102,7 @@ async def _opened(
                 google.sheets,
                 max_worksheets=settings.cache.max_worksheets,
                 clock=time.monotonic,
-                header_rows=HeaderRows(settings.worksheets),
+                layouts=Layouts(settings.worksheets),
             ),
             api=settings.api,
             server=settings.server,
@@ -200,7 +200,7 @@ def _rows(
         # Those of processes that run are theirs; the lock knows those that are left open.
         open_writes=() if cluster else ledger.open_writes,
         peers=cluster.peers if cluster else None,
-        header_rows=HeaderRows(settings.worksheets),
+        layouts=Layouts(settings.worksheets),
         write_turn=write_turn,
         read_budget=google.pipeline.accounts.reads_per_second,
     )

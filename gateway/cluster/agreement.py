@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from gateway.cluster.store import Store, StoreUnavailable, open_store
 from gateway.cluster.stored_values import READ
 from gateway.settings.model import ConfigError
-from gateway.worksheets.access import HeaderRows
+from gateway.worksheets.access import Layouts
 
 KEPT_SECONDS = 15.0
 PAUSE_SECONDS = 3.0
@@ -38,37 +38,37 @@ return 1
 """0 if another digest is kept, else 1. KEYS: the digest. ARGV: the own digest; for how many
 milliseconds to keep it, 0 to keep nothing."""
 
-OTHER_HEADER_ROWS = (
+OTHER_WORKSHEETS = (
     "worksheets: a running process of this Redis has other tables [[worksheets]]. Give all "
     f"processes the same ones, or stop them and wait {KEPT_SECONDS:.0f} s"
 )
 
 
-async def agrees(store: Store, header_rows: HeaderRows, *, keeps: bool) -> bool:
+async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
     """False if running processes have other header rows; True without Redis, too.
 
     `keeps`: these are noted for others.
     """
     milliseconds = round(KEPT_SECONDS * 1000) if keeps else 0
     try:
-        return bool(await store.probe(AGREE, [KEY], header_rows.digest, milliseconds))
+        return bool(await store.probe(AGREE, [KEY], layouts.digest, milliseconds))
     except StoreUnavailable:
         return True
 
 
-async def check_agreement(url: str, header_rows: HeaderRows) -> None:
+async def check_agreement(url: str, layouts: Layouts) -> None:
     """Raise ConfigError if running processes of a Redis have other header rows."""
     async with open_store(url, changed=lambda _: None) as store:
-        if not await agrees(store, header_rows, keeps=False):
-            raise ConfigError(OTHER_HEADER_ROWS)
+        if not await agrees(store, layouts, keeps=False):
+            raise ConfigError(OTHER_WORKSHEETS)
 
 
 @asynccontextmanager
-async def open_agreement(store: Store, header_rows: HeaderRows) -> AsyncIterator[None]:
+async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
     """Keep the header rows of this process in Redis. Raises ConfigError if others have others."""
-    if not await agrees(store, header_rows, keeps=True):
-        raise ConfigError(OTHER_HEADER_ROWS)
-    renewing = asyncio.create_task(_renew_forever(store, header_rows))
+    if not await agrees(store, layouts, keeps=True):
+        raise ConfigError(OTHER_WORKSHEETS)
+    renewing = asyncio.create_task(_renew_forever(store, layouts))
     try:
         yield
     finally:
@@ -77,8 +77,8 @@ async def open_agreement(store: Store, header_rows: HeaderRows) -> AsyncIterator
             await renewing
 
 
-async def _renew_forever(store: Store, header_rows: HeaderRows) -> None:
+async def _renew_forever(store: Store, layouts: Layouts) -> None:
     while True:
         await asyncio.sleep(PAUSE_SECONDS)
         if store.is_available:
-            await agrees(store, header_rows, keeps=True)
+            await agrees(store, layouts, keeps=True)

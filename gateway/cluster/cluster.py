@@ -15,7 +15,7 @@ from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.database import open_database
 from gateway.telemetry.events import processes_counted, store_opened
-from gateway.worksheets.access import HeaderRows
+from gateway.worksheets.access import Layouts
 from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
@@ -43,7 +43,7 @@ async def open_cluster(
     Raises ConfigError if they have other header rows.
     """
     store_opened()
-    google, header_rows = settings.google, HeaderRows(settings.worksheets)
+    google, layouts = settings.google, Layouts(settings.worksheets)
     longest_seconds = (
         settings.writes.max_waiting_seconds
         + google.max_waiting_seconds
@@ -57,9 +57,9 @@ async def open_cluster(
         open_membership(store, counted=processes_counted) as membership,
         open_database(database) as engine,
         open_key_rates(store, membership) as key_rates,
-        open_agreement(store, header_rows),
+        open_agreement(store, layouts),
     ):
-        quota, rows = SharedQuota(store, membership), SharedRows(store, header_rows=header_rows)
+        quota, rows = SharedQuota(store, membership), SharedRows(store, layouts=layouts)
         async with open_write_lock(
             database,
             engine,

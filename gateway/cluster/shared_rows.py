@@ -43,7 +43,7 @@ from gateway.google.sheets import (
 from gateway.storage.write_records import place_of
 from gateway.table.header import parse_header
 from gateway.table.table import RowPatch
-from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId, own_area
+from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId, own_area
 from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, SharedState, Written
 from gateway.worksheets.snapshot import Effect
 
@@ -211,10 +211,10 @@ class SharedRows:
         store: Store,
         *,
         clock: Callable[[], float] = time.monotonic,
-        header_rows: HeaderRows = HEADERS_IN_ROW_1,
+        layouts: Layouts = DEFAULT_LAYOUTS,
     ) -> None:
         self._store = store
-        self._header_rows = header_rows
+        self._layouts = layouts
         self._clock = clock
         self._me = secrets.token_hex(8)
         self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
@@ -457,7 +457,7 @@ class SharedRows:
 
         Rows are shared with processes that have the same header row.
         """
-        row = self._header_rows.of(worksheet)
+        row = self._layouts.of(worksheet).header_row
         return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
 
     async def _epochs(self, worksheets: Iterable[WorksheetId]) -> Sequence[str | None]:

@@ -25,7 +25,7 @@ from gateway.settings.plans import missing_limits
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.telemetry.redaction import redacted
-from gateway.worksheets.access import HeaderRows
+from gateway.worksheets.access import Layouts
 
 
 async def check_setup(
@@ -48,7 +48,7 @@ async def check_setup(
             from gateway.commands.doctor.shared_store import check_redis  # noqa: PLC0415
 
             url = settings.cluster.redis.get_secret_value()
-            yield await check_redis(url, HeaderRows(settings.worksheets))
+            yield await check_redis(url, Layouts(settings.worksheets))
     async for finding in check_accounts(
         settings.google, spreadsheet, now, writes=writes, worksheets=settings.worksheets
     ):

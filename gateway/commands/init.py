@@ -50,7 +50,7 @@ from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
-from gateway.worksheets.access import HeaderRows, WorksheetId
+from gateway.worksheets.access import Layouts, WorksheetId
 from gateway.worksheets.catalogue import header_of, read_first_rows
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
@@ -224,15 +224,15 @@ async def _find_worksheet(
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
             listed = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            header_rows = HeaderRows(worksheets)
-            view = await read_first_rows(sheets, spreadsheet, listed, header_rows)
+            layouts = Layouts(worksheets)
+            view = await read_first_rows(sheets, spreadsheet, listed, layouts)
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
         headers = {
-            each.title: header_of(each, header_rows.of(WorksheetId(spreadsheet, each.title)))
+            each.title: header_of(each, layouts.of(WorksheetId(spreadsheet, each.title)))
             for each in view.worksheets
         }
         for each in view.worksheets:

@@ -40,7 +40,7 @@ from gateway.telemetry.events import (
     store_lock_lost,
 )
 from gateway.telemetry.metrics import create_metrics
-from gateway.worksheets.access import HeaderRows
+from gateway.worksheets.access import Layouts
 
 TAKEOVER_SECONDS = 5.0
 """Time by which a predecessor may exceed its `shutdown_seconds`."""
@@ -213,7 +213,7 @@ async def _open_once(settings: Settings) -> int:
                 # Redis's library is in an extra.
                 from gateway.cluster.agreement import check_agreement  # noqa: PLC0415
 
-                await check_agreement(redis.get_secret_value(), HeaderRows(settings.worksheets))
+                await check_agreement(redis.get_secret_value(), Layouts(settings.worksheets))
             return await store.count(datetime.now(UTC))
     except SQLAlchemyError as error:
         raise ConfigError(unusable_store(reason_of(error))) from error

@@ -343,7 +343,7 @@ def _is_redis_url(url: str) -> bool:
 
 
 class WorksheetSettings(Section):
-    """`[[worksheets]]`: a worksheet whose header is not in row 1."""
+    """`[[worksheets]]`: where the header of a worksheet is, and where its records end."""
 
     spreadsheet: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
     """ID of the spreadsheet."""
@@ -351,6 +351,16 @@ class WorksheetSettings(Section):
     """Title of the worksheet, as on its tab."""
     header_row: Annotated[int, Field(ge=1, le=1000)] = 1
     """Row of the field names; rows above it are never shown, counted or written."""
+    record_field: str = ""
+    """Field that every record has: rows at the end that show nothing in it are no records."""
+    filled_down: bool = True
+    """Whether rows at the end with only FALSE and blank cells are no records."""
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> "WorksheetSettings":
+        if self.record_field and not self.filled_down:
+            raise ValueError("record_field and filled_down = false exclude each other")
+        return self
 
 
 class Settings(Section):
@@ -371,7 +381,7 @@ class Settings(Section):
     cluster: ClusterSettings = ClusterSettings()
     """Several processes with one key store, which must be PostgreSQL."""
     worksheets: tuple[WorksheetSettings, ...] = ()
-    """Worksheets whose header is not in row 1."""
+    """Worksheets with a header below row 1, or with columns that are filled down in advance."""
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
     """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 

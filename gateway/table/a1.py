@@ -8,6 +8,7 @@ a worksheet called like a cell (`D3`).
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 LAST_COLUMN = "ZZZ"
@@ -68,6 +69,23 @@ def rows_from(title: str, row: int) -> str:
 def rows_between(title: str, first_row: int, last_row: int) -> str:
     """All columns of some rows, both ends included."""
     return f"{_quoted(title)}!A{first_row}:{LAST_COLUMN}{last_row}"
+
+
+def row_spans(
+    rows: Sequence[int], *, around: int = 0, header_row: int = 1
+) -> Sequence[tuple[int, int]]:
+    """First and last row of each group of neighbours among ascending data rows.
+
+    `around`: how many rows above and below belong to a group.
+    """
+    spans: list[tuple[int, int]] = []
+    for row in rows:
+        first, last = max(header_row + 1, row - around), row + around
+        if spans and first <= spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return spans
 
 
 def parse_area(text: str) -> Area:

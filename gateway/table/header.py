@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import msgspec
 
 from gateway.errors import InvalidQuery, UnknownField
 from gateway.table.quoting import quoted
+from gateway.table.records import BLANK_ONLY, EndRule
 from gateway.table.texts import composed
 from gateway.table.typed import held_cells
 
@@ -266,6 +268,19 @@ def _form(name: str) -> str:
     return composed(name.strip())
 
 
+class Layout(NamedTuple):
+    """Where the header of a worksheet is, and where its records end, by the settings."""
+
+    header_row: int = 1
+    record_field: str = ""
+    """Field without which a trailing row is no record; "" for the automatic rule."""
+    filled_down: bool = True
+    """False: each row that is not blank is a record."""
+
+
+DEFAULT_LAYOUT = Layout()
+
+
 @dataclass(frozen=True)
 class Header:
     """The header row of a worksheet as it is displayed, blank cells at its end left out."""
@@ -275,6 +290,10 @@ class Header:
     """Field name, exactly as written, to column (from 0), in sheet order."""
     row: int = 1
     """Its number in the sheet; data rows begin below it."""
+    end: EndRule = BLANK_ONLY
+    """Which trailing rows are no records."""
+    missing_field: str = ""
+    """The `record_field` of the settings, if it is no field of this header."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -317,8 +336,11 @@ class Header:
         return frozenset(column for column in found if column is not None)
 
 
-def parse_header(displayed: Iterable[object], row: int = 1) -> Header:
-    """Make a header of the displayed cells of its row; one without any names is possible."""
+def parse_header(displayed: Iterable[object], layout: Layout = DEFAULT_LAYOUT) -> Header:
+    """Make a header of the displayed cells of its row; one without any names is possible.
+
+    Of a single field each row that is not blank is a record: `FALSE` is all that it may say.
+    """
     cells = ["" if cell is None else str(cell) for cell in displayed]
     while cells and not cells[-1].strip():
         cells.pop()
@@ -326,7 +348,14 @@ def parse_header(displayed: Iterable[object], row: int = 1) -> Header:
     for column, name in enumerate(cells):
         if name.strip() and name.strip() != ROW_INDEX:
             columns.setdefault(name, column)
-    return Header(cells=tuple(cells), columns=columns, row=row)
+    end = EndRule() if layout.filled_down and len(columns) > 1 else BLANK_ONLY
+    header = Header(tuple(cells), columns, layout.header_row, end)
+    if not layout.record_field:
+        return header
+    found = header.whole.find(layout.record_field)
+    if found is None:
+        return replace(header, missing_field=layout.record_field)
+    return replace(header, end=EndRule(column=found))
 
 
 def _trimmed(columns: Mapping[str, int]) -> Mapping[str, int]:

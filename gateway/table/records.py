@@ -8,6 +8,7 @@ Rules
 """
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 Columns = Sequence[Sequence[object]]
@@ -38,36 +39,26 @@ def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None)
     `typed` is the typed rendering of the same rows. Without it the result is None if the last row
     may show only booleans: then the typed rendering is needed. With a column it never is.
     """
+    is_automatic = rule.skips_false and rule.column is None
     if rule.column is not None:
         displayed = displayed[rule.column : rule.column + 1]
-    elif rule.skips_false and typed is not None:
-        nothing: Sequence[object] = ()
-        values = [*typed, *[nothing] * (len(displayed) - len(typed))]
-        last = 0
-        for cells, held in sorted(zip(displayed, values, strict=False), key=_length):
-            row = len(cells)
-            while row > last and (
-                cells[row - 1] in ("", None) or (row <= len(held) and held[row - 1] is False)
-            ):
-                row -= 1
-            last = max(last, row)
-        return last
-    last = last_filled(displayed)
-    if rule.skips_false and rule.column is None and last:
+    nothing: Sequence[object] = ()
+    values = typed if is_automatic and typed is not None else ()
+    columns = [*zip_longest(displayed, values[: len(displayed)], fillvalue=nothing)]
+    # Columns of data first: those that are filled down are walked as far as these end.
+    columns.sort(key=lambda pair: [*pair[1][len(pair[0]) - 1 : len(pair[0])]] == [False])
+    last = 0
+    for cells, held in columns:
+        row = len(cells)
+        while row > last and (
+            cells[row - 1] in ("", None) or (row <= len(held) and held[row - 1] is False)
+        ):
+            row -= 1
+        last = max(last, row)
+    if is_automatic and typed is None and last:
         shown = {cells[last - 1] for cells in displayed if len(cells) >= last} - {"", None}
         if len(shown) == 1 and _may_be_boolean(*shown):
             return None
-    return last
-
-
-def last_filled(displayed: Columns) -> int:
-    """The last row that is not blank, the first row is 1; 0 if there is none."""
-    last = 0
-    for cells in displayed:
-        row = len(cells)
-        while row > last and cells[row - 1] in ("", None):
-            row -= 1
-        last = max(last, row)
     return last
 
 
@@ -80,8 +71,3 @@ def _may_be_boolean(text: object) -> bool:
         and text == text.upper()
         and not any(map(str.isdigit, text))
     )
-
-
-def _length(column: tuple[Sequence[object], object]) -> int:
-    """Columns of data, which end above those that are filled down, are walked first."""
-    return len(column[0])

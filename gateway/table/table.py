@@ -19,10 +19,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from gateway.table.header import ROW_INDEX, Header, parse_header
+from gateway.table.header import DEFAULT_LAYOUT, ROW_INDEX, Header, Layout, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
+from gateway.table.records import last_record
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
@@ -105,17 +106,6 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
     return tuple(copies[id(cells)] for cells in columns)
 
 
-def last_filled(columns: Sequence[Column]) -> int:
-    """The last row with a filled cell, the first is 1; 0 if there is none."""
-    last = 0
-    for cells in columns:
-        count = len(cells)
-        while count > last and cells[count - 1] in ("", None):
-            count -= 1
-        last = max(last, count)
-    return last
-
-
 FIRST_DATA_ROW = 2
 """The lowest first data row of any worksheet."""
 
@@ -147,10 +137,12 @@ class Table:
     header: Header
     displayed: Sequence[Column]
     last_row: int
-    """The last row with a filled cell; without one the row above the header."""
+    """The last record; without one the header, or the row above it. Rows below are left out."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
     """True if the renderings were read from different states of the worksheet."""
+    ends_by_types: bool = False
+    """True if the typed rendering decides which is the last record: it has all rows until then."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
     digests: dict[tuple[int, ...], bytes] = field(default_factory=dict, repr=False, compare=False)
@@ -342,8 +334,21 @@ class Table:
                 column = yield from _with_shared_texts(values, texts)
                 is_mixed = is_mixed or not (yield from _is_consistent(column, texts))
             columns.append(column)
-        shared = tuple(columns[: len(typed)])
-        return replace(self, typed=shared, is_mixed=is_mixed, indexes={})
+        whole = replace(self, typed=tuple(columns[: len(typed)]), is_mixed=is_mixed, indexes={})
+        is_cut = self.ends_by_types or self.header.end.column is not None
+        return whole.ended() if is_cut else whole
+
+    def ended(self) -> "Table":
+        """The table without the rows below its last record, if its renderings show that."""
+        displayed, typed, above = self.displayed, self.typed, self.header.row - 1
+        last = last_record(self.header.end, displayed, typed)
+        if last is None:
+            height = max(map(len, displayed))
+            return replace(self, last_row=above + height, ends_by_types=True)
+        if any(len(cells) > last for cells in (*displayed, *(typed or ()))):
+            columns = _cut((*displayed, *(typed or ())), last)
+            displayed, typed = columns[: len(displayed)], typed and columns[len(displayed) :]
+        return replace(self, displayed=displayed, typed=typed, last_row=above + last)
 
     def patched(self, rows: Sequence[RowPatch]) -> Work["Table"]:
         """The table after the gateway's own write to data rows; the header does not change.
@@ -360,19 +365,12 @@ class Table:
             typed = yield from patched_columns(
                 typed, [(row.row - above, row.values) for row in rows]
             )
-        indexes: dict[int, ColumnIndex] = {}
-        last_row = above + last_filled(displayed)
-        if self.indexes and last_row == self.last_row:
+        after = replace(self, displayed=displayed, typed=typed, indexes={}, digests={}).ended()
+        if self.indexes and after.last_row == self.last_row:
             touched = set[int]().union(*(row.texts for row in rows), *(row.values for row in rows))
             indexes = {at: index for at, index in self.indexes.items() if at not in touched}
-        return replace(
-            self,
-            displayed=displayed,
-            typed=typed,
-            last_row=last_row,
-            indexes=indexes,
-            digests={},
-        )
+            return replace(after, indexes=indexes)
+        return after
 
     def without_rows(self, rows: Sequence[int]) -> Work["Table"]:
         """The table after data rows were removed, in ascending order: those below move up.
@@ -385,24 +383,30 @@ class Table:
         columns = yield from columns_without(
             (*self.displayed, *typed), [row - above for row in rows] if above else rows
         )
-        displayed = columns[:width]
         return replace(
             self,
-            displayed=displayed,
+            displayed=columns[:width],
             typed=self.typed and columns[width:],
-            last_row=above + last_filled(displayed),
             indexes={},
             digests={},
-        )
+        ).ended()
 
 
-def make_table(displayed: Sequence[Column], header_row: int = 1) -> Table:
+def make_table(displayed: Sequence[Column], layout: Layout = DEFAULT_LAYOUT) -> Table:
     """A table of the displayed rendering, as columns from the header down."""
-    return Table(
-        header=parse_header((cells[0] if cells else None for cells in displayed), header_row),
-        displayed=displayed,
-        last_row=header_row - 1 + last_filled(displayed),
-    )
+    header = parse_header((cells[0] if cells else None for cells in displayed), layout)
+    return Table(header=header, displayed=displayed, last_row=0).ended()
+
+
+def _cut(columns: Sequence[Column], last: int) -> tuple[Column, ...]:
+    """Columns up to a row, the first is 1; those that are one object stay one."""
+    cut: dict[int, Column] = {}
+    for cells in columns:
+        end = min(len(cells), last)
+        while last < len(cells) and end and cells[end - 1] in ("", None):
+            end -= 1
+        cut[id(cells)] = cells if end == len(cells) else cells[:end]
+    return tuple(cut[id(cells)] for cells in columns)
 
 
 def column_at(columns: Sequence[Column], column: int) -> Column:

@@ -345,7 +345,7 @@ def parse_keys(asking: Asking) -> Selection | None:
         return None
     names = split_names(text)
     whole = "" if names == (text,) else text
-    if not is_escaped(text):
+    if "%" not in text or not is_escaped(text):
         return Selection(names, whole=whole)
     if asking.again.keys:
         asking.note(twice("keys"))

@@ -5,8 +5,7 @@ another operation is refused, before anything is read or written. `HEAD` is as `
 and `OPTIONS` have no parameters, and ignore all.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.telemetry.events import RequestKind
@@ -48,14 +47,15 @@ class Signature:
     ignores_words: bool = False
     """True if words of other services are no mistake, because no rows are answered."""
 
-    @cached_property
-    def names(self) -> frozenset[bytes]:
-        return frozenset(name.encode() for name in self.parameters)
+    names: frozenset[bytes] = field(init=False)
+    """The parameters as they are sent."""
+    brackets: tuple[bytes, ...] = field(init=False)
+    """The beginnings of its parameters with brackets."""
 
-    @cached_property
-    def brackets(self) -> tuple[bytes, ...]:
-        """The beginnings of its parameters with brackets."""
-        return tuple(f"{name}[".encode() for name in self.parameters if name in BRACKETED)
+    def __post_init__(self) -> None:
+        brackets = (f"{name}[" for name in self.parameters if name in BRACKETED)
+        object.__setattr__(self, "names", frozenset(map(str.encode, self.parameters)))
+        object.__setattr__(self, "brackets", tuple(map(str.encode, brackets)))
 
     def refusal(self, parameter: str) -> str:
         """The message for a parameter of another operation."""

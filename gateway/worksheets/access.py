@@ -9,6 +9,7 @@ import hmac
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import msgspec
 
@@ -16,7 +17,7 @@ from gateway.errors import UpstreamError, WorksheetNotFound
 from gateway.google.sheets import SheetView
 from gateway.settings.model import WorksheetSettings
 from gateway.table.a1 import Area, parse_area
-from gateway.table.header import ALL_COLUMNS, ColumnGrant
+from gateway.table.header import ALL_COLUMNS, DEFAULT_LAYOUT, ColumnGrant, Layout
 from gateway.table.quoting import quoted
 from gateway.table.texts import composed
 
@@ -28,31 +29,37 @@ class WorksheetId(msgspec.Struct, frozen=True):
     title: str
 
 
-class HeaderRows:
-    """The header rows of worksheets: row 1, but for those with another one in the settings."""
+class Layouts:
+    """The layouts of worksheets: the default one, but for those with a table in the settings."""
 
     def __init__(self, settings: Sequence[WorksheetSettings] = ()) -> None:
-        self._rows = {
-            WorksheetId(each.spreadsheet, composed(each.title)): each.header_row
+        layouts = {
+            WorksheetId(each.spreadsheet, composed(each.title)): Layout(
+                each.header_row, composed(each.record_field), each.filled_down
+            )
             for each in settings
-            if each.header_row > 1
         }
+        self._layouts = {at: each for at, each in layouts.items() if each != DEFAULT_LAYOUT}
 
     @property
     def digest(self) -> str:
-        """A digest that is the same for the same header rows, whatever their order."""
-        rows = sorted((each.spreadsheet, each.title, row) for each, row in self._rows.items())
+        """A digest that is the same for the same layouts, whatever their order."""
+        rows: list[list[object]] = []
+        for at, (header_row, *ends) in self._layouts.items():
+            has_ends = (*ends,) != DEFAULT_LAYOUT[1:]
+            rows.append([at.spreadsheet, at.title, header_row, *(ends if has_ends else ())])
+        rows.sort(key=itemgetter(0, 1))
         return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
-    def of(self, worksheet: WorksheetId) -> int:
-        """The number of the header row; titles are compared in NFC."""
-        if not self._rows:
-            return 1
+    def of(self, worksheet: WorksheetId) -> Layout:
+        """The layout of a worksheet; titles are compared in NFC."""
+        if not self._layouts:
+            return DEFAULT_LAYOUT
         title = composed(worksheet.title)
-        return self._rows.get(WorksheetId(worksheet.spreadsheet, title), 1)
+        return self._layouts.get(WorksheetId(worksheet.spreadsheet, title), DEFAULT_LAYOUT)
 
 
-HEADERS_IN_ROW_1 = HeaderRows()
+DEFAULT_LAYOUTS = Layouts()
 
 
 def worksheet_not_found(

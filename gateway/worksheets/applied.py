@@ -29,8 +29,7 @@ from gateway.table.typed import held_cells
 from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
-from gateway.worksheets.loader import check_names
-from gateway.worksheets.looks import header_of
+from gateway.worksheets.loader import check_names, header_of
 from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
 from gateway.worksheets.planning import FIELD_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining

@@ -24,7 +24,6 @@ from gateway.table.steps import Work
 from gateway.table.table import Table
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Sending
-from gateway.worksheets.looks import row_spans
 from gateway.worksheets.planning import MOST_STEPS, Plan, Planned, RowChange
 from gateway.worksheets.writes import ByFilter
 
@@ -203,7 +202,7 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
     gone = {row for each in writes for row in each.removed_rows}
     beside = {
         row
-        for first, last in row_spans(sorted(gone))
+        for first, last in a1.row_spans(sorted(gone))
         for row in (*range(first - AROUND, first), *range(last + 1, last + 1 + AROUND))
     }
     header_row = table.header.row
@@ -230,7 +229,7 @@ def edges_of(
     written = gone.union(change.row for each in writes for change in each.changes)
     edges: list[Edge] = []
     left_bytes, removed_above = MAX_ASKED_BYTES, 0
-    for first, last in row_spans(sorted(gone)):
+    for first, last in a1.row_spans(sorted(gone)):
         row = first - 1 - removed_above
         removed_above += sum(row in removed for row in range(first, last + 1))
         edge = Edge(

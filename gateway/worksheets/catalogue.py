@@ -35,11 +35,11 @@ from gateway.google.sheets import (
 )
 from gateway.table import a1
 from gateway.table.column_types import UNKNOWN, ColumnType, FirstCell, column_type
-from gateway.table.header import Header, parse_header
+from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.texts import composed
 from gateway.worksheets.access import (
-    HEADERS_IN_ROW_1,
-    HeaderRows,
+    DEFAULT_LAYOUTS,
+    Layouts,
     WorksheetId,
     worksheet_not_found,
 )
@@ -136,10 +136,10 @@ class Catalogue:
         *,
         max_worksheets: int,
         clock: Callable[[], float],
-        header_rows: HeaderRows = HEADERS_IN_ROW_1,
+        layouts: Layouts = DEFAULT_LAYOUTS,
     ) -> None:
         self._sheets = sheets
-        self._header_rows = header_rows
+        self._layouts = layouts
         self._clock = clock
         self._limiter = anyio.CapacityLimiter(1)
         self._flights: dict[str, SingleFlight[str, Contents]] = {}
@@ -195,10 +195,10 @@ class Catalogue:
             titles, view = await self._first_rows(spreadsheet)
 
         ids = [WorksheetId(spreadsheet, title) for title in titles]
-        rows = {each.title: self._header_rows.of(each) for each in ids}
+        layouts = {each.title: self._layouts.of(each) for each in ids}
 
         def listed() -> Sequence[Listed]:
-            return _listed(view, titles, rows)
+            return _listed(view, titles, layouts)
 
         worksheets = await anyio.to_thread.run_sync(listed, limiter=self._limiter)
         shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
@@ -219,14 +219,14 @@ class Catalogue:
         """The titles of all worksheets, and the first rows of those that fit."""
         listed = await self._sheets.list_worksheets(spreadsheet)
         titles = [each.title for each in listed]
-        return titles, await read_first_rows(self._sheets, spreadsheet, listed, self._header_rows)
+        return titles, await read_first_rows(self._sheets, spreadsheet, listed, self._layouts)
 
 
 async def read_first_rows(
     sheets: Sheets,
     spreadsheet: str,
     listed: Sequence[WorksheetProperties],
-    header_rows: HeaderRows = HEADERS_IN_ROW_1,
+    layouts: Layouts = DEFAULT_LAYOUTS,
 ) -> SpreadsheetView:
     """The headers and first rows of worksheets, of the first ones if they have too many columns.
 
@@ -241,7 +241,7 @@ async def read_first_rows(
         left -= each.columns + _WORKSHEET_COLUMNS
         if left < 0:
             break
-        first = header_rows.of(WorksheetId(spreadsheet, each.title))
+        first = layouts.of(WorksheetId(spreadsheet, each.title)).header_row
         first = first if first <= each.rows else 1
         more = min(max(share // max(1, each.columns), 1), FIRST_ROWS)
         spans[each.title] = first, first + more
@@ -253,15 +253,15 @@ async def read_first_rows(
         return await sheets.read_spreadsheet(spreadsheet, headers)
 
 
-def header_of(view: SheetView, header_row: int = 1) -> Header:
+def header_of(view: SheetView, layout: Layout = DEFAULT_LAYOUT) -> Header:
     """The header of a worksheet whose first rows were read; blank if that is another row."""
     block = view.blocks[0]
-    is_there = block.first_row == header_row and block.texts
-    return parse_header(block.texts[0] if is_there else (), header_row)
+    is_there = block.first_row == layout.header_row and block.texts
+    return parse_header(block.texts[0] if is_there else (), layout)
 
 
 def _listed(
-    view: SpreadsheetView, titles: Sequence[str], header_rows: Mapping[str, int]
+    view: SpreadsheetView, titles: Sequence[str], layouts: Mapping[str, Layout]
 ) -> Sequence[Listed]:
     """The worksheets with the types of their columns, as far as they fit."""
     found: list[Listed] = []
@@ -271,7 +271,7 @@ def _listed(
     for sheet in view.worksheets:
         worksheet = Listed(
             title=sheet.title,
-            header=(header := header_of(sheet, header_rows.get(sheet.title, 1))),
+            header=(header := header_of(sheet, layouts.get(sheet.title, DEFAULT_LAYOUT))),
             types=_types(sheet, header, known),
             is_only=forms[composed(sheet.title)] == 1,
         )

@@ -17,6 +17,7 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.errors import GatewayError, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
@@ -30,20 +31,25 @@ from gateway.google.sheets import (
     SheetArea,
     Sheets,
     SheetView,
-    Values,
     current_call_context,
     in_call_context,
     recording_sent_at,
 )
 from gateway.table import a1
 from gateway.table.column_kinds import SeenCell, SheetForms
-from gateway.table.header import Header, parse_header
+from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
+from gateway.table.records import last_record
 from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.refusal import explain, header_moved, no_header_row
+from gateway.worksheets.refusal import (
+    explain,
+    header_moved,
+    no_header_row,
+    no_record_field,
+)
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import (
@@ -88,7 +94,7 @@ class Loader:
         worksheet: WorksheetId,
         header_cache: HeaderCache,
         *,
-        header_row: int = 1,
+        layout: Layout = DEFAULT_LAYOUT,
         sheets: Sheets,
         scheduler: Scheduler,
         clock: Callable[[], float],
@@ -98,7 +104,8 @@ class Loader:
         self._id = worksheet
         self._shared = shared
         self._header_cache = header_cache
-        self._header_row = header_row
+        self._layout = layout
+        self._header_row = layout.header_row
         self._sheets = sheets
         self._scheduler = scheduler
         self._clock = clock
@@ -114,13 +121,15 @@ class Loader:
         """The displayed worksheet, and its extent for appends. 1 read.
 
         If `known` has not changed it is returned, with its typed rendering if it has one. With a
-        `sheet_id` it is read by that; raises `OtherTab`. `is_now`: no other process has read it.
+        `sheet_id` it is read by that; raises `OtherTab`. `is_now`: no other process has read it. If
+        its table `ends_by_types`, `with_types` has to follow: its last record is not known yet, or
+        was another one.
         """
         moment = self._moment()
         digest = None if known is None else known.displayed.digest
         rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id, is_now=is_now)
         if rendering is not None:
-            table = make_table(rendering.columns, self._header_row)
+            table = make_table(rendering.columns, self._layout)
             snapshot = Snapshot(
                 table=table,
                 grid_rows=own_area(self._id, rendering.range).last_row,
@@ -128,21 +137,23 @@ class Loader:
                     began_seconds=began,
                     byte_count=rendering.byte_count,
                     digest=rendering.digest,
+                    columns=rendering.columns if table.ends_by_types else (),
+                    as_of=moment,
                     encoded=rendering.encoded,
                 ),
                 encodings=Encodings(table, rendering.byte_count),
             )
         elif known is not None:
-            origin = replace(known.displayed, began_seconds=began)
+            origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
             raise ValueError("a rendering is left out only if it is known")
+        await self._take_header(snapshot.table.header, moment)
         table = snapshot.table
-        await self._take_header(table.header, moment)
         extent = SheetExtent(
             header=table.header,
-            last_row=table.last_row,
-            is_end=True,
+            last_row=table.header.row if table.ends_by_types else table.last_row,
+            is_end=table.header.end.column is None and not table.ends_by_types,
             header_as_of=began,
             as_of=moment,
         )
@@ -164,7 +175,10 @@ class Loader:
     async def with_types(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot:
-        """Both renderings as one snapshot; its table `is_mixed` if they show different states."""
+        """Both renderings as one snapshot; its table `is_mixed` if they show different states.
+
+        The types of a table that `ends_by_types` are read right after its displayed rendering.
+        """
         rendering, began = typed
         columns: Sequence[Column]
         if rendering is not None:
@@ -175,18 +189,26 @@ class Loader:
         elif known is not None and known.typed is not None and known.table.typed is not None:
             columns = known.table.typed
             origin = replace(known.typed, began_seconds=began)
-            if snapshot.table is known.table:
-                return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         else:
             raise ValueError("a rendering is left out only if it is known")
-        table = await self._scheduler.build(snapshot.table.with_typed(columns))
-        return replace(
-            snapshot,
-            table=table,
-            typed=origin,
-            encodings=Encodings(table, snapshot.displayed.byte_count),
-            is_expired=False,
-        )
+        if known is not None and rendering is None and snapshot.table is known.table:
+            both = replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
+        else:
+            table = snapshot.table
+            if snapshot.displayed.columns:
+                table = make_table(snapshot.displayed.columns, self._layout)
+            table = await self._scheduler.build(table.with_typed(columns))
+            both = replace(
+                snapshot,
+                table=table,
+                typed=origin,
+                encodings=Encodings(table, snapshot.displayed.byte_count),
+                is_expired=False,
+            )
+        extent = self._header_cache.last()
+        if both.table.ends_by_types and extent and extent.as_of == both.displayed.as_of:
+            self._header_cache.keep(replace(extent, last_row=both.last_row))
+        return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
         """Both renderings as they are now, if they seemed to show different states. 2 reads.
@@ -232,7 +254,7 @@ class Loader:
             return await self.look_at_header(has_forms=True)
         own_sheet(self._id, view)
         top = view.blocks[0]
-        header = parse_header(top.texts[0] if top.texts else (), header_row)
+        header = parse_header(top.texts[0] if top.texts else (), self._layout)
         await self._take_header(header, moment)
         extent = SheetExtent(
             header=header,
@@ -284,7 +306,7 @@ class Loader:
         except UpstreamRefusal as refusal:
             raise await self._explained(refusal, last_row) from refusal
         top, found = own_sheet(self._id, view).blocks
-        header = parse_header(top.texts[0] if top.texts else (), self._header_row)
+        header = parse_header(top.texts[0] if top.texts else (), self._layout)
         self._header_cache.compare(header, as_of=moment)
         if header.row > 1:
             await check_place(self._sheets, self._id, self._header_cache, header)
@@ -298,43 +320,54 @@ class Loader:
         )
 
     async def _displayed_window(self, span: RowSpan) -> Window:
-        """The displayed rows of a span. 1 read, 2 at the end or past it."""
+        """The displayed rows of a span. 1 read, 2 at the end or past it.
+
+        The second read has all that follows; with the types, if a tail shows words of booleans: at
+        most 1 read more, if that is seen only then.
+        """
         moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
             a1.row_range(self._id.title, self._header_row),
             a1.rows_between(self._id.title, span.first_row, last_row),
         ]
-        header, rows, has_next = parse_header((), self._header_row), list[list[str]](), False
+        header, rows, has_next = parse_header((), self._layout), list[list[str]](), False
         try:
             with recording_sent_at() as sent_at:
                 top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
-            filled = _filled(found)
-            has_next = filled > span.row_count
-            if not has_next and own_area(self._id, found.range).last_row == last_row:
-                # Read alone, what follows could be that of another tab.
-                ranges[1] = a1.rows_from(self._id.title, span.first_row)
-                try:
+            is_below = own_area(self._id, found.range).last_row == last_row
+            header = parse_header(top.cells[0] if top.cells else (), self._layout)
+            lines: Sequence[Sequence[object]] = found.cells
+            last = last_record(header.end, _columns(lines))
+            # Read alone, what follows could be that of another tab.
+            ranges[1] = a1.rows_from(self._id.title, span.first_row)
+            try:
+                if last is not None and last <= span.row_count and is_below:
                     top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
-                    filled = _filled(found)
-                    has_next = filled > span.row_count
-                except SheetTooLarge:
-                    has_next = True
+                    own_area(self._id, found.range)
+                    header = parse_header(top.cells[0] if top.cells else (), self._layout)
+                    lines, last = found.cells, last_record(header.end, _columns(found.cells))
+                if last is None:
+                    view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
+                    above, below = own_sheet(self._id, view).blocks
+                    header = parse_header(above.texts[0] if above.texts else (), self._layout)
+                    texts, values = _columns(below.texts), _columns(below.values)
+                    lines, last = below.texts, last_record(header.end, texts, values)
+            except SheetTooLarge:
+                last = span.row_count + 1
         except UpstreamRefusal as refusal:
             error = await self._explained(refusal, span.first_row)
             if not isinstance(error, RowNotFound):
                 raise error from refusal
         else:
-            header = parse_header(top.cells[0] if top.cells else (), self._header_row)
-            own_area(self._id, found.range)
             self._header_cache.compare(header, as_of=moment)
             if header.row > 1:
                 await check_place(self._sheets, self._id, self._header_cache, header)
             check_names(header)
-            lines = found.cells[: span.row_count]
+            lines, has_next = lines[: span.row_count], last is None or last > span.row_count
             rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
             blank: list[list[str]] = [[] for _ in range(span.row_count - len(rows))]
-            rows = [*rows, *blank] if has_next else rows[:filled]
+            rows = [*rows, *blank] if has_next else rows[:last]
         return Window(
             span=span,
             header=header,
@@ -458,6 +491,12 @@ def forms_in(view: SheetView, last_row: int) -> SheetForms:
     )
 
 
+def header_of(view: SheetView, layout: Layout | None = None) -> Header:
+    """The header, which is the first block of a view; without the layout, as far as it is read."""
+    top = view.blocks[0]
+    return parse_header(top.texts[0] if top.texts else (), layout or Layout(top.first_row))
+
+
 def cells_of(block: Block) -> list[list[SeenCell]]:
     """The cells of a block as they were looked at, by row."""
     return [
@@ -486,14 +525,16 @@ async def check_place(
 
 
 def check_names(header: Header) -> None:
-    """NoHeaderRow if the header names no field."""
+    """NoHeaderRow if the header names no field, or not the record field of the settings."""
     if not header.columns:
         raise no_header_row(header.row)
+    if header.missing_field:
+        raise no_record_field(header.row)
 
 
-def _filled(values: Values) -> int:
-    """Number of rows up to the last one that is not blank."""
-    return 1 + max((at for at, line in enumerate(values.cells) if any(line)), default=-1)
+def _columns(rows: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
+    """Rows by column."""
+    return [*zip_longest(*rows, fillvalue="")]
 
 
 class SingleFlight(Generic[K, T]):

@@ -1,6 +1,6 @@
 """Looks at some rows for writes by number: as they are displayed, of one moment, with the header.
 
-Rules: a look counts from its sending. A row exists if it is not blank, or a row below it is not.
+Rules: a look counts from its sending. A row exists if it is a record, or a row below it is one.
 What a look shows may be answered, so no cached rows may be older.
 """
 
@@ -28,6 +28,7 @@ from gateway.google.sheets import (
 from gateway.table import a1
 from gateway.table.column_kinds import SeenCell
 from gateway.table.header import Header, parse_header
+from gateway.table.records import EndRule, last_record
 from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found
 from gateway.worksheets.loader import (
     OtherTab,
@@ -36,6 +37,7 @@ from gateway.worksheets.loader import (
     check_place,
     form_ranges,
     forms_in,
+    header_of,
     read_tab,
 )
 from gateway.worksheets.refusal import explain, tabs_changing
@@ -79,21 +81,21 @@ async def look_at_rows(
     around: int = 0,
     detail: Detail = Detail.TEXTS,
 ) -> RowLook:
-    """Look at the header and some rows. 1 read; 1 more if one of them is blank.
+    """Look at the header and some rows. 1 read; 1 more if one of them may be no record.
 
-    A row past the grid costs 1 read more, 3 if it is not alone. `around`: how many rows above and
-    below each of them are read too. `detail`: with forms those of the columns are looked at, too,
-    unless they are kept; 2 reads more if the last row is gone. If the title goes to another tab in
-    between, all is looked at again.
+    One more if all below that row show only words of booleans. A row past the grid costs 1 read
+    more, 3 if it is not alone. `around`: how many rows above and below each of them are read too.
+    `detail`: with forms those of the columns are looked at, too, unless they are kept; 2 reads more
+    if the last row is gone. If the title goes to another tab in between, all is looked at again.
     """
     for _ in range(MAX_LOOKS):
         look = await _look(sheets, worksheet, rows, around=around, detail=detail)
-        last = _last_filled(look)
+        last = _last_record(look)
         doubtful = [row for row in look.rows if row > last]
-        if doubtful:  # a blank row exists only if a row that is not blank comes after it
+        if doubtful:  # they exist only if a record comes after them
             area = SheetArea(look.sheet_id, min(doubtful))
             try:
-                last = max(last, await _last_row(sheets, worksheet.id, area))
+                last = max(last, await _last_row(sheets, worksheet.id, area, look.header.end))
             except OtherTab:
                 continue
         existing = {row: texts for row, texts in look.rows.items() if row <= last}
@@ -113,7 +115,7 @@ async def _look(
         last = cache.last()
         last_row = header_row if last is None else last.last_row
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
-        spans = row_spans(found, around=around, header_row=header_row)
+        spans = a1.row_spans(found, around=around, header_row=header_row)
         try:
             view, sent_at = await _read_rows(
                 sheets, worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
@@ -133,7 +135,7 @@ async def _look(
                 continue
             return RowLook(
                 sheet_id=0,
-                header=parse_header((), header_row),
+                header=parse_header((), worksheet.layout),
                 rows={},
                 missing=frozenset(rows),
                 sent_at=worksheet.now(),
@@ -143,7 +145,7 @@ async def _look(
         found, grid_of = sorted(rows), None  # the grid was that of another tab
     else:
         raise LookOutdated
-    header = header_of(view)
+    header = header_of(view, worksheet.layout)
     cache.compare(header, as_of=moment)
     cache.seen_sheet(view, sent_at)
     if last_row is not None:
@@ -184,7 +186,7 @@ async def look_again(
     1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
     moment = worksheet.moment()
-    spans = row_spans(rows, around=around, header_row=worksheet.header_row)
+    spans = a1.row_spans(rows, around=around, header_row=worksheet.header_row)
     try:
         view, sent_at = await _read_rows(
             sheets, worksheet, rows, spans, asked=len(rows), detail=detail
@@ -286,29 +288,6 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
     )
 
 
-def header_of(view: SheetView) -> Header:
-    """The header, which is the first block of a view."""
-    top = view.blocks[0]
-    return parse_header(top.texts[0] if top.texts else (), top.first_row)
-
-
-def row_spans(
-    rows: Sequence[int], *, around: int = 0, header_row: int = 1
-) -> Sequence[tuple[int, int]]:
-    """First and last row of each group of neighbours among ascending data rows.
-
-    `around`: how many rows above and below belong to a group.
-    """
-    spans: list[tuple[int, int]] = []
-    for row in rows:
-        first, last = max(header_row + 1, row - around), row + around
-        if spans and first <= spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], last)
-        else:
-            spans.append((first, last))
-    return spans
-
-
 def _in_spans(
     blocks: Sequence[Sequence[Sequence[T]]], spans: Sequence[tuple[int, int]], grid_rows: int
 ) -> Mapping[int, Sequence[T]]:
@@ -336,14 +315,25 @@ async def _rows_in_grid(
     raise worksheet_not_found(worksheet, [sheet.title for sheet in worksheets])
 
 
-def _last_filled(look: RowLook) -> int:
-    """The last row of a look that is not blank."""
-    seen = chain(look.rows.items(), look.around.items())
-    return max((row for row, texts in seen if any(texts)), default=0)
+def _last_record(look: RowLook) -> int:
+    """The last row of a look that is a record by what it displays; 0 if there may be none."""
+    end, last = look.header.end, 0
+    for row, texts in chain(look.rows.items(), look.around.items()):
+        shows_two = end.column is None and len({"", *texts}) > 2  # no row of booleans does
+        if row > last and (shows_two or last_record(end, [[text] for text in texts])):
+            last = row
+    return last
 
 
-async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea) -> int:
-    """The last row of an area that is not blank; 0 if all are. 1 read. Raises `OtherTab`."""
-    below = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
-    columns = () if below is None else below.columns
-    return area.first_row + max(map(len, columns)) - 1 if columns else 0
+async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea, end: EndRule) -> int:
+    """The last row of an area that is a record; 0 if none is. Raises `OtherTab`.
+
+    1 read, 1 more if its end shows words of booleans.
+    """
+    displayed = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
+    columns = () if displayed is None else displayed.columns
+    last = last_record(end, columns)
+    if last is None:
+        typed = await read_tab(sheets, worksheet, area, render=Render.TYPED)
+        last = last_record(end, columns, () if typed is None else typed.columns)
+    return area.first_row + last - 1 if last else 0

@@ -114,6 +114,15 @@ def no_header_row(header_row: int) -> NoHeaderRow:
     )
 
 
+def no_record_field(header_row: int) -> NoHeaderRow:
+    """The error of a header without the record field, whose name not every key may see."""
+    return NoHeaderRow(
+        f"Row {header_row} of the worksheet, its header, lacks the record_field of the gateway's "
+        "settings. Put that field name back, or ask the gateway's operator to correct "
+        "record_field."
+    )
+
+
 def header_moved(row: int, header_row: int) -> NoHeaderRow:
     """The error of a worksheet whose header stands in another row than its settings say."""
     return NoHeaderRow(

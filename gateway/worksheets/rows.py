@@ -42,7 +42,7 @@ from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
-from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, Target, WorksheetId
+from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Paging, Served
 from gateway.worksheets.cursors import Seal
 from gateway.worksheets.exports import LANE, Export
@@ -92,10 +92,10 @@ class RowService:
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
         peers: Peers | None = None,
-        header_rows: HeaderRows = HEADERS_IN_ROW_1,
+        layouts: Layouts = DEFAULT_LAYOUTS,
     ) -> None:
         self._peers = peers
-        self._header_rows = header_rows
+        self._layouts = layouts
         self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
         """The scopes of writes of which other processes know."""
         self._clock = clock
@@ -126,7 +126,7 @@ class RowService:
             perform=self._writer.write,
             weigh=pool.weigh,
             peers=peers,
-            header_rows=header_rows,
+            layouts=layouts,
         )
         self._reader = Reader(
             settings=cache,
@@ -458,7 +458,7 @@ class RowService:
 
     def no_row(self, target: Target, row: int) -> RowNotFound:
         """The error for a row that the worksheet does not have."""
-        return row_not_found(row, self._header_rows.of(target.worksheet))
+        return row_not_found(row, self._layouts.of(target.worksheet).header_row)
 
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
         """The number of records that were read so lately; None if they were not. No call."""

@@ -21,8 +21,9 @@ from gateway.query.place import Seen
 from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header
 from gateway.table.record import row_object, text_at
+from gateway.table.records import EndRule, last_record
 from gateway.table.steps import Work
-from gateway.table.table import RowPatch, Table
+from gateway.table.table import Column, RowPatch, Table
 from gateway.table.typed import held_cells, typed_rows
 from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
@@ -232,10 +233,17 @@ class Effect:
         """The appended rows in ascending order."""
         return sorted(patch.row for patch in self.rows if patch.row not in self.before)
 
-    @cached_property
-    def empties_cells(self) -> bool:
-        """True if a cell of a row that existed is blank now."""
-        return any("" in each.texts.values() for each in self.rows if each.row in self.before)
+    def may_end_rows(self, end: EndRule) -> bool:
+        """True if a row that existed may be no record any more.
+
+        A cell of it is blank now, or it may show only booleans.
+        """
+        return any(
+            "" in each.texts.values()
+            or not last_record(end, [[text] for text in _with_texts(before, each.texts)])
+            for each in self.rows
+            if (before := self.before.get(each.row)) is not None
+        )
 
     @cached_property
     def cell_count(self) -> int:
@@ -260,6 +268,10 @@ class Origin:
     began_seconds: float
     byte_count: int
     digest: bytes | None = None
+    columns: Sequence[Column] = ()
+    """All columns as read, if only the types show where the records end."""
+    as_of: int = 0
+    """The moment of the read of these."""
     encoded: tuple[object, ...] = ()
     """References that keep the columns in memory, so that later renderings share them."""
 
@@ -346,19 +358,16 @@ class Snapshot:
     ) -> bool:
         """True if whole rows display these texts, from column A, and hold the values if known."""
         table = self.table
-        return (
-            table.header.cells == header.cells
-            and all(
-                is_same(shown, texts)
-                for shown, texts in zip(table.texts([*rows]), rows.values(), strict=True)
-            )
-            and (
-                table.typed is None
-                or all(
-                    held_cells(rows[row], cells)
-                    == held_cells(table.cells(row), table.typed_cells(row))
-                    for row, cells in values.items()
-                )
+        if table.header.cells != header.cells or _has_records(table, rows):
+            return False
+        known = [row for row in rows if row <= table.last_row]
+        return all(map(is_same, table.texts(known), map(rows.__getitem__, known))) and (
+            table.typed is None
+            or all(
+                held_cells(rows[row], values[row])
+                == held_cells(table.cells(row), table.typed_cells(row))
+                for row in known
+                if row in values
             )
         )
 
@@ -427,8 +436,11 @@ class Snapshot:
             last_row = max(last_row, *new) if new else last_row
         return True
 
-    def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot]":
-        """The snapshot after writes that fit: one that removed rows, or any others."""
+    def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
+        """The snapshot after writes that fit: one that removed rows, or any others.
+
+        None if its records end elsewhere now, and only types that it lacks show where.
+        """
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
         removed = effects[0].removed if effects else ()
         if removed:
@@ -439,11 +451,13 @@ class Snapshot:
             grid_rows = max(self.grid_rows, *(patch.row for patch in rows))
         else:
             return self  # only reads for writes, with the same rows
+        if table.ends_by_types and table.typed is None:
+            return None
         return replace(
             self,
             table=table,
             grid_rows=grid_rows,
-            displayed=replace(self.displayed, digest=None, encoded=()),
+            displayed=replace(self.displayed, digest=None, columns=(), encoded=()),
             typed=self.typed and replace(self.typed, digest=None),
             encodings=Encodings(table, self.displayed.byte_count),
         )
@@ -597,14 +611,12 @@ class Window:
         """True if whole rows in the window display these texts, and hold the values if known."""
         if self.header.cells and self.header.cells != header.cells:
             return False
-        if not self.has_next and any(
-            row >= self._end and any(texts) for row, texts in rows.items()
-        ):
+        if not self.has_next and _has_records(self, rows):
             return False
         return all(
             is_same(self._row(row), rows[row]) and self._holds_same(row, rows[row], values.get(row))
             for row in self._numbers
-            if row in rows
+            if row in rows and (self.has_next or row <= self.last_row)
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
@@ -627,7 +639,7 @@ class Window:
             return None
         if effect.removed:
             return self._continued(effect) if self.has_next else self._ended(effect)
-        if effect.empties_cells:
+        if effect.may_end_rows(self.header.end):
             return None  # the worksheet may end elsewhere now
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
         values = [*self.values]
@@ -680,7 +692,12 @@ class Window:
         gone = frozenset(inside)
         kept = [at for at in range(len(self.rows)) if first_row + at not in gone]
         kept = kept[len(removed) - len(inside) :]  # others moved up and out
-        while kept and not any(self.rows[kept[-1]]):
+        while kept:
+            last = last_record(self.header.end, [[text] for text in self.rows[kept[-1]]])
+            if last is None:
+                return None  # only types show where the worksheet ends now
+            if last:
+                break
             kept.pop()
         rows, values = [self.rows[at] for at in kept], self.values
         return replace(self, rows=rows, values=values and [values[at] for at in kept])
@@ -713,6 +730,18 @@ class Window:
 
 
 Rows = Snapshot | Window
+
+
+def _has_records(kept: Table | Window, rows: Mapping[int, Sequence[str]]) -> bool:
+    """True if some of these displayed rows may be records below the last one of kept rows.
+
+    Booleans are none if types showed where the kept rows end.
+    """
+    none = (0, None) if isinstance(kept, Table) and kept.ends_by_types else (0,)
+    return any(
+        row > kept.last_row and last_record(kept.header.end, [[text] for text in texts]) not in none
+        for row, texts in rows.items()
+    )
 
 
 def is_same(row: Sequence[str], other: Sequence[str]) -> bool:

@@ -43,7 +43,7 @@ from gateway.table.header import Header
 from gateway.table.steps import Metered, Work, finish
 from gateway.table.table import RowPatch, Table
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId
+from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId
 from gateway.worksheets.loader import Loader, OtherTab, SingleFlight
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
@@ -110,7 +110,7 @@ class Resources:
     weigh: Callable[["Worksheet"], None]
     """Counts the memory of a worksheet whose rows changed."""
     peers: Peers | None = None
-    header_rows: HeaderRows = HEADERS_IN_ROW_1
+    layouts: Layouts = DEFAULT_LAYOUTS
 
 
 @dataclass(kw_only=True)
@@ -161,8 +161,8 @@ class Block(NamedTuple):
 class Worksheet:
     def __init__(self, worksheet: WorksheetId, resources: Resources) -> None:
         self.id = worksheet
-        self.header_row = resources.header_rows.of(worksheet)
-        """The row of the field names, the same for all keys."""
+        self.layout = resources.layouts.of(worksheet)
+        self.header_row = self.layout.header_row
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
         """True if plain reads are done in windows."""
@@ -197,7 +197,7 @@ class Worksheet:
         self._loader = Loader(
             worksheet,
             self.header,
-            header_row=self.header_row,
+            layout=self.layout,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
             clock=self.now,
@@ -258,8 +258,9 @@ class Worksheet:
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
         """The running read of a part, or a new one.
 
-        All rows displayed: 1 read; with types 2, or 1 with a displayed rendering (`base`), and 2
-        more if the worksheet changed between the two; a window 1 to 3.
+        All rows displayed: 1 read, 2 if types show the last record; with types 2, or 1 with a
+        displayed rendering (`base`), and 2 more if the worksheet changed between the two; a window
+        1 to 4.
         """
         now, under_way = self.now(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
@@ -275,9 +276,9 @@ class Worksheet:
         """The header, a row at the end or above it, and the sheet id. 1 read.
 
         1 read more if the end is unknown and the grid has more than `small_rows`, or more than
-        `small_cells` in the columns of the header; both once more if the title goes to another tab
-        in between. `has_forms`: the forms of the columns are kept, too. To be awaited in the write
-        queue.
+        `small_cells` in the columns of the header, 2 if types show the end; all once more if the
+        title goes to another tab in between. `has_forms`: the forms of the columns are kept, too.
+        To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
             extent, view = await self._loader.look_at_header(has_forms=has_forms)
@@ -286,6 +287,10 @@ class Worksheet:
                 return extent, view.sheet_id
             with suppress(OtherTab), self._reading() as began:
                 snapshot, extent = await self._loader.displayed(sheet_id=view.sheet_id)
+                if snapshot.table.ends_by_types:
+                    typed = await self._loader.typed(sheet_id=view.sheet_id)
+                    snapshot = await self._loader.with_types(snapshot, typed)
+                    extent = replace(extent, last_row=snapshot.last_row)
                 await self._land(began, snapshot)
                 return extent, view.sheet_id
             self.header.forget()
@@ -347,16 +352,10 @@ class Worksheet:
 
     async def take_in(self, effect: Effect) -> None:
         """Take in a confirmed write as `written` does; others run while its cells are patched."""
-
-        def after(snapshots: Sequence[Snapshot]) -> Work[Mapping[Rows, Rows | None]]:
-            changed: dict[Rows, Rows | None] = {}
-            for each in snapshots:
-                changed[each] = yield from each.changed(effect)
-            return changed
-
         changed: dict[Rows, Rows | None] = {}
         while others := [each for each in self.snapshots() if each not in changed]:
-            changed |= await self._resources.scheduler.build(after(others))
+            for each in others:
+                changed[each] = await self._resources.scheduler.build(each.changed(effect))
         self.written(effect, changed)
 
     def written(self, effect: Effect, changed: Mapping[Rows, Rows | None] | None = None) -> None:
@@ -525,8 +524,12 @@ class Worksheet:
                 return self._keep_window(await self._loader.window(part), began)
             if part is DISPLAYED:
                 latest = self._snapshot(DISPLAYED)
-                displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
-                return await self._land(began, displayed)
+                base, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
+                if not base.table.ends_by_types:
+                    return await self._land(began, base)
+                self.demand.typed_seconds = self.now()
+            elif base is not self._snapshot(DISPLAYED):
+                base = None
             known = self._snapshot(TYPED)
             both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
             types = None if known is None else known.typed
@@ -543,8 +546,13 @@ class Worksheet:
         known, loader = self._snapshot(TYPED), self._loader
         # Another process may have sent for its types before these rows were there.
         is_single, is_in_turn = self.shared is None, True
-        if base is not None and base is self._snapshot(DISPLAYED):
-            displayed, typed = base, await loader.typed(known)
+        if base is not None:
+            displayed, typed = base, await loader.typed(known, sheet_id=sheet_id)
+        elif not is_alone and known is not None and known.table.ends_by_types:
+            displayed = await self._displayed(is_alone=False, sheet_id=sheet_id)
+            if displayed.table.ends_by_types:
+                return displayed  # its read had the types, too
+            typed = await loader.typed(known)
         elif is_single and known is None and self._lost >= 0:
             displayed = await self._displayed(is_alone=is_alone, sheet_id=sheet_id)
             typed = await loader.typed(known, sheet_id=sheet_id)
@@ -607,7 +615,8 @@ class Worksheet:
             is_newer = rows.typed is not None and rows.typed is not types
             if is_newer and snapshot.typed and rows.table.typed != snapshot.table.typed:
                 return None
-            if rows.displayed.began_seconds > snapshot.displayed.began_seconds:
+            is_later = rows.displayed.began_seconds > snapshot.displayed.began_seconds
+            if is_later and rows.table.ends_by_types == snapshot.table.ends_by_types:
                 snapshot = replace(snapshot, displayed=rows.displayed)
         for kept, landed in self.blocks.values():
             if isinstance(kept, Window) and landed > began and not kept.agrees(snapshot.table):

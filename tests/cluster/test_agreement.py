@@ -10,13 +10,13 @@ from gateway.cluster.shared_rows import SharedRows
 from gateway.cluster.store import open_store
 from gateway.commands.doctor.shared_store import check_redis
 from gateway.settings.model import ConfigError, WorksheetSettings
-from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows, WorksheetId
+from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId
 from tests.cluster.redis_server import RedisServer
 
 
-def header_rows(**rows: int) -> HeaderRows:
+def layouts(**rows: int) -> Layouts:
     """Those of worksheets by title."""
-    return HeaderRows(
+    return Layouts(
         [
             WorksheetSettings(spreadsheet="book", title=title, header_row=row)
             for title, row in rows.items()
@@ -25,22 +25,22 @@ def header_rows(**rows: int) -> HeaderRows:
 
 
 SAME = {
-    "none": (HEADERS_IN_ROW_1, header_rows()),
-    "row 1": (HEADERS_IN_ROW_1, header_rows(Orders=1)),
-    "other order": (header_rows(Orders=3, Cities=2), header_rows(Cities=2, Orders=3)),
-    "NFC and NFD": (header_rows(Café=3), header_rows(Café=3)),
+    "none": (DEFAULT_LAYOUTS, layouts()),
+    "row 1": (DEFAULT_LAYOUTS, layouts(Orders=1)),
+    "other order": (layouts(Orders=3, Cities=2), layouts(Cities=2, Orders=3)),
+    "NFC and NFD": (layouts(Café=3), layouts(Café=3)),
 }
 OTHERS = {
-    "another row": (header_rows(Orders=3), header_rows(Orders=4)),
-    "one more": (header_rows(Orders=3), header_rows(Orders=3, Cities=2)),
-    "none": (header_rows(Orders=3), HEADERS_IN_ROW_1),
-    "the first": (HEADERS_IN_ROW_1, header_rows(Orders=3)),
+    "another row": (layouts(Orders=3), layouts(Orders=4)),
+    "one more": (layouts(Orders=3), layouts(Orders=3, Cities=2)),
+    "none": (layouts(Orders=3), DEFAULT_LAYOUTS),
+    "the first": (DEFAULT_LAYOUTS, layouts(Orders=3)),
 }
 
 
 @pytest.mark.parametrize(("running", "joining"), SAME.values(), ids=SAME)
 async def test_processes_with_the_same_header_rows_join(
-    server: RedisServer, running: HeaderRows, joining: HeaderRows
+    server: RedisServer, running: Layouts, joining: Layouts
 ) -> None:
     """The order of the tables, and the Unicode form of a title, do not count."""
     async with (
@@ -57,7 +57,7 @@ async def test_processes_with_the_same_header_rows_join(
 
 @pytest.mark.parametrize(("running", "joining"), OTHERS.values(), ids=OTHERS)
 async def test_a_process_with_other_header_rows_does_not_join(
-    server: RedisServer, running: HeaderRows, joining: HeaderRows
+    server: RedisServer, running: Layouts, joining: Layouts
 ) -> None:
     """Its start is refused, and `check` names the setting; the running one is not disturbed."""
     async with open_store(server.url) as store, open_agreement(store, running):
@@ -76,7 +76,7 @@ async def test_a_process_with_other_header_rows_does_not_join(
 
 async def test_the_note_ends_soon_after_the_last_process(server: RedisServer, redis: Redis) -> None:
     """Its time is limited, so that other settings can be served after a stop."""
-    async with open_store(server.url) as store, open_agreement(store, HEADERS_IN_ROW_1):
+    async with open_store(server.url) as store, open_agreement(store, DEFAULT_LAYOUTS):
         pass
 
     assert 0 < await redis.pttl(KEY) <= KEPT_SECONDS * 1000
@@ -84,8 +84,8 @@ async def test_the_note_ends_soon_after_the_last_process(server: RedisServer, re
 
 async def test_check_keeps_nothing(server: RedisServer, redis: Redis) -> None:
     """It may be run beside processes with the settings of before."""
-    await check_redis(server.url, header_rows(Orders=3))
-    await check_agreement(server.url, header_rows(Orders=3))
+    await check_redis(server.url, layouts(Orders=3))
+    await check_agreement(server.url, layouts(Orders=3))
 
     assert await redis.exists(KEY) == 0
 
@@ -94,15 +94,15 @@ async def test_garbage_counts_as_missing(server: RedisServer, redis: Redis) -> N
     """A value of another type does not keep a process from joining."""
     await redis.lpush(KEY, "x")
 
-    async with open_store(server.url) as store, open_agreement(store, HEADERS_IN_ROW_1):
-        assert await redis.get(KEY) == HEADERS_IN_ROW_1.digest
+    async with open_store(server.url) as store, open_agreement(store, DEFAULT_LAYOUTS):
+        assert await redis.get(KEY) == DEFAULT_LAYOUTS.digest
 
 
 async def test_a_process_starts_without_redis(tmp_path: Path) -> None:
     """It cannot know of others, and shares nothing with them."""
     async with (
         open_store(f"unix://{tmp_path}/none.sock", changed=lambda _: None) as store,
-        open_agreement(store, header_rows(Orders=3)),
+        open_agreement(store, layouts(Orders=3)),
     ):
         assert not store.is_available
 
@@ -110,7 +110,7 @@ async def test_a_process_starts_without_redis(tmp_path: Path) -> None:
 async def test_keys_of_shared_rows_have_the_header_row(server: RedisServer) -> None:
     """Rows that were read from another header row are not taken; without one keys are as before."""
     async with open_store(server.url) as store:
-        plain, titled = SharedRows(store), SharedRows(store, header_rows=header_rows(Orders=3))
+        plain, titled = SharedRows(store), SharedRows(store, layouts=layouts(Orders=3))
         orders, cities = (WorksheetId("book", title) for title in ("Orders", "Cities"))
 
         assert plain._key("epoch", orders) == "{gateway}:epoch:book/Orders"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.table.records import BLANK_ONLY, EndRule, last_filled, last_record
+from gateway.table.records import BLANK_ONLY, EndRule, last_record
 
 AUTOMATIC, BY_TASK = EndRule(), EndRule(column=0)
 Rows = Sequence[Sequence[object]]
@@ -89,5 +89,5 @@ def test_only_words_of_booleans_need_the_typed_rendering(
 
 def test_blank_cells_at_the_ends_of_columns_do_not_count() -> None:
     """Cells that display nothing fill no row."""
-    assert last_filled([["a", "x", "", None], ["b", "", "", ""], []]) == 2
+    assert last_record(BLANK_ONLY, [["a", "x", "", None], ["b", "", "", ""], []]) == 2
     assert last_record(AUTOMATIC, [["a", "x", "", ""]], [["a", "x", 5, None]]) == 2

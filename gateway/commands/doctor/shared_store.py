@@ -8,7 +8,7 @@ from gateway.cluster.scripts import PROBE
 from gateway.cluster.store import StoreFault, StoreUnavailable, check_url, fault_of, open_store
 from gateway.commands.doctor.reasons import Finding, ok, problem
 from gateway.settings.model import ConfigError
-from gateway.worksheets.access import HEADERS_IN_ROW_1, HeaderRows
+from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts
 
 ATTEMPTS = 3
 _PROBE_KEY = "{gateway}:check"
@@ -53,7 +53,7 @@ _WORDS: Mapping[StoreFault, str] = {
 }
 
 
-async def check_redis(url: str, header_rows: HeaderRows = HEADERS_IN_ROW_1) -> Finding:
+async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
     """Ask Redis as a gateway does, up to three times; running ones need the same header rows."""
     try:
         check_url(url)
@@ -69,7 +69,7 @@ async def check_redis(url: str, header_rows: HeaderRows = HEADERS_IN_ROW_1) -> F
             except StoreUnavailable as error:
                 last = error.__cause__
             else:
-                if not await agrees(store, header_rows, keeps=False):
+                if not await agrees(store, layouts, keeps=False):
                     return problem(
                         f"cluster.redis: {place}: running processes have other tables "
                         "[[worksheets]], and one with these does not start beside them. Give all "

@@ -27,7 +27,7 @@ from gateway.settings.model import WorksheetSettings
 from gateway.table import a1
 from gateway.table.header import ROW_INDEX, Header
 from gateway.table.texts import composed
-from gateway.worksheets.access import HeaderRows, WorksheetId
+from gateway.worksheets.access import Layouts, WorksheetId
 from gateway.worksheets.catalogue import header_of, read_first_rows
 
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
@@ -54,9 +54,9 @@ async def check_spreadsheet(
         yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")
         return
     try:
-        header_rows = HeaderRows(worksheets)
+        layouts = Layouts(worksheets)
         found = await sheets.list_worksheets(given)
-        view = await read_first_rows(sheets, given, found, header_rows) if found else None
+        view = await read_first_rows(sheets, given, found, layouts) if found else None
         looked_at = view.worksheets if view else []
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
@@ -73,7 +73,7 @@ async def check_spreadsheet(
     )
     for worksheet in looked_at:
         below = worksheet.blocks[0].texts[1:]
-        row = header_rows.of(WorksheetId(given, worksheet.title))
+        row = layouts.of(WorksheetId(given, worksheet.title))
         header = header_of(worksheet, row)
         for finding in check_header(worksheet.title, header, below, given):
             yield finding

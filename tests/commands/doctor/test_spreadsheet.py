@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.commands.doctor.spreadsheet import check_header
-from gateway.table.header import parse_header
+from gateway.table.header import Layout, parse_header
 
 HEADERS: dict[str, tuple[Sequence[object], Sequence[str]]] = {
     "all is well": (["a", "b c", "ä"], ["3 fields"]),
@@ -107,11 +107,14 @@ def test_a_title_above_the_header_comes_with_its_setting() -> None:
 
 def test_a_header_below_row_1_is_named_by_its_row() -> None:
     """Findings of a header with a setting speak of its row, and count from there."""
-    title = check_header("A", parse_header(["Prices"], 3), [["name", "size"]])
-    blank = check_header("A", parse_header([], 3))
+    title = check_header("A", parse_header(["Prices"], Layout(3)), [["name", "size"]])
+    blank = check_header("A", parse_header([], Layout(3)))
 
     assert "row 3 has one cell" in [*title][1].text
-    assert "header_row = 4" in [*check_header("A", parse_header(["x"], 3), [["a", "b"]])][1].text
+    assert (
+        "header_row = 4"
+        in [*check_header("A", parse_header(["x"], Layout(3)), [["a", "b"]])][1].text
+    )
     assert "row 3 is blank" in next(iter(blank)).text
 
 

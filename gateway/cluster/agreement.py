@@ -1,8 +1,8 @@
-"""Header rows of worksheets, on which all processes of a Redis have to agree.
+"""Layouts of worksheets, on which all processes of a Redis have to agree.
 
 Rules
 - A process keeps a digest of its `[[worksheets]]` in Redis while it runs. One with another digest
-  does not join: it would take rows above a header for records, or records for a header.
+  does not join: it would take rows above a header, or filled down in advance, for records.
 - The digest outlasts the last process by `KEPT_SECONDS`. Without Redis each process serves by its
   own settings; it shares no rows then.
 """
@@ -45,7 +45,7 @@ OTHER_WORKSHEETS = (
 
 
 async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
-    """False if running processes have other header rows; True without Redis, too.
+    """False if running processes have other layouts; True without Redis, too.
 
     `keeps`: these are noted for others.
     """
@@ -57,7 +57,7 @@ async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
 
 
 async def check_agreement(url: str, layouts: Layouts) -> None:
-    """Raise ConfigError if running processes of a Redis have other header rows."""
+    """Raise ConfigError if running processes of a Redis have other layouts."""
     async with open_store(url, changed=lambda _: None) as store:
         if not await agrees(store, layouts, keeps=False):
             raise ConfigError(OTHER_WORKSHEETS)
@@ -65,7 +65,7 @@ async def check_agreement(url: str, layouts: Layouts) -> None:
 
 @asynccontextmanager
 async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
-    """Keep the header rows of this process in Redis. Raises ConfigError if others have others."""
+    """Keep the layouts of this process in Redis. Raises ConfigError if others have other ones."""
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
     renewing = asyncio.create_task(_renew_forever(store, layouts))

@@ -106,6 +106,9 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
     return tuple(copies[id(cells)] for cells in columns)
 
 
+ROWS_BELOW = 3
+"""Rows that are kept below the last record; so many beside a removed row show which one it was."""
+
 FIRST_DATA_ROW = 2
 """The lowest first data row of any worksheet."""
 
@@ -143,6 +146,8 @@ class Table:
     """True if the renderings were read from different states of the worksheet."""
     ends_by_types: bool = False
     """True if the typed rendering decides which is the last record: it has all rows until then."""
+    below: Sequence[Sequence[str]] = ()
+    """The first rows below the last record, as displayed, if columns are filled down there."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
     digests: dict[tuple[int, ...], bytes] = field(default_factory=dict, repr=False, compare=False)
@@ -326,6 +331,8 @@ class Table:
     def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
         """The table with its typed rendering, which shares cells with the displayed one."""
         nothing: Column = ()
+        if self.header.end.column is not None:
+            typed = _cut(typed, self.last_row + 1 - self.header.row)
         columns: list[Column] = []
         is_mixed = False
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
@@ -335,8 +342,7 @@ class Table:
                 is_mixed = is_mixed or not (yield from _is_consistent(column, texts))
             columns.append(column)
         whole = replace(self, typed=tuple(columns[: len(typed)]), is_mixed=is_mixed, indexes={})
-        is_cut = self.ends_by_types or self.header.end.column is not None
-        return whole.ended() if is_cut else whole
+        return whole.ended() if self.ends_by_types else whole
 
     def ended(self) -> "Table":
         """The table without the rows below its last record, if its renderings show that."""
@@ -345,10 +351,13 @@ class Table:
         if last is None:
             height = max(map(len, displayed))
             return replace(self, last_row=above + height, ends_by_types=True)
+        below = self.below
         if any(len(cells) > last for cells in (*displayed, *(typed or ()))):
+            cut = zip_longest(*(cells[last : last + ROWS_BELOW] for cells in displayed))
+            below = (*([str(cell or "") for cell in row] for row in cut), *below)[:ROWS_BELOW]
             columns = _cut((*displayed, *(typed or ())), last)
             displayed, typed = columns[: len(displayed)], typed and columns[len(displayed) :]
-        return replace(self, displayed=displayed, typed=typed, last_row=above + last)
+        return replace(self, displayed=displayed, typed=typed, last_row=above + last, below=below)
 
     def patched(self, rows: Sequence[RowPatch]) -> Work["Table"]:
         """The table after the gateway's own write to data rows; the header does not change.

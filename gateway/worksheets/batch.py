@@ -213,7 +213,8 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
         some = rows[start : start + size]
         yield len(some) * len(table.displayed)
         around |= zip(some, table.texts(some), strict=True)
-    return around
+    below = enumerate(table.below, table.last_row + 1)
+    return around | {row: texts for row, texts in below if row in beside}
 
 
 def edges_of(

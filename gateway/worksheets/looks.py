@@ -6,7 +6,6 @@ What a look shows may be answered, so no cached rows may be older.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TypeVar
 
 from gateway.errors import (
@@ -58,7 +57,8 @@ class RowLook:
 
     `missing` are the requested rows that do not exist, `around` the rows next to the requested
     ones, if they were wanted. `values` are the typed values of the rows and `cells` their forms, if
-    they were wanted. `sent_at` is in monotonic seconds.
+    they were wanted. `sent_at` is in monotonic seconds. `last_record` is the last of all these rows
+    that is a record wherever it stands, 0 if there is none.
     """
 
     sheet_id: int
@@ -69,6 +69,7 @@ class RowLook:
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     frozen_rows: int = 0
     grid_rows: int = 0
+    last_record: int = 0
     values: Mapping[int, Sequence[Value]] = field(default_factory=dict)
     cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
 
@@ -90,7 +91,7 @@ async def look_at_rows(
     """
     for _ in range(MAX_LOOKS):
         look = await _look(sheets, worksheet, rows, around=around, detail=detail)
-        last = _last_record(look)
+        last = look.last_record
         doubtful = [row for row in look.rows if row > last]
         if doubtful:  # they exist only if a record comes after them
             area = SheetArea(look.sheet_id, min(doubtful))
@@ -111,6 +112,9 @@ async def _look(
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
     last_row: int | None = None
+    has_values = detail is not Detail.TEXTS
+    if not has_values and worksheet.layout.filled_down and not worksheet.layout.record_field:
+        detail = Detail.VALUES  # they show which rows have only booleans
     if detail is Detail.FORMS and cache.fresh_forms() is None:
         last = cache.last()
         last_row = header_row if last is None else last.last_row
@@ -161,10 +165,13 @@ async def _look(
     values: Mapping[int, Sequence[Value]] = {}
     if detail is not Detail.TEXTS:
         values = _in_spans([block.values for block in blocks], spans, view.rows)
+    last_record = _last_record(header.end, shown, values)
+    values = values if has_values else {}
     worksheet.saw(header, shown, values)
     return RowLook(
         sheet_id=view.sheet_id,
         header=header,
+        last_record=last_record,
         rows=displayed,
         missing=frozenset(rows) - displayed.keys(),
         sent_at=sent_at,
@@ -315,14 +322,17 @@ async def _rows_in_grid(
     raise worksheet_not_found(worksheet, [sheet.title for sheet in worksheets])
 
 
-def _last_record(look: RowLook) -> int:
-    """The last row of a look that is a record by what it displays; 0 if there may be none."""
-    end, last = look.header.end, 0
-    for row, texts in chain(look.rows.items(), look.around.items()):
-        shows_two = end.column is None and len({"", *texts}) > 2  # no row of booleans does
-        if row > last and (shows_two or last_record(end, [[text] for text in texts])):
-            last = row
-    return last
+def _last_record(
+    end: EndRule, rows: Mapping[int, Sequence[str]], values: Mapping[int, Sequence[Value]]
+) -> int:
+    """The last of these rows that is a record wherever it stands; 0 if there is none."""
+    for row, texts in sorted(rows.items(), reverse=True):
+        if end.column is None and len({"", *texts}) > 2:  # no row of booleans shows two texts
+            return row
+        typed = [[value] for value in values[row]] if row in values else None
+        if last_record(end, [[text] for text in texts], typed):
+            return row
+    return 0
 
 
 async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea, end: EndRule) -> int:

@@ -1,6 +1,7 @@
 """Header rows of worksheets: a process with others than the running ones does not join."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -24,10 +25,16 @@ def layouts(**rows: int) -> Layouts:
     )
 
 
+def ending(**settings: Any) -> Layouts:
+    """That of one worksheet."""
+    return Layouts([WorksheetSettings(spreadsheet="book", title="Orders", **settings)])
+
+
 SAME = {
     "none": (DEFAULT_LAYOUTS, layouts()),
     "row 1": (DEFAULT_LAYOUTS, layouts(Orders=1)),
     "other order": (layouts(Orders=3, Cities=2), layouts(Cities=2, Orders=3)),
+    "the defaults": (DEFAULT_LAYOUTS, ending(filled_down=True)),
     "NFC and NFD": (layouts(Café=3), layouts(Café=3)),
 }
 OTHERS = {
@@ -35,6 +42,9 @@ OTHERS = {
     "one more": (layouts(Orders=3), layouts(Orders=3, Cities=2)),
     "none": (layouts(Orders=3), DEFAULT_LAYOUTS),
     "the first": (DEFAULT_LAYOUTS, layouts(Orders=3)),
+    "a record field": (layouts(Orders=3), ending(header_row=3, record_field="order")),
+    "another record field": (ending(record_field="order"), ending(record_field="name")),
+    "not filled down": (DEFAULT_LAYOUTS, ending(filled_down=False)),
 }
 
 

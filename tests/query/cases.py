@@ -16,6 +16,7 @@ from typing import Any
 from gateway.query.evaluate import Page
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
+from gateway.table.header import Layout
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from tests.query.reference import matching_rows, ordered_rows, plain
@@ -158,7 +159,7 @@ def make_renderings(rows: Rows, random: Random) -> Table:
         cells = [text_cell(field), *(row[field] for row in rows)]
         displayed.append(_column([cell.text for cell in cells], random, is_trimmed))
         typed.append(_column([cell.value for cell in cells], random, is_trimmed))
-    return finish(make_table(displayed).with_typed(typed))
+    return finish(make_table(displayed, Layout(filled_down=False)).with_typed(typed))
 
 
 def make_case(rows: Rows, random: Random) -> Case:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from gateway.query.evaluate import Page, plain_page
 from gateway.query.evaluate import evaluate as evaluate_seen
 from gateway.query.query import Query
-from gateway.table.header import View
+from gateway.table.header import Layout, View
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 
@@ -31,7 +31,7 @@ def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
     cells = [[text_cell(name), *column] for name, column in columns.items()]
     displayed = [_trimmed([cell.text for cell in column]) for column in cells]
     typed = [_trimmed([cell.value for cell in column]) for column in cells]
-    return finish(make_table(displayed).with_typed(typed))
+    return finish(make_table(displayed, Layout(filled_down=False)).with_typed(typed))
 
 
 def evaluate(table: Table, query: Query) -> Page:

@@ -61,6 +61,11 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             "google.accounts.0.credential: there is no such setting",
             id="setting of an account",
         ),
+        pytest.param(
+            '[[worksheets]]\nspreadsheet = "a"\ntitle = "b"\nrecord_field = "c"\nfilled_down = false',
+            "worksheets.0: record_field and filled_down = false exclude each other",
+            id="two rules for the end of the records",
+        ),
         pytest.param('[server]\nport = "x"', "server.port: must be a whole number", id="text"),
         pytest.param("[server]\nport = 1.5", "server.port: must be a whole number", id="fraction"),
         pytest.param(

@@ -54,7 +54,7 @@ _WORDS: Mapping[StoreFault, str] = {
 
 
 async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
-    """Ask Redis as a gateway does, up to three times; running ones need the same header rows."""
+    """Ask Redis as a gateway does, up to three times; running ones need the same layouts."""
     try:
         check_url(url)
     except ConfigError as error:

@@ -73,16 +73,15 @@ async def check_spreadsheet(
     )
     for worksheet in looked_at:
         below = worksheet.blocks[0].texts[1:]
-        row = layouts.of(WorksheetId(given, worksheet.title))
-        header = header_of(worksheet, row)
+        header = header_of(worksheet, layouts.of(WorksheetId(given, worksheet.title)))
         for finding in check_header(worksheet.title, header, below, given):
             yield finding
     forms = {composed(each.title) for each in found}
     for each in worksheets:
         if each.spreadsheet == given and composed(each.title) not in forms:
             yield warning(
-                f"worksheets: the spreadsheet {given} has no worksheet {quoted(each.title)}, whose "
-                f"header_row is set. Correct its title in the configuration, or leave it out"
+                f"worksheets: the spreadsheet {given} has no worksheet {quoted(each.title)}, which "
+                "[[worksheets]] names. Correct its title in the configuration, or leave it out"
             )
     if len(looked_at) < len(found):
         yield warning(f"spreadsheet {given}: only the first {len(looked_at)} were checked")
@@ -99,7 +98,12 @@ def check_header(
     `below` are the rows after the header, of which the first ones suffice.
     """
     place = f"worksheet {quoted(title)}:"
-    if header.columns:
+    if header.missing_field:
+        yield problem(
+            f"{place} no field {quoted(header.missing_field)}, its record_field, so the worksheet "
+            f"is not served. Write it into row {header.row}, or correct record_field"
+        )
+    elif header.columns:
         yield ok(f"{place} {counted(len(header.columns), 'field')}")
     elif not header.cells:
         likely = _likely_header(header, below)

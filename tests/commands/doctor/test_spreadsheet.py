@@ -105,6 +105,17 @@ def test_a_title_above_the_header_comes_with_its_setting() -> None:
         assert setting in finding.text
 
 
+def test_a_missing_record_field_is_a_problem() -> None:
+    """It names the field and its row; a field that is there is none."""
+    layout = Layout(3, "task")
+    (missing,) = check_header("A", parse_header(["name", "size"], layout))
+    (there,) = check_header("A", parse_header(["name", "task"], layout))
+
+    assert (missing.level, there.level) == ("problem", "ok")
+    assert 'no field "task", its record_field' in missing.text
+    assert "row 3" in missing.text
+
+
 def test_a_header_below_row_1_is_named_by_its_row() -> None:
     """Findings of a header with a setting speak of its row, and count from there."""
     title = check_header("A", parse_header(["Prices"], Layout(3)), [["name", "size"]])

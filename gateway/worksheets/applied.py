@@ -22,6 +22,7 @@ from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
+from gateway.table.records import last_record
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch
@@ -117,7 +118,7 @@ class AppliedReader:
         found: _Found | None = None
         if view is not None:
             end = 1 + len(sent.asked)
-            header, blocks = header_of(view), view.blocks[1:end]
+            header, blocks = header_of(view, worksheet.layout), view.blocks[1:end]
             beside = view.blocks[end : end + len(sent.edges)]
             tail = view.blocks[-1] if creates else None
             found = await build(_read(writes, sent, header, blocks, beside, tail=tail))
@@ -160,8 +161,13 @@ class AppliedReader:
                 sent_at=sent.sent_at,
             )
             await worksheet.take_in(effect)
-        for each in writes:
-            if each.changes and any("" in run for change in each.changes for _, run in change.runs):
+        for change in chain.from_iterable(each.changes for each in writes):
+            is_end = any("" in run for _, run in change.runs)
+            if not is_end and any(value is False for value in change.values.values()):
+                shown = enumerate(change.displayed)
+                left = ["" if change.values.get(at) is False else text for at, text in shown]
+                is_end = not last_record(header.end, [[text] for text in left])
+            if is_end:
                 # The worksheet may have a new last row now; no look from before knows it.
                 worksheet.header.forget()
                 break

@@ -233,14 +233,15 @@ class Effect:
         """The appended rows in ascending order."""
         return sorted(patch.row for patch in self.rows if patch.row not in self.before)
 
-    def may_end_rows(self, end: EndRule) -> bool:
-        """True if a row that existed may be no record any more.
+    @cached_property
+    def empties_cells(self) -> bool:
+        """True if a cell of a row that existed is blank now."""
+        return any("" in each.texts.values() for each in self.rows if each.row in self.before)
 
-        A cell of it is blank now, or it may show only booleans.
-        """
+    def may_end_rows(self, end: EndRule) -> bool:
+        """True if a row that existed may be no record now, where it is the last one."""
         return any(
-            "" in each.texts.values()
-            or not last_record(end, [[text] for text in _with_texts(before, each.texts)])
+            not last_record(end, [[text] for text in _with_texts(before, each.texts)])
             for each in self.rows
             if (before := self.before.get(each.row)) is not None
         )
@@ -639,7 +640,7 @@ class Window:
             return None
         if effect.removed:
             return self._continued(effect) if self.has_next else self._ended(effect)
-        if effect.may_end_rows(self.header.end):
+        if effect.empties_cells or effect.may_end_rows(self.header.end):
             return None  # the worksheet may end elsewhere now
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
         values = [*self.values]

@@ -62,7 +62,8 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             id="setting of an account",
         ),
         pytest.param(
-            '[[worksheets]]\nspreadsheet = "a"\ntitle = "b"\nrecord_field = "c"\nfilled_down = false',
+            '[[worksheets]]\nspreadsheet = "a"\ntitle = "b"\n'
+            'record_field = "c"\nfilled_down = false',
             "worksheets.0: record_field and filled_down = false exclude each other",
             id="two rules for the end of the records",
         ),

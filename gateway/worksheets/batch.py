@@ -21,7 +21,7 @@ from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows,
 from gateway.table import a1
 from gateway.table.record import Stored
 from gateway.table.steps import Work
-from gateway.table.table import Table
+from gateway.table.table import ROWS_BELOW, Table
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.planning import MOST_STEPS, Plan, Planned, RowChange
@@ -39,7 +39,7 @@ CELL_BYTES = 110
 RANGE_BYTES = 250
 """Size of a range in a request and in its answer, without its cells."""
 
-AROUND = 3
+AROUND = ROWS_BELOW
 """Rows on each side of removed ones by which they are recognised."""
 
 REQUEST_STEPS = 40

@@ -7,15 +7,17 @@
     export             1 read as displayed, 2 with types, a filter, an order, or texts to guard
     read               1 read              1 read
     create             1 read + 1 write    1 write, if the sheet id was seen too
-    update, delete     1 read + 1 write    1 read + 1 write (1 more read for a blank row)
+    update, delete     1 read + 1 write    1 read + 1 write (1 read more for a row that is blank or
+                                           shows only FALSE, another if all below show no more)
     write by filter    3 reads + 1 write   2 reads + 1 write (1 read less for row numbers only)
     upsert             3 reads + 1 write   2 reads + 1 write
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
-between its renderings or between reads that overlap, again for each further time. Worksheets known
-to be large are listed and read in windows: 1 read, 1 more where nothing follows a window, or a
-blank row, 1 more with types.
+between its renderings or between reads that overlap, again for each further time. A worksheet whose
+last row shows no more than one word, which may be a boolean, is always read with types. Worksheets
+known to be large are listed and read in windows: 1 read, 1 more where nothing follows a window, or
+a row that may be no record (2 if a blank one is followed by such words alone), 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
@@ -363,7 +365,7 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Served:
-        """One row; RowNotFound above the first data row and below the last that is not blank.
+        """One row; RowNotFound above the first data row and below the last record.
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         """

@@ -16,7 +16,6 @@ from typing import Any
 from gateway.query.evaluate import Page
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.header import Layout
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from tests.query.reference import matching_rows, ordered_rows, plain
@@ -144,9 +143,9 @@ def make_rows(random: Random) -> Rows:
 
 
 def without_end(rows: Rows) -> Rows:
-    """The rows up to the last that displays anything."""
+    """The rows up to the last that displays more than `FALSE` as a boolean."""
     count = len(rows)
-    while count and not any(cell.text for cell in rows[count - 1].values()):
+    while count and all(not cell.text or cell.value is False for cell in rows[count - 1].values()):
         count -= 1
     return rows[:count]
 
@@ -159,7 +158,7 @@ def make_renderings(rows: Rows, random: Random) -> Table:
         cells = [text_cell(field), *(row[field] for row in rows)]
         displayed.append(_column([cell.text for cell in cells], random, is_trimmed))
         typed.append(_column([cell.value for cell in cells], random, is_trimmed))
-    return finish(make_table(displayed, Layout(filled_down=False)).with_typed(typed))
+    return finish(make_table(displayed).with_typed(typed))
 
 
 def make_case(rows: Rows, random: Random) -> Case:

@@ -33,7 +33,7 @@ async def check_setup(
 ) -> AsyncIterator[Finding]:
     """Check settings, key store, Redis, Google account and optionally a spreadsheet.
 
-    Cost: 0-3 reads, with several accounts 1 more for each; 3 writes more if it `writes` to the
+    Cost: 0-5 reads, with several accounts 1 more for each; 3 writes more if it `writes` to the
     spreadsheet. `now` returns seconds since the epoch, for comparison with Google's clock.
     """
     for finding in check_settings(settings):

@@ -3,7 +3,7 @@
 Rules:
 - An existing configuration file is used and never changed.
 - Without a terminal nothing is asked: a missing option is an error.
-- Cost: 1 read for each look while it waits, 1 for the headers, 3 writes that leave nothing.
+- Cost: 1 read for each look while it waits, 1 to 3 for the worksheets, 3 writes that leave nothing.
 """
 
 import json
@@ -23,11 +23,8 @@ import typer
 from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
-from gateway.commands.doctor.spreadsheet import (
-    check_header,
-    check_writing,
-    id_words,
-)
+from gateway.commands.doctor.spreadsheet import check_writing, id_words
+from gateway.commands.doctor.worksheet import check_worksheet, read_worksheets
 from gateway.commands.options import fail, new_key, run, say, settings_of
 from gateway.errors import (
     GatewayError,
@@ -50,8 +47,7 @@ from gateway.storage.key_store import Grants, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
-from gateway.worksheets.access import Layouts, WorksheetId
-from gateway.worksheets.catalogue import header_of, read_first_rows
+from gateway.worksheets.access import Layouts
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
@@ -224,23 +220,16 @@ async def _find_worksheet(
         context, sheets = context_of(account, opened[""]), GoogleSheets(opened[""].make)
         try:
             listed = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
-            layouts = Layouts(worksheets)
-            view = await read_first_rows(sheets, spreadsheet, listed, layouts)
+            seen = await read_worksheets(sheets, spreadsheet, listed, Layouts(worksheets))
         except GatewayError as error:
             words = redacted(refusal_words(error, context))
             if isinstance(error, SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
-        headers = {
-            each.title: header_of(each, layouts.of(WorksheetId(spreadsheet, each.title)))
-            for each in view.worksheets
-        }
-        for each in view.worksheets:
-            _show(
-                check_header(each.title, headers[each.title], each.blocks[0].texts[1:], spreadsheet)
-            )
+        for each in seen:
+            _show(check_worksheet(each, context.who))
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
-    served = [title for title, header in headers.items() if header.columns]
+    served = [each.view.title for each in seen if each.header.columns]
     if not served:
         raise ConfigError("no worksheet has field names: write them into row 1, run init again")
     return served[0]

@@ -269,13 +269,17 @@ class ReadSheetForms(ReadSheet):
 
 @dataclass(frozen=True)
 class ReadSpreadsheet(Call[SpreadsheetView]):
-    """Reads forms of several worksheets: one range of each."""
+    """Reads forms, native tables and protections of several worksheets: one range of each."""
 
     ranges: Sequence[str]
     fields: ClassVar[str] = "properties(title,locale,timeZone)," + ReadSheetForms.fields.replace(
         "condition.type)", "condition(type,values.userEnteredValue))"
     ).replace(
         "columnType)", "columnType,dataValidationRule.condition(type,values.userEnteredValue))"
+    ).replace(
+        "tables(range(startRowIndex,startColumnIndex)",
+        "protectedRanges(range,unprotectedRanges,warningOnly,requestingUserCanEdit),"
+        "tables(name,range,rowsProperties.footerColorStyle",
     )
 
     def message(self, gspread: HTTPClient) -> Any:

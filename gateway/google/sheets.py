@@ -26,6 +26,7 @@ from typing import NamedTuple, Protocol, Self
 import msgspec
 
 from gateway.errors import UpstreamRefusal
+from gateway.table.a1 import GridArea
 from gateway.table.column_kinds import CellForm, NumberFormat
 
 Value = str | int | float | bool | None
@@ -228,12 +229,30 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NamedTable:
+    """A native table of a worksheet. Its first row is its header; a footer is its last row."""
+
+    name: str
+    area: GridArea
+    has_footer: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """Cells that our account may not edit, all of them or with exceptions."""
+
+    area: GridArea
+    has_exceptions: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class SheetView:
     """A worksheet at one moment: its properties, and a block for each requested range.
 
     `column_types` are Google's ColumnTypes of the columns of native tables whose header is the
     first row of the first block, `column_options` the values of their dropdowns; they are known
-    where forms are.
+    where forms are. Names of tables and protections are known where the worksheet was read with
+    its spreadsheet.
     """
 
     sheet_id: int
@@ -243,6 +262,8 @@ class SheetView:
     blocks: Sequence[Block]
     column_types: Mapping[int, str] = field(default_factory=dict)
     column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    tables: Sequence[NamedTable] = ()
+    protections: Sequence[Protection] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

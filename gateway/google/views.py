@@ -9,7 +9,15 @@ from typing import TypeVar
 
 import msgspec
 
-from gateway.google.sheets import Block, SheetView, Value, WorksheetProperties
+from gateway.google.sheets import (
+    Block,
+    NamedTable,
+    Protection,
+    SheetView,
+    Value,
+    WorksheetProperties,
+)
+from gateway.table.a1 import GridArea
 from gateway.table.column_kinds import CellForm, NumberFormat
 from gateway.table.steps import Work, mapped
 
@@ -95,9 +103,21 @@ class GridData(msgspec.Struct, rename="camel", gc=False):
     row_data: tuple[msgspec.Raw, ...] = ()
 
 
-class TableRange(msgspec.Struct, rename="camel"):
+class GridRange(msgspec.Struct, rename="camel"):
     start_row_index: int = 0
+    end_row_index: int | None = None
     start_column_index: int = 0
+    end_column_index: int | None = None
+
+    @property
+    def area(self) -> GridArea:
+        end = self.end_column_index
+        return GridArea(
+            self.start_row_index + 1,
+            self.end_row_index,
+            self.start_column_index,
+            None if end is None else end - 1,
+        )
 
 
 class TableColumn(msgspec.Struct, rename="camel"):
@@ -106,15 +126,30 @@ class TableColumn(msgspec.Struct, rename="camel"):
     data_validation_rule: Rule | None = None
 
 
-class NativeTable(msgspec.Struct, rename="camel"):
-    range: TableRange
+class TableRows(msgspec.Struct, rename="camel", frozen=True):
+    footer_color_style: msgspec.Raw = msgspec.Raw()
+    """A table has a totals row if it has a colour for it."""
+
+
+class ShownTable(msgspec.Struct, rename="camel"):
+    range: GridRange
+    name: str = ""
+    rows_properties: TableRows = TableRows()
     column_properties: tuple[TableColumn, ...] = ()
 
 
-class Sheet(msgspec.Struct):
+class ProtectedRange(msgspec.Struct, rename="camel"):
+    range: GridRange
+    unprotected_ranges: tuple[GridRange, ...] = ()
+    warning_only: bool = False
+    requesting_user_can_edit: bool = False
+
+
+class Sheet(msgspec.Struct, rename="camel"):
     properties: SheetProperties
     data: tuple[GridData, ...] = ()
-    tables: tuple[NativeTable, ...] = ()
+    tables: tuple[ShownTable, ...] = ()
+    protected_ranges: tuple[ProtectedRange, ...] = ()
 
 
 class SpreadsheetProperties(msgspec.Struct, rename="camel", frozen=True):
@@ -196,6 +231,19 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
             for at, column in typed_columns.items()
             if column.data_validation_rule and column.data_validation_rule.condition
         },
+        tables=[
+            NamedTable(
+                name=each.name,
+                area=each.range.area,
+                has_footer=bool(each.rows_properties.footer_color_style),
+            )
+            for each in sheet.tables
+        ],
+        protections=[
+            Protection(area=each.range.area, has_exceptions=bool(each.unprotected_ranges))
+            for each in sheet.protected_ranges
+            if not (each.warning_only or each.requesting_user_can_edit)
+        ],
     )
 
 

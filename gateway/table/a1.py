@@ -10,6 +10,7 @@ a worksheet called like a cell (`D3`).
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LAST_COLUMN = "ZZZ"
 """Google's widest worksheet has 18,278 columns; it clamps a range that ends past the grid."""
@@ -29,6 +30,29 @@ class Area:
 
     title: str
     last_row: int
+
+
+class GridArea(NamedTuple):
+    """Cells of a worksheet, both ends included; None is the end of the grid.
+
+    Rows count from 1, columns from 0.
+    """
+
+    first_row: int = 1
+    last_row: int | None = None
+    first_column: int = 0
+    last_column: int | None = None
+
+    def __str__(self) -> str:
+        """A1 notation without the title: `A3:D12`, `1:3`, `C:D`, `A2:D`."""
+        first = last = ""
+        if self[2:] != (0, None) or self.last_row is None:
+            first, last = column_letters(self.first_column), LAST_COLUMN
+            if self.last_column is not None:
+                last = column_letters(self.last_column)
+        if self[:2] == (1, None):
+            return f"{first}:{last}"
+        return f"{first}{self.first_row}:{last}{self.last_row or ''}"
 
 
 def is_spreadsheet_id(text: str) -> bool:

@@ -18,7 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
 import anyio
 import anyio.to_thread
@@ -26,6 +26,7 @@ from cachetools import LRUCache
 
 from gateway.errors import SheetTooLarge, UpstreamRefusal
 from gateway.google.sheets import (
+    Block,
     CallContext,
     Sheets,
     SheetView,
@@ -287,19 +288,24 @@ def _types(
 ) -> Mapping[int, ColumnType]:
     """The types of named columns; equal ones are one object (`known`)."""
     [block] = sheet.blocks
-    computed = map(frozenset, block.computed)
-    rows = [*zip(block.texts, block.values, block.forms, computed, strict=True)][1:]
+    cells = first_cells(block)
     types: dict[int, ColumnType] = {}
     for column in header.columns.values():
-        cells = [
-            FirstCell(texts[column], values[column], forms[column], column in formulas)
-            for texts, values, forms, formulas in rows
-            if column < len(texts)
-        ]
         type_, options = sheet.column_types.get(column, ""), sheet.column_options.get(column, ())
-        found = column_type(cells, type_, options)
+        found = column_type(cells.get(column, ()), type_, options)
         types[column] = known.setdefault(found, found)
     return types
+
+
+def first_cells(block: Block, skipped: int = 1) -> Mapping[int, Sequence[FirstCell]]:
+    """The cells of a block by column, without its first rows."""
+    found: dict[int, list[FirstCell]] = {}
+    rows = zip(block.texts, block.values, block.forms, block.computed, strict=True)
+    for texts, values, forms, computed in islice(rows, skipped, None):
+        formulas = frozenset(computed)
+        for column, cell in enumerate(zip(texts, values, forms, strict=True)):
+            found.setdefault(column, []).append(FirstCell(*cell, column in formulas))
+    return found
 
 
 def _characters(worksheet: Listed) -> int:

@@ -38,6 +38,7 @@ NOTHING_WRONG = (
 )
 PARTS = (
     "… and … more",
+    "rows … to …",
     "Allow this machine https",
     " Requests go through the proxy",
     "HTTP … and a page",

@@ -36,7 +36,10 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkup:
-    """Runs `check`; `google` are settings of `[google]` beside those of the emulator."""
+    """Runs `check`; `google` are settings of `[google]` beside those of the emulator.
+
+    `tables` are more tables of the configuration.
+    """
 
     folder: Path
     emulator: EmulatorControl
@@ -46,6 +49,7 @@ class Checkup:
         *arguments: str,
         google: Mapping[str, object] | None = None,
         environ: Mapping[str, str] | None = None,
+        tables: str = "",
     ) -> Report:
         settings = {
             "endpoint": self.emulator.url,
@@ -54,7 +58,7 @@ class Checkup:
         }
         lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if value != ""]
         config = self.folder / "config.toml"
-        config.write_text("\n".join(["[google]", *lines]))
+        config.write_text("\n".join(["[google]", *lines, tables]))
         return run_check("--config", str(config), *arguments, environ=environ)
 
 

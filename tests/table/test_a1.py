@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gateway.table.a1 import (
     LAST_COLUMN,
     Area,
+    GridArea,
     column_letters,
     id_in,
     is_published,
@@ -131,3 +132,20 @@ def test_url_of_a_published_copy() -> None:
     assert is_published(given)
     assert id_in(given) is None
     assert not is_published(f"/d/{ID}")
+
+
+@pytest.mark.parametrize(
+    ("area", "text"),
+    [
+        (GridArea(3, 12, 0, 3), "A3:D12"),
+        (GridArea(1, 3), "1:3"),
+        (GridArea(1, None, 2, 3), "C:D"),
+        (GridArea(2, None, 0, 3), "A2:D"),
+        (GridArea(2, 4, 26), "AA2:ZZZ4"),
+        (GridArea(5), "A5:ZZZ"),
+        (GridArea(), "A:ZZZ"),
+    ],
+)
+def test_an_area_in_words(area: GridArea, text: str) -> None:
+    """Bounds that are the end of the grid are left out."""
+    assert str(area) == text

@@ -58,7 +58,7 @@ async def check_accounts(
 ) -> AsyncIterator[Finding]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
-    Cost: 0-3 reads, with several accounts 1 more for each; 3 writes more with `writes`.
+    Cost: 0-5 reads, with several accounts 1 more for each; 3 writes more with `writes`.
     """
     accounts = settings.by_account()
     try:

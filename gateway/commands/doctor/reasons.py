@@ -205,12 +205,14 @@ _BY_REASON: Mapping[str, str] = {
 MOST_NAMED = 10
 LONGEST_NAME = 60
 
-Level = Literal["ok", "warning", "problem"]
+Level = Literal["ok", "note", "warning", "problem"]
 
 
 @dataclass(frozen=True)
 class Finding:
     """A line of the report: the problem, then the solution. A `problem` makes the command fail.
+
+    A `note` has no solution: it says what the gateway makes of the spreadsheet.
 
     It has no full stop, because it may end with a command or URL to be copied.
     """
@@ -221,6 +223,10 @@ class Finding:
 
 def ok(text: str) -> Finding:
     return _finding("ok", text)
+
+
+def note(text: str) -> Finding:
+    return _finding("note", text)
 
 
 def warning(text: str) -> Finding:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.commands.doctor.spreadsheet import check_header
+from gateway.commands.doctor.worksheet import check_header
 from gateway.table.header import Layout, parse_header
 
 HEADERS: dict[str, tuple[Sequence[object], Sequence[str]]] = {

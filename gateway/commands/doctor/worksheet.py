@@ -1,0 +1,463 @@
+"""Checks of a worksheet as people keep it: its header, and what stands around its records.
+
+Rules
+- A finding names rows, columns, field names and settings, never a cell below the header.
+- The first rows show with what columns are filled down: checkboxes, formulas, dropdowns. Further
+  down only values are known.
+- Totals and notes are found by gaps and tables. The finding says where to look.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+from urllib.parse import quote
+
+from gateway.commands.doctor.reasons import (
+    Finding,
+    listed,
+    note,
+    ok,
+    problem,
+    quoted,
+    warning,
+)
+from gateway.commands.options import counted
+from gateway.errors import SheetTooLarge, UpstreamTimeout
+from gateway.google.sheets import (
+    KnownRange,
+    NamedTable,
+    Render,
+    Rendering,
+    Sheets,
+    SheetView,
+    WorksheetProperties,
+)
+from gateway.table import a1
+from gateway.table.column_types import FirstCell
+from gateway.table.header import DEFAULT_LAYOUT, ROW_INDEX, Header, Layout, parse_header
+from gateway.table.records import BLANK_ONLY, EndRule, last_record
+from gateway.worksheets.access import Layouts, WorksheetId
+from gateway.worksheets.catalogue import first_cells, header_of, read_first_rows
+
+MAX_CELLS = 1_000_000
+"""Cells of the grids of all worksheets together that are read to the end."""
+
+MAX_RANGE_CHARACTERS = 4_000
+"""Ranges that are read to the end: they stand in a URL."""
+
+NOTE_ROWS = 3
+"""Maximum number of rows below a blank row that are taken for a total or a note."""
+
+FEWEST_FILLED = 2
+"""Rows in which formulas and dropdowns are taken for filled down."""
+
+_CHECKBOX = "BOOLEAN"
+_DROPDOWNS = frozenset({"ONE_OF_LIST", "ONE_OF_RANGE"})
+
+Columns = Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenWorksheet:
+    """A worksheet that was read, and its settings.
+
+    `displayed` are its columns from the first row of `view` to the last, None if they were not
+    read. The `typed` ones are there if the end of the records depends on them.
+    """
+
+    spreadsheet: str
+    layout: Layout
+    view: SheetView
+    displayed: Columns | None
+    typed: Columns | None = None
+
+    @property
+    def header(self) -> Header:
+        return header_of(self.view, self.layout)
+
+
+async def read_worksheets(
+    sheets: Sheets,
+    spreadsheet: str,
+    found: Sequence[WorksheetProperties],
+    layouts: Layouts,
+) -> Sequence[SeenWorksheet]:
+    """Read what `check_worksheet` looks at.
+
+    Cost: the reads of `read_first_rows`; 1 more if a worksheet has more rows, and 1 more if the
+    last ones of such a worksheet show booleans.
+    """
+    view = await read_first_rows(sheets, spreadsheet, found, layouts)
+    sizes = {each.title: each for each in found}
+    seen: list[SeenWorksheet] = []
+    cells, characters = MAX_CELLS, MAX_RANGE_CHARACTERS
+    longer: dict[str, str] = {}
+    for each in view.worksheets:
+        [block] = each.blocks
+        size, range_ = sizes[each.title], a1.rows_from(each.title, block.first_row)
+        displayed: Columns | None = [*zip_longest(*block.texts)]
+        typed: Columns | None = [*zip_longest(*block.values)]
+        if block.texts and block.first_row + len(block.texts) <= size.rows:
+            displayed = typed = None
+            more = size.rows * size.columns, len(quote(range_))
+            if more[0] <= cells and more[1] <= characters:
+                cells, characters = cells - more[0], characters - more[1]
+                longer[each.title] = range_
+        seen.append(
+            SeenWorksheet(
+                spreadsheet=spreadsheet,
+                layout=layouts.of(WorksheetId(spreadsheet, each.title)),
+                view=each,
+                displayed=displayed,
+                typed=typed,
+            )
+        )
+    whole = await _read_whole(sheets, spreadsheet, longer, Render.DISPLAYED)
+    unknown = {
+        title: longer[title]
+        for title, columns in whole.items()
+        if last_record(EndRule(), columns) is None
+    }
+    values = await _read_whole(sheets, spreadsheet, unknown, Render.TYPED)
+    return [
+        replace(each, displayed=whole[title], typed=values.get(title))
+        if (title := each.view.title) in whole
+        else each
+        for each in seen
+    ]
+
+
+async def _read_whole(
+    sheets: Sheets, spreadsheet: str, ranges: dict[str, str], render: Render
+) -> dict[str, Columns]:
+    """The columns of worksheets by title; none if they are too large. 1 read, 0 for no ranges."""
+    if not ranges:
+        return {}
+    try:
+        found = await sheets.read_several(
+            spreadsheet, [KnownRange(each, None) for each in ranges.values()], render=render
+        )
+    except (SheetTooLarge, UpstreamTimeout):
+        return {}
+    pairs = zip(ranges, found, strict=True)
+    return {title: each.columns for title, each in pairs if isinstance(each, Rendering)}
+
+
+def check_worksheet(seen: SeenWorksheet, who: str) -> Iterator[Finding]:
+    """Describe a worksheet; `who` is the account that writes to it."""
+    view, header = seen.view, seen.header
+    [block] = view.blocks
+    below = block.texts[1:] if block.first_row == header.row else ()
+    hints = [view.frozen_rows, *(table.area.first_row for table in view.tables)]
+    yield from check_header(view.title, header, below, seen.spreadsheet, hints)
+    likely = _likely_header(header, below, hints)
+    if likely is not None:
+        row, _ = likely
+        header = parse_header(below[row - header.row - 1], seen.layout._replace(header_row=row))
+    place = f"worksheet {quoted(view.title)}:"
+    for level, text in (
+        *_table_words(view, header),
+        *_Rows(seen, header).words(),
+        *_protection_words(view, header, who),
+    ):
+        yield level(f"{place} {text}")
+
+
+def check_header(
+    title: str,
+    header: Header,
+    below: Sequence[Sequence[object]] = (),
+    spreadsheet: str = "ID",
+    hints: Iterable[int] = (),
+) -> Iterator[Finding]:
+    """Find columns that are not served or have unusual names; columns are given by letters.
+
+    `below` are the rows after the header, of which the first ones suffice. `hints` are rows that
+    are headers of native tables, or the last frozen one.
+    """
+    place = f"worksheet {quoted(title)}:"
+    likely = _likely_header(header, below, hints)
+    setting = _setting(spreadsheet, title, header.row == 1, likely[0]) if likely else ""
+    if header.missing_field:
+        yield problem(
+            f"{place} no field {quoted(header.missing_field)}, its record_field, so the worksheet "
+            f"is not served. Write it into row {header.row}, or correct record_field"
+        )
+    elif header.columns:
+        yield ok(f"{place} {counted(len(header.columns), 'field')}")
+    elif not header.cells:
+        hint = f", or {setting}" if likely else ""
+        yield warning(
+            f"{place} row {header.row} is blank, so the worksheet is not served. Write column "
+            f"names into row {header.row}{hint}"
+        )
+    if header.cells and likely:
+        named = [cell for cell in header.cells if cell.strip()]
+        top, (row, count) = header.row, likely
+        cells = f"one cell, {quoted(named[0])}" if len(named) == 1 else f"{len(named)} cells"
+        yield warning(
+            f"{place} row {top} has {cells}, and row {row} has {count}. If row {top} is a title, "
+            f"delete the rows above the field names, or {setting}; else write names into row {top}"
+        )
+    for text in (*(() if likely else _blanks(header, below)), *_odd_names(header)):
+        yield warning(f"{place} {text}")
+
+
+def _likely_header(
+    header: Header, below: Sequence[Sequence[object]], hints: Iterable[int] = ()
+) -> tuple[int, int] | None:
+    """A row below the header that looks more like one, and the number of its cells.
+
+    It is one of the `hints` with more cells than the header, or the first row with several cells
+    below a single one.
+    """
+    counts = {
+        row: sum(map(_is_filled, cells)) for row, cells in enumerate(below, start=header.row + 1)
+    }
+    named = sum(map(_is_filled, header.cells))
+    for row in sorted(hints):
+        if counts.get(row, 0) > max(named, 1):
+            return row, counts[row]
+    if named > 1:
+        return None
+    return next(((row, count) for row, count in counts.items() if count > 1), None)
+
+
+def _setting(
+    spreadsheet: str, title: str, is_new: bool, header_row: int = 1, record_field: str | None = None
+) -> str:
+    """Words with settings of a worksheet, in TOML; `is_new` without a table of its own."""
+    lines = [f'spreadsheet = "{spreadsheet}"', f"title = {_toml(title)}"] if is_new else []
+    if header_row > 1:
+        lines.append(f"header_row = {header_row}")
+    if record_field is not None:
+        lines.append(f"record_field = {_toml(record_field)}")
+    if is_new:
+        return f"add to the configuration [[worksheets]] with the lines {', '.join(lines)}"
+    return f"write into its table [[worksheets]] {', '.join(lines)}"
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
+    """Words about columns without a name: within the header, or filled to the right of it."""
+    width = len(header.cells)
+    found = {column for column, cell in enumerate(header.cells) if not cell.strip()}
+    for row in below if width else ():
+        found |= {width + more for more, cell in enumerate(row[width:]) if _is_filled(cell)}
+    if not found:
+        return []
+    they = "it" if len(found) == 1 else "they"
+    return [
+        f"no header in {_columns(sorted(found))}, which {_are(found)} not served. Write a name "
+        f"into row {header.row} there if {they} should be"
+    ]
+
+
+def _are(columns: Collection[int]) -> str:
+    return "is" if len(columns) == 1 else "are"
+
+
+def _is_filled(cell: object) -> bool:
+    return cell is not None and bool(str(cell).strip())
+
+
+def _odd_names(header: Header) -> Iterator[str]:
+    """Words about names that stand twice, are reserved, or have surrounding blanks."""
+    for name in header.duplicates():
+        found = [column for column, cell in enumerate(header.cells) if cell == name]
+        if name.strip() != ROW_INDEX:
+            yield (
+                f"the header {quoted(name)} is in {_columns(found)}; only "
+                f"{a1.column_letters(found[0])} is used. Rename the header in {_columns(found[1:])}"
+            )
+    reserved = [column for column, cell in enumerate(header.cells) if cell.strip() == ROW_INDEX]
+    if reserved:
+        yield (
+            f"the header {ROW_INDEX} in {_columns(reserved)} is reserved for the row number, so "
+            "the column is not served. Rename it"
+        )
+    for name, column in header.columns.items():
+        if any(end.isspace() or not end.isprintable() for end in (name[0], name[-1])):
+            yield (
+                f"the header in {_columns([column])} has surrounding blanks: {quoted(name)}. "
+                "Answers include them in the field name; remove them in the sheet"
+            )
+
+
+def _columns(columns: Sequence[int]) -> str:
+    letters = [a1.column_letters(column) for column in columns]
+    return f"column{'s' if len(letters) > 1 else ''} {listed(letters)}"
+
+
+Words = Iterator[tuple[Callable[[str], Finding], str]]
+
+
+def _own_table(view: SheetView, header: Header) -> NamedTable | None:
+    """The native table whose header is that of the worksheet."""
+    return next((each for each in view.tables if each.area.first_row == header.row), None)
+
+
+def _table_words(view: SheetView, header: Header) -> Words:
+    own = _own_table(view, header)
+    if own is not None:
+        yield note, f"native table {quoted(own.name)}, {own.area}: new rows go into it"
+    for each in view.tables:
+        if each.area.first_row != header.row:
+            yield (
+                note,
+                f"native table {quoted(each.name)}, {each.area}: its header is not in row "
+                f"{header.row}, so its names are not used",
+            )
+
+
+def _protection_words(view: SheetView, header: Header, who: str) -> Words:
+    for each in view.protections:
+        area, last = each.area, each.area.last_row
+        shown = f"the range {area}" + (" (with exceptions)" if each.has_exceptions else "")
+        if last is not None and last <= header.row:
+            yield note, f"{shown} is protected: the gateway writes only below the header"
+        else:
+            yield (
+                warning,
+                f"{shown} is protected, so Google refuses writes there. Let {who} edit it: Data > "
+                "Protect sheets and ranges",
+            )
+
+
+class _Rows:
+    """The rows below a header, of which the first is 1: where records end, and what looks so."""
+
+    def __init__(self, seen: SeenWorksheet, header: Header) -> None:
+        [block] = seen.view.blocks
+        skipped = header.row + 1 - block.first_row
+        self._seen, self._header = seen, header
+        self._displayed = [cells[skipped:] for cells in seen.displayed or ()]
+        self._typed = None if seen.typed is None else [cells[skipped:] for cells in seen.typed]
+        self._first = first_cells(block, skipped)
+        self._fillings = [
+            _filling(self._first.get(at, ()), cells) for at, cells in enumerate(self._displayed)
+        ]
+
+    def words(self) -> Words:
+        """Findings about rows, given by their numbers in the sheet."""
+        header = self._header
+        if not header.columns:
+            return
+        if self._seen.displayed is None:
+            yield note, "it has too many cells to look for the end of its records"
+            return
+        shown = _last_shown(self._displayed)
+        end = last_record(header.end, self._displayed, self._typed)
+        end = shown if end is None else end
+        yield from self._words_below(end)
+        if end < shown:
+            what = "only FALSE and blanks"
+            if header.end.column is not None:
+                what = f"no {quoted(header.cells[header.end.column])}"
+            yield note, f"no records in {self._rows(end + 1, shown)}, with {what}"
+        last, field, layout = self._last_entered, self._record_field, self._seen.layout
+        if end - last >= FEWEST_FILLED and field is not None and layout.filled_down:
+            filled = [at for at, cells in enumerate(self._displayed) if len(cells) >= end]
+            setting = _setting(
+                self._seen.spreadsheet,
+                self._seen.view.title,
+                layout == DEFAULT_LAYOUT,
+                header.row,
+                field,
+            )
+            yield (
+                warning,
+                f"{self._rows(last + 1, end)} show only what {_columns(filled)} {_are(filled)} "
+                f"filled down with, and count as records. If they are none, {setting}",
+            )
+
+    def _words_below(self, end: int) -> Words:
+        """Words about totals and notes below the data, up to the last record."""
+        table, last = _own_table(self._seen.view, self._header), min(self._last_entered, end)
+        above, first = 0, last
+        if table is not None and table.area.last_row is not None:
+            above = table.area.last_row - self._header.row
+            if table.has_footer:
+                yield (
+                    warning,
+                    f"{self._rows(above)} has the totals of the native table, and counts as a "
+                    "record. Move totals above the header or to another worksheet",
+                )
+            first = next(filter(self._is_entered, range(above + 1, last + 1)), last + 1)
+        else:
+            while first > 1 and self._is_entered(first - 1):
+                first -= 1
+            above = next(filter(self._is_entered, range(first - 1, 0, -1)), 0)
+            if last + 1 - first > min(NOTE_ROWS, above):
+                above = last - 1
+                first = last if self._is_total(last) else last + 1
+        if first <= last:
+            count = "counts as a record" if first == last else "count as records"
+            if _last_shown([cells[above : first - 1] for cells in self._displayed]):
+                count += f", and so do {self._rows(above + 1, first - 1)}"
+            yield (
+                warning,
+                f"{self._rows(first, last)} below the data {count}. If this is a total or a note, "
+                "move it above the header or to another worksheet",
+            )
+
+    @cached_property
+    def _last_entered(self) -> int:
+        """The last row with a cell that its column is not filled down with; 0 if there is none."""
+        return next(filter(self._is_entered, range(_last_shown(self._displayed), 0, -1)), 0)
+
+    def _is_entered(self, row: int) -> bool:
+        columns = zip(self._displayed, self._fillings, strict=True)
+        return any(
+            len(cells) >= row and cells[row - 1] not in ("", None) and cells[row - 1] not in filling
+            for cells, filling in columns
+        )
+
+    def _is_total(self, row: int) -> bool:
+        """True if one of the first rows has a formula in a column that is not filled down."""
+        return any(
+            cells[row - 1].is_computed and not self._fillings[at]
+            for at, cells in self._first.items()
+            if 1 < row <= len(cells) and at < len(self._fillings)
+        )
+
+    @property
+    def _record_field(self) -> str | None:
+        """The field that most records have, of those that are not filled down."""
+        counts = {
+            name: sum(cell not in ("", None) for cell in self._displayed[at])
+            for name, at in self._header.columns.items()
+            if at < len(self._displayed) and not self._fillings[at]
+        }
+        return max(counts, key=counts.__getitem__, default=None)
+
+    def _rows(self, first: int, last: int | None = None) -> str:
+        """Words for rows, by their numbers in the sheet."""
+        top = self._header.row
+        if last is None or first == last:
+            return f"row {top + first}"
+        return f"rows {top + first} to {top + last}"
+
+
+def _last_shown(columns: Columns) -> int:
+    """The last row that shows something, the first is 1; 0 if there is none."""
+    return last_record(BLANK_ONLY, columns) or 0
+
+
+def _filling(first: Sequence[FirstCell], cells: Sequence[object]) -> Collection[object]:
+    """The texts with which a column is filled down, as its first cells look; none if it is not."""
+    computed = sum(cell.is_computed for cell in first)
+    if computed > sum(not (cell.is_computed or cell.is_blank) for cell in first):
+        return frozenset(cells)
+    found: set[object] = {cell.text for cell in first if cell.value is False}
+    rules = {cell.form.rule for cell in first}
+    if _CHECKBOX in rules:
+        found.add("FALSE")
+    if rules & _DROPDOWNS:
+        found |= {cell for cell in cells[-1:] if cell not in ("", None)}
+    return found

@@ -143,8 +143,8 @@ def _greet(running: "Demo", log: Path) -> None:
     )
     for path, fields in running.fields.items():
         say("", f"{path} has the fields {', '.join(fields)}")
-    if running.warnings:
-        say("", *(f"warning  {each}" for each in running.warnings))
+    if running.findings:
+        say("", *(f"{each.level:8} {each.text}" for each in running.findings))
     for title, line in running.curl_lines():
         say("", f"# {title}", line)
     say("", "Paste these commands into another terminal.")

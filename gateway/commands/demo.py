@@ -27,11 +27,12 @@ from gateway.access.issue import KeyRequest
 from gateway.access.keys import ALPHABET, RandomBytes
 from gateway.app import create_app
 from gateway.commands.doctor.account import check_accounts
+from gateway.commands.doctor.reasons import Finding, warning
 from gateway.commands.options import DEMO_SPREADSHEET, new_key, say
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
-from gateway.settings.model import GoogleSettings, Settings, load_settings
+from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
@@ -50,6 +51,13 @@ writes_per_minute = 600
 deletes = true
 """
 """The emulator has no quota, so the demo should not wait for one."""
+_CONFIG_OF_SAMPLE = f"""
+[[worksheets]]
+spreadsheet = "{DEMO_SPREADSHEET}"
+title = "Repairs"
+header_row = 3
+record_field = "task"
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +70,8 @@ class Demo:
     fields: Mapping[str, Sequence[str]]
     """By the path of their worksheet."""
     example: "Example"
-    warnings: Sequence[str]
-    """Guesses and losses while the seed was read, and the findings of `check`."""
+    findings: Sequence[Finding]
+    """Guesses and losses while the seed was read, and what `check` says of the worksheets."""
 
     def curl_lines(self) -> Iterator[tuple[str, str]]:
         return curl_lines(
@@ -91,7 +99,7 @@ def running_demo(
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
         config = folder / "config.toml"
-        config.write_text(_CONFIG)
+        config.write_text(_CONFIG + (_CONFIG_OF_SAMPLE if seed is None else ""))
         settings = load_settings(
             config,
             environ,
@@ -118,7 +126,7 @@ def running_demo(
             read_only_key=read_only,
             fields=fields,
             example=CITIES if seed is None else find_example(url, paid, fields),
-            warnings=[*emulator.notes, *asyncio.run(_warnings(settings.google))],
+            findings=[*map(warning, emulator.notes), *asyncio.run(_findings(settings))],
         )
 
 
@@ -154,10 +162,12 @@ def stop_at_signal() -> SimpleQueue[int]:
     return signals
 
 
-async def _warnings(settings: GoogleSettings) -> Sequence[str]:
-    """The warnings of `check` about the spreadsheet."""
-    found = check_accounts(settings, DEMO_SPREADSHEET, time.time)
-    return [each.text async for each in found if each.level != "ok"]
+async def _findings(settings: Settings) -> Sequence[Finding]:
+    """What `check` says about the spreadsheet, besides that all is well."""
+    found = check_accounts(
+        settings.google, DEMO_SPREADSHEET, time.time, worksheets=settings.worksheets
+    )
+    return [each async for each in found if each.level != "ok"]
 
 
 async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:

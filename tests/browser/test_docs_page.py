@@ -50,7 +50,7 @@ def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo:
     """With a key its worksheets are shown, and the first request tried lists rows of Cities."""
     page = open_docs()
     give_key(page, demo.paid_key)
-    expect(message(page)).to_have_text("Worksheets of this key: Cities, Orders, Products.")
+    expect(message(page)).to_have_text("Worksheets of this key: Cities, Orders, Products, Repairs.")
     answer = execute(listing(page))
 
     expect(answer.locator(".response .response-col_status")).to_contain_text("200")

@@ -196,18 +196,24 @@ WARNINGS = [
         ["1 formula without a stored result is blank", 'worksheet "B": row 1 is blank'],
         id="formula and empty worksheet",
     ),
+    pytest.param(
+        "A.csv",
+        "task,done\nx,TRUE\n,FALSE\n,FALSE\n",
+        ['note     worksheet "A": no records in rows 3 to 4, with only FALSE and blanks'],
+        id="checkboxes filled down",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "words"), WARNINGS)
-def test_the_demo_warns_of_what_it_does_not_serve(
+def test_the_demo_describes_what_it_does_not_serve(
     tmp_path: Path, name: str, content: str | bytes, words: Sequence[str]
 ) -> None:
-    """It says what it guessed of a file, and the same as `check` of its header rows."""
+    """It says what it guessed of a file, and the same as `check` of its worksheets."""
     source = tmp_path / name
     source.write_bytes(content.encode("latin-1") if isinstance(content, str) else content)
     with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
-        said = [each for each in demo.said if each.startswith("warning ")]
+        said = [each for each in demo.said if each.startswith(("warning ", "note "))]
 
     assert len(said) == len(words)
     assert [word for word in words if not any(word in each for each in said)] == []

@@ -1,0 +1,55 @@
+"""The pictures of worksheets show what the emulator holds, and the records that a gateway lists."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.docs.blocks import TOP
+from tests.docs.pictures import FOLDER, PICTURES, Drawn, Picture, drawn, opened, svg
+from tests.journeys.conftest import Api
+
+PAGE = (TOP / "docs" / "how-to" / "your-sheet-as-it-is.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def opened_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with opened(tmp_path_factory.mktemp("pictures")) as api:
+        yield api
+
+
+@pytest.fixture
+def api(opened_api: Api) -> Api:
+    opened_api.emulator.reset()
+    return opened_api
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda each: each.name)
+def test_a_picture_is_up_to_date(api: Api, picture: Picture) -> None:
+    """Drawn again, it has the same cells, marks and labels: `python -m tests.docs.pictures`."""
+    assert svg(drawn(api, picture)) == (FOLDER / f"{picture.name}.svg").read_text("utf-8")
+
+
+def test_the_page_has_all_pictures() -> None:
+    """None is missing, and no file is left over."""
+    shown = re.findall(r"!\[[^\]]+\]\(\.\./images/sheets/(.+?)\.svg\)", PAGE)
+
+    assert sorted(shown) == sorted(each.name for each in PICTURES)
+    assert sorted(shown) == sorted(path.stem for path in FOLDER.iterdir())
+
+
+def test_another_cell_or_record_makes_another_picture(api: Api) -> None:
+    """A picture that is out of date does not pass."""
+    first = drawn(api, PICTURES[0])
+    [block] = first.view.blocks
+    texts = [[*row] for row in block.texts]
+    texts[3][0] = "Paint the window"
+    changed = replace(first.view, blocks=[replace(block, texts=texts)])
+    others: list[Drawn] = [
+        replace(first, view=changed),
+        replace(first, view=replace(first.view, frozen_rows=2)),
+        replace(first, records=first.records[:-1]),
+    ]
+
+    assert svg(first) not in map(svg, others)

@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,7 +63,7 @@ def serve_gateway(
     new connections wait in the socket until it has ended. In a cluster there is no lock, and no
     waiting: both serve.
     """
-    configure_logging()
+    configure_logging(form=settings.log.format)
     key_count = asyncio.run(_open_once(settings))
     app: ASGIApp = create_app(settings)
     server, database = settings.server, settings.access.database
@@ -76,7 +76,8 @@ def serve_gateway(
     ):
         listening = taken or bind(server.host, server.port)
         app, sockets, metrics_url = _with_metrics(app, settings, listening)
-        asyncio.run(_announce(settings, config, key_count))
+        listeners = [base_url(listening), *filter(None, [metrics_url])]
+        asyncio.run(_announce(settings, config, listeners, key_count))
         _allow_files(settings.server)
         proxies = settings.access.trusted_proxies
         made = make_gateway_server(app, server, proxies=proxies, is_inherited=fd is not None)
@@ -94,14 +95,15 @@ def serve_worker() -> NoReturn:
     config, number = job["config"] and Path(job["config"]), job["number"]
     try:
         settings = load_settings(config, os.environ, job["overrides"])
-        configure_logging()
+        configure_logging(form=settings.log.format)
         key_count = asyncio.run(_open_once(settings))
         app: ASGIApp = create_app(settings)
         fd, is_inherited = job["fd"], job["is_inherited"]
         listening = inherited(fd) if is_inherited else socket.socket(fileno=fd)
         listening.set_inheritable(False)
         app, sockets, metrics_url = _with_metrics(app, settings, listening, number)
-        asyncio.run(_announce(settings, config, key_count))
+        listeners = [base_url(listening), *filter(None, [metrics_url])]
+        asyncio.run(_announce(settings, config, listeners, key_count))
     except ConfigError as error:
         say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
         sys.exit(2)
@@ -161,7 +163,9 @@ def _stop() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _announce(settings: Settings, config: Path | None, key_count: int) -> None:
+async def _announce(
+    settings: Settings, config: Path | None, listeners: Sequence[str], key_count: int
+) -> None:
     """Log what is served. Raises `ConfigError` for an account without credentials.
 
     With an endpoint other than Google's, of an emulator, it is a warning.
@@ -179,6 +183,7 @@ async def _announce(settings: Settings, config: Path | None, key_count: int) -> 
     serving(
         version=__version__,
         configuration=configuration_words(config),
+        listeners=listeners,
         key_store=str(database.absolute() if isinstance(database, Path) else database),
         key_count=key_count,
         accounts=found,

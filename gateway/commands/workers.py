@@ -62,7 +62,7 @@ def serve_workers(
     start, the exit status is the last one's.
     """
     _check(settings, count)
-    configure_logging()
+    configure_logging(form=settings.log.format)
     job = {"config": config and str(config), "overrides": overrides, "is_inherited": fd is not None}
     sockets = _Sockets(settings, count, fd)
     sys.exit(asyncio.run(_Parent(settings, count, job, sockets).run()))

@@ -28,6 +28,7 @@ from gateway.server.sockets import base_url
 from gateway.server.unread import show_progress
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
+from gateway.telemetry.events import stopped, stopping
 
 STARTUP_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
@@ -56,6 +57,7 @@ class GatewayServer(uvicorn.Server):
         self._is_inherited = is_inherited
         self._announce = started
         self._signalled: float | None = None
+        self._signal_name: str | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         for each in sockets or ():
@@ -76,6 +78,8 @@ class GatewayServer(uvicorn.Server):
             self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        answered = self.server_state.total_requests
+        stopping(self._signal_name, len(self.server_state.tasks))
         self._set_kill_timer()
         self._edge.is_draining = True
         for server in self.servers:
@@ -87,10 +91,11 @@ class GatewayServer(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             self._sweeping.cancel()
+            stopped(self.server_state.total_requests - answered)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._signalled is None:
-            self._signalled = time.monotonic()
+            self._signalled, self._signal_name = time.monotonic(), signal.Signals(sig).name
         super().handle_exit(sig, frame)
 
     def _set_kill_timer(self) -> None:

@@ -305,6 +305,13 @@ class MetricsSettings(Section):
     """Host names accepted by /metrics, besides IP addresses, localhost and the host of `listen`."""
 
 
+class LogSettings(Section):
+    """`[log]`: lines of the log on standard error."""
+
+    format: Literal["auto", "json", "text"] = "auto"
+    """Form of a line: "json", "text" for people, or "auto", which is text on a terminal only."""
+
+
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 NO_REDIS_LIBRARY = "cluster.redis: install sheets-gateway[cluster], which has its library"
 
@@ -378,6 +385,8 @@ class Settings(Section):
     """API keys and trusted proxies."""
     metrics: MetricsSettings = MetricsSettings()
     """Metrics for Prometheus."""
+    log: LogSettings = LogSettings()
+    """Lines of the log on standard error."""
     cluster: ClusterSettings = ClusterSettings()
     """Several processes with one key store, which must be PostgreSQL."""
     worksheets: tuple[WorksheetSettings, ...] = ()

@@ -2,8 +2,9 @@
 
 Rules:
 - Other modules emit events; they neither log nor count.
-- One line per request, JSON, control characters escaped by the encoding. A line never contains a
-  key, a token or a cell's value; in addition, everything that looks like a secret is masked.
+- One line per request, JSON, control characters escaped by the encoding; on a terminal a line of
+  `gateway.telemetry.text_lines` with the same members. A line never contains a key, a token or a
+  cell's value; in addition, everything that looks like a secret is masked.
 - Once logging is configured, request lines are encoded directly in about 2 microseconds; all others
   go through structlog, which takes 14 for the same line.
 - Every label of a count is one of the names here, never a key, a sheet or a path.
@@ -17,10 +18,11 @@ import logging
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, product
 from typing import Any, Literal, TextIO, get_args
 
@@ -42,6 +44,7 @@ from gateway.telemetry.redaction import (
     traceback_of,
     unquoted,
 )
+from gateway.telemetry.text_lines import shows_colours, text_line
 
 RequestKind = Literal[
     "list",
@@ -62,6 +65,7 @@ RequestKind = Literal[
 CacheResult = Literal["", "hit", "miss", "stale"]
 CallOutcome = Literal["ok", "refused", "quota", "failed", "timeout", "unknown", "cancelled"]
 CallKind = Literal["read", "write"]
+LineFormat = Literal["auto", "json", "text"]
 
 REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
 _LOGGED_KINDS = frozenset(REQUEST_KINDS) - {"list", "read", "create", "update", "other"}
@@ -318,12 +322,19 @@ def spent_quota_failed(error: Exception) -> None:
 
 
 def serving(
-    *, version: str, configuration: str, key_store: str, key_count: int, accounts: Sequence[str]
+    *,
+    version: str,
+    configuration: str,
+    listeners: Sequence[str],
+    key_store: str,
+    key_count: int,
+    accounts: Sequence[str],
 ) -> None:
     """Log what this process serves with; without a valid key it is a warning."""
     members: dict[str, object] = {
         "version": version,
         "configuration": configuration,
+        "listeners": list(listeners),
         "key_store": key_store,
         "keys": key_count,
         "accounts": list(accounts),
@@ -332,6 +343,16 @@ def serving(
         log.info("serving", **members)
     else:
         log.warning("serving", **members)
+
+
+def stopping(signal_name: str | None, requests: int) -> None:
+    """Log the start of the stop: its signal, if any, and the number of running requests."""
+    log.info("stopping", signal=signal_name, requests=requests)
+
+
+def stopped(drained: int) -> None:
+    """Log the end of the stop, and how many requests were answered since its start."""
+    log.info("stopped", drained=drained)
 
 
 def credentials_missing(account: str, endpoint: str) -> None:
@@ -382,9 +403,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def line_writer(stream: TextIO) -> Callable[[RequestEvent], None]:
+def line_writer(
+    stream: TextIO, encode: Callable[[Sequence[RequestEvent]], bytes]
+) -> Callable[[RequestEvent], None]:
     """A writer for a stream that combines the lines of one turn of the event loop.
 
+    `encode` returns the lines of events.
     So busy moments need one system call for many lines, and no timer.
     """
     buffer: Any = getattr(stream, "buffer", None)
@@ -393,9 +417,9 @@ def line_writer(stream: TextIO) -> Callable[[RequestEvent], None]:
     def write_all() -> None:
         events = waiting[:]
         waiting.clear()
-        text = encoded_lines(events)
+        text = encode(events)
         if buffer is None:
-            stream.write(text.decode("ascii"))
+            stream.write(text.decode())
             stream.flush()
         else:
             buffer.write(text)
@@ -429,42 +453,52 @@ def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
     return redacted(text.decode("ascii")).encode("ascii")
 
 
-def configure_logging(stream: TextIO = sys.stderr) -> None:
-    """Write JSON lines to `stream`, for this program and its libraries.
+def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") -> None:
+    """Write lines to `stream`, for this program and its libraries.
 
-    Each line is passed to the system before the logging call returns.
+    They are JSON, or text for people: `auto` writes text on a terminal only. Each line is passed to
+    the system before the logging call returns.
     """
     global _write_line
-    _write_line = line_writer(stream)
+    is_text = form == "text" or (form == "auto" and stream.isatty())
+    is_coloured = is_text and shows_colours(stream)
     shared: list[Any] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    render = structlog.processors.JSONRenderer(ensure_ascii=True)
-    traceback = structlog.processors.ExceptionRenderer(traceback_of)
+    json_line = structlog.processors.JSONRenderer(ensure_ascii=True)
+    render: list[Any] = [
+        structlog.processors.ExceptionRenderer(traceback_of),
+        *([partial(_as_text, is_coloured)] if is_text else [json_line, _masked]),
+    ]
+    encode = partial(_text_lines, is_coloured) if is_text else encoded_lines
+    _write_line = line_writer(stream, encode)
     structlog.configure(
-        processors=[*shared, traceback, render, _masked],
+        processors=[*shared, *render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(stream),
     )
     handler = logging.StreamHandler(stream)
+    meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                traceback,
-                render,
-                _masked,
-            ],
-        )
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[meta, *render])
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("asyncio").addFilter(cut_to_first_line)
 
 
+def _as_text(is_coloured: bool, _: object, __: str, members: Mapping[str, Any]) -> str:
+    """The last processor of text lines."""
+    return text_line(members, is_coloured=is_coloured)
+
+
+def _text_lines(is_coloured: bool, events: Sequence[RequestEvent]) -> bytes:
+    lines = (text_line(msgspec.to_builtins(each), is_coloured=is_coloured) for each in events)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 def _masked(_: object, __: str, line: Any) -> str:
-    """The last processor: masks what looks like a secret in a rendered line."""
+    """The last processor of JSON lines: masks what looks like a secret in a rendered line."""
     return redacted(str(line))
 
 

@@ -378,7 +378,7 @@ def test_a_line_is_on_its_way_at_once(tmp_path: Path, buffering: int) -> None:
     with file.open("w", buffering=buffering) as stream:
         stream.write("before\n")
         stream.flush()
-        line_writer(stream)(line())
+        line_writer(stream, encoded_lines)(line())
         seen = file.read_bytes()
         stream.write("after\n")
 
@@ -389,7 +389,7 @@ def test_a_line_is_on_its_way_at_once(tmp_path: Path, buffering: int) -> None:
 def test_a_stream_of_text_takes_lines() -> None:
     """A stream without bytes below it gets the same line as text."""
     stream = io.StringIO()
-    line_writer(stream)(line())
+    line_writer(stream, encoded_lines)(line())
 
     assert stream.getvalue() == encoded_lines([line()]).decode("ascii")
 
@@ -414,7 +414,7 @@ def test_what_was_not_taken_is_written_again() -> None:
     """A line that the system takes in parts arrives whole, and once."""
     raw = Reluctant(lambda length: min(length, 100))
     stream = io.TextIOWrapper(io.BufferedWriter(cast(Any, raw)))
-    line_writer(stream)(line())
+    line_writer(stream, encoded_lines)(line())
 
     assert bytes(raw.taken) == encoded_lines([line()])
 

@@ -1,0 +1,80 @@
+"""Log lines for people: one shape for requests and all other events.
+
+`12:00:00 200     GET /v2/sheets/Cities            ms=0.4 key=key_7Hq2 cache=hit`
+
+Rules:
+- Time of day, status or level, subject, then `name=value`. A traceback follows on lines of its own.
+- Members that are null, zero or empty are left out of a request's line, and so is what its path
+  says already. Its `id` is in the line if it failed.
+- No control character reaches the terminal. Secrets are masked, as in JSON.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TextIO
+
+from gateway.table.quoting import printable
+from gateway.telemetry.redaction import redacted
+
+_REQUEST_MEMBERS = (
+    *("ms", "key", "cache", "reads", "writes", "google_ms"),
+    *("operation", "rows", "bytes", "reading", "code"),
+)
+"""Members of a request's line, in order."""
+_COLUMNS = frozenset({"event", "level", "timestamp", "exception"})
+"""Members with a place of their own in the line."""
+_FIRST_FAILURE = 400
+_SUBJECT_WIDTH = 32
+_DIM, _RED, _GREEN, _YELLOW = 2, 31, 32, 33
+"""ANSI codes; the colours repeat what a number or a word says."""
+_LEVEL_COLOURS = {"info": _GREEN, "warning": _YELLOW}
+_STATUS_COLOURS = {2: _GREEN, 3: _GREEN, 4: _YELLOW}
+
+
+def shows_colours(stream: TextIO | None) -> bool:
+    """True for a terminal, unless `NO_COLOR` or `TERM=dumb` asks for plain text."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
+    return stream is not None and stream.isatty() and not is_plain
+
+
+def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
+    """The line of an event that has these members in JSON, without a line break."""
+    when = members["timestamp"]
+    moment = when if isinstance(when, datetime) else datetime.fromisoformat(when)
+    if members["event"] == "request":
+        status = members["status"]
+        mark, colour = str(status or "-"), _STATUS_COLOURS.get(status // 100, _RED)
+        subject = f"{members['method']} {members['path']}"
+        has_failed = not status or status >= _FIRST_FAILURE
+        names = [*_REQUEST_MEMBERS, *(["id"] if has_failed else [])]
+        shown = [name for name in names if members.get(name)]
+    else:
+        mark, subject = members["level"], members["event"]
+        colour = _LEVEL_COLOURS.get(mark, _RED)
+        shown = [name for name in members if name not in _COLUMNS and members[name] is not None]
+    values = (f"{_styled(f'{name}=', _DIM, is_coloured)}{_value(members[name])}" for name in shown)
+    columns = (
+        _styled(f"{moment.astimezone():%H:%M:%S}", _DIM, is_coloured),
+        _styled(f"{mark:7}", colour, is_coloured),
+        f"{_shown(subject):{_SUBJECT_WIDTH}}",
+        *values,
+    )
+    traceback = [f"  {_shown(line)}" for line in members.get("exception", "").splitlines()]
+    return "\n".join([" ".join(columns).rstrip(), *traceback])
+
+
+def _value(value: object) -> str:
+    """A value as it is, or as JSON if blanks or quotes would hide where it ends."""
+    if isinstance(value, str) and not any(each.isspace() or each in "\"'=" for each in value):
+        return _shown(value)
+    return _shown(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _shown(text: str) -> str:
+    return redacted(printable(text))
+
+
+def _styled(text: str, code: int, is_coloured: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if is_coloured else text

@@ -13,6 +13,7 @@ from gateway.access.pepper import pepper_of
 from gateway.commands.doctor.account import Now, check_accounts
 from gateway.commands.doctor.reasons import Finding, listed, ok, problem, warning
 from gateway.commands.options import unusable_store
+from gateway.commands.terminal import waiting
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import (
     NO_REDIS_LIBRARY,
@@ -48,12 +49,14 @@ async def check_setup(
             from gateway.commands.doctor.shared_store import check_redis  # noqa: PLC0415
 
             url = settings.cluster.redis.get_secret_value()
-            yield await check_redis(url, Layouts(settings.worksheets))
-    async for finding in check_accounts(
-        settings.google, spreadsheet, now, writes=writes, worksheets=settings.worksheets
-    ):
-        # They contain texts from other servers, which might contain secrets.
-        yield replace(finding, text=redacted(finding.text))
+            with waiting("Waiting for Redis"):
+                yield await check_redis(url, Layouts(settings.worksheets))
+    with waiting("Waiting for Google"):
+        async for finding in check_accounts(
+            settings.google, spreadsheet, now, writes=writes, worksheets=settings.worksheets
+        ):
+            # They contain texts from other servers, which might contain secrets.
+            yield replace(finding, text=redacted(finding.text))
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
@@ -106,10 +109,11 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
         return
     damaged: list[Exception] = []
     try:
-        async with KeyStore.open(database) as store:
-            found = await store.list(damaged.append)
-            records = [record for record in found if record.revoked_at is None]
-            await pepper_of(store, settings.access)
+        with waiting("Waiting for the key store"):
+            async with KeyStore.open(database) as store:
+                found = await store.list(damaged.append)
+                await pepper_of(store, settings.access)
+        records = [record for record in found if record.revoked_at is None]
     except ConfigError as error:
         for each in error.problems:
             yield problem(each)

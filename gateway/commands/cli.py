@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway import __version__
+from gateway.commands.command_line import CommandLine
 from gateway.commands.keys import keys
 from gateway.commands.options import (
     DEMO_SPREADSHEET,
@@ -21,6 +22,9 @@ from gateway.commands.options import (
     number,
     reported,
     say,
+    say_finding,
+    say_labelled,
+    say_status,
     settings_of,
 )
 from gateway.commands.storage import storage
@@ -31,11 +35,7 @@ if TYPE_CHECKING:
 _HOST = typer.Option(metavar="ADDRESS", help="Address to listen on.")
 _PORT = typer.Option(metavar="PORT", help="Port to listen on.")
 
-main = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-    rich_markup_mode=None,
-)
+main = CommandLine("Rows of Google Sheets worksheets as a JSON API.")
 main.add_typer(keys, name="keys")
 main.add_typer(storage, name="storage")
 
@@ -65,7 +65,12 @@ def check_system(name: str) -> None:
         fail(["Windows is not supported: run the gateway in WSL or Docker"], status=1)
 
 
-@main.command()
+@main.command(
+    examples=[
+        "sheets-gateway serve",
+        "sheets-gateway serve --config /etc/sheets-gateway/config.toml --host 0.0.0.0",
+    ]
+)
 def serve(
     config: ConfigOption = None,
     host: Annotated[str | None, _HOST] = None,
@@ -96,7 +101,7 @@ def serve(
         serve_gateway(settings, config=config, fd=fd)
 
 
-@main.command()
+@main.command(examples=["sheets-gateway demo", "sheets-gateway demo prices.csv"])
 def demo(
     source: Annotated[Path | None, typer.Argument(metavar="FILE|FOLDER", hidden=True)] = None,
     host: Annotated[str, _HOST] = "127.0.0.1",
@@ -132,26 +137,37 @@ def demo(
 
 
 def _greet(running: "Demo", log: Path) -> None:
-    say(
-        f"Sheets gateway on {running.url}, emulator on {running.emulator_url}",
-        f"Spreadsheet id: {DEMO_SPREADSHEET}",
-        f"Paid key:       {running.paid_key}",
-        f"Free key:       {running.free_key}",
-        f"Read-only key:  {running.read_only_key}",
-        f"Try it:         {running.url}/docs",
-        f"Log:            {log}",
-    )
+    say(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
+    for label, value in (
+        ("Spreadsheet id: ", DEMO_SPREADSHEET),
+        ("Paid key:       ", running.paid_key),
+        ("Free key:       ", running.free_key),
+        ("Read-only key:  ", running.read_only_key),
+        ("Try it:         ", f"{running.url}/docs"),
+        ("Log:            ", str(log)),
+    ):
+        say_labelled(label, value)
     for path, fields in running.fields.items():
-        say("", f"{path} has the fields {', '.join(fields)}")
+        say("")
+        say_labelled(path, f" has the fields {', '.join(fields)}")
     if running.findings:
-        say("", *(f"{each.level:8} {each.text}" for each in running.findings))
+        say("")
+    for each in running.findings:
+        say_finding(each.level, each.text)
     for title, line in running.curl_lines():
-        say("", f"# {title}", line)
+        say("")
+        say_labelled(f"# {title}", "")
+        say(line)
     say("", "Paste these commands into another terminal.")
     say("Ctrl-C ends the demo and deletes its data.")
 
 
-@main.command()
+@main.command(
+    examples=[
+        "sheets-gateway init",
+        "sheets-gateway init --credentials key.json --spreadsheet SPREADSHEET_ID",
+    ]
+)
 def init(
     credentials: Annotated[
         Path | None,
@@ -171,7 +187,7 @@ def init(
     initialise(credentials, spreadsheet, name=name, wait_seconds=wait, config=config)
 
 
-@main.command()
+@main.command(examples=["sheets-gateway emulator --seed seed --credentials emulator-key.json"])
 def emulator(
     context: typer.Context,
     host: Annotated[str, _HOST] = "127.0.0.1",
@@ -261,7 +277,7 @@ def emulator(
         except OSError as error:
             fail([f"--credentials: {path}: {error.strerror}"])
     for note in running.notes:
-        say(f"warning  {note}", err=True)
+        say_status("warning", note, plain=f"warning  {note}", err=True)
     server = make_server(running.app, shutdown_seconds=1)
     run(server, [listening], f"Sheets emulator on {base_url(listening)}")
 
@@ -272,7 +288,9 @@ def _key_file(text: str, default_project: str) -> tuple[str, Path]:
     return (match[1], Path(match[2])) if match else (default_project, Path(text))
 
 
-@main.command()
+@main.command(
+    examples=["sheets-gateway check", "sheets-gateway check --spreadsheet SPREADSHEET_ID --write"]
+)
 def check(
     config: ConfigOption = None,
     spreadsheet: Annotated[
@@ -285,12 +303,12 @@ def check(
 
     settings = settings_of(config)
     if config is None:
-        say(f"ok       configuration: {configuration_words(config)}")
+        say_finding("ok", f"configuration: {configuration_words(config)}")
 
     async def report() -> bool:
         is_fine = True
         async for finding in check_setup(settings, spreadsheet, writes=write):
-            say(f"{finding.level:8} {finding.text}")
+            say_finding(finding.level, finding.text)
             is_fine = is_fine and finding.level != "problem"
         return is_fine
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,17 @@ from gateway.commands.doctor.account import check_sign_in, context_of, opened_ac
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import check_writing, id_words
 from gateway.commands.doctor.worksheet import check_worksheet, read_worksheets
-from gateway.commands.options import fail, new_key, run, say, settings_of
+from gateway.commands.options import (
+    fail,
+    new_key,
+    run,
+    say,
+    say_finding,
+    say_labelled,
+    settings_of,
+    warn,
+)
+from gateway.commands.terminal import waiting
 from gateway.errors import (
     GatewayError,
     SpreadsheetNotFound,
@@ -101,7 +111,7 @@ def initialise(
         place = used or "no key file"
         fail([f"--credentials: the settings have {place}, and init does not change them"])
     try:
-        context = run(_sign_in(account))
+        context = run(_sign_in(account), waits_for="Google")
     except typer.Exit:
         if is_new:  # the next try starts anew
             file.unlink()
@@ -112,13 +122,16 @@ def initialise(
     while worksheet is None:
         found = _spreadsheet_id(spreadsheet)
         try:
-            worksheet = run(_find_worksheet(account, settings.worksheets, found, wait_seconds))
+            worksheet = run(
+                _find_worksheet(account, settings.worksheets, found, wait_seconds),
+                waits_for="Google",
+            )
         except UnknownSpreadsheet as error:
             if spreadsheet is not None:
                 fail([str(error)])
             say(str(error), err=True)
     key = run(_first_key(settings, found, worksheet, name))
-    say(*_next_steps(settings, config, found, worksheet, key))
+    _say_next_steps(settings, config, found, worksheet, key)
 
 
 def _key_file(given: Path | None) -> Path:
@@ -255,29 +268,18 @@ async def _wait_until_shared(
                 said = words
                 say(f"Not yet: {words}")
             every = OFTEN_EVERY_SECONDS if waited < OFTEN_SECONDS else LATER_EVERY_SECONDS
-            await _pause(min(every, wait_seconds - waited), started)
+            with waiting("Waiting until it is shared (Ctrl-C ends)", waited):
+                await anyio.sleep(min(every, wait_seconds - waited))
         else:
             say(f"The spreadsheet {spreadsheet} is shared.")
             return listed
-
-
-async def _pause(seconds: float, started: float) -> None:
-    """Wait, and show on a terminal for how long so far."""
-    end = anyio.current_time() + seconds
-    while (left := end - anyio.current_time()) > 0:
-        if sys.stdout.isatty():
-            waited = anyio.current_time() - started
-            typer.echo(f"\rWaiting until it is shared: {waited:.0f} s (Ctrl-C ends) ", nl=False)
-        await anyio.sleep(min(1.0, left))
-    if sys.stdout.isatty():
-        typer.echo("\r\x1b[K", nl=False)
 
 
 async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name: str) -> str | None:
     """A new key for the spreadsheet; None if there is a valid one for the worksheet already."""
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
-        for record in await store.list(lambda damaged: say(f"Warning: {damaged}", err=True)):
+        for record in await store.list(lambda damaged: warn(str(damaged))):
             grants = record.grants
             is_for_it = spreadsheet in (grants.spreadsheets or ()) and (
                 grants.worksheets is None or worksheet in grants.worksheets
@@ -292,23 +294,25 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
     return (await new_key(settings, KeyRequest(name=name, grants=grants)))[1]
 
 
-def _next_steps(
+def _say_next_steps(
     settings: Settings, config: Path | None, spreadsheet: str, worksheet: str, key: str | None
-) -> Iterator[str]:
+) -> None:
     is_any = settings.server.host in ("0.0.0.0", "::")  # noqa: S104 - compared only
     host = "127.0.0.1" if is_any else settings.server.host
     host = f"[{host}]" if ":" in host else host
     rows = f"http://{host}:{settings.server.port}/v2/sheets/{quote(worksheet, safe='')}?limit=1"
     option = f" --config {shlex.quote(str(config))}" if config else ""
     if key is not None:
-        yield ""
-        yield f"Key, shown only once:  {key}"
-    yield f"Start the gateway:     sheets-gateway serve{option}"
-    yield from ("", "The first row, in another terminal:", "")
+        say("")
+        say_labelled("Key, shown only once:  ", key)
+    say_labelled("Start the gateway:     ", f"sheets-gateway serve{option}")
+    say("")
+    say_labelled("The first row, in another terminal:", "")
+    say("")
     headers = f"-H 'Authorization: Bearer {key or 'sgw_…'}'"
     if key is None:  # that one may be for several
         headers += f" -H 'X-Spreadsheet-Id: {spreadsheet}'"
-    yield f"curl -s -w '\\n' {headers} '{rows}'"
+    say(f"curl -s -w '\\n' {headers} '{rows}'")
 
 
 def _require_terminal(option: str) -> None:
@@ -321,4 +325,5 @@ def _is_asking() -> bool:
 
 
 def _show(findings: Iterable[Finding]) -> None:
-    say(*(f"{finding.level:8} {redacted(finding.text)}" for finding in findings))
+    for finding in findings:
+        say_finding(finding.level, redacted(finding.text))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gateway.commands.command_line import CommandLine
 from gateway.commands.options import (
     ConfigOption,
     fail,
@@ -20,7 +21,9 @@ from gateway.commands.options import (
     run,
     say,
     settings_of,
+    warn,
 )
+from gateway.commands.terminal import is_styled, print_table
 from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
@@ -28,14 +31,19 @@ if TYPE_CHECKING:
 
 _HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
 
-keys = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Create, list and revoke API keys."
-)
+keys = CommandLine("Create, list and revoke API keys.")
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@keys.command("create")
+@keys.command(
+    "create",
+    examples=[
+        "sheets-gateway keys create --name website --spreadsheet SPREADSHEET_ID \\",
+        "    --worksheet Cities --read-only --origin https://www.example.org",
+        "sheets-gateway keys create --name import --spreadsheet SPREADSHEET_ID --json",
+    ],
+)
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
     plan: Annotated[str, typer.Option(metavar="PLAN", help="Plan in the configuration.")] = "paid",
@@ -103,16 +111,16 @@ def create(
 
     record, key = run(new_key(settings, request, replaced=_warn_of_pepper))
     if any_spreadsheet:
-        say("Warning: this key may use every spreadsheet shared with the account.", err=True)
+        warn("this key may use every spreadsheet shared with the account.")
     if delete and not settings.plans[plan].deletes:
-        say(f"Warning: this key deletes nothing yet: set plans.{plan}.deletes to true.", err=True)
+        warn(f"this key deletes nothing yet: set plans.{plan}.deletes to true.")
     if as_json:
         say(_json({"id": record.id, "key": key}))
     else:
         say(*created_lines(record.id, key, is_terminal=sys.stdout.isatty()))
 
 
-@keys.command("list")
+@keys.command("list", examples=["sheets-gateway keys list", "sheets-gateway keys list --json"])
 def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the rights and the last use of all keys, without the keys themselves."""
     from gateway.storage.key_store import KeyStore
@@ -130,6 +138,8 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     records = run(fetch())
     if as_json:
         say(_json([described(record) for record in records]))
+    elif records and is_styled():
+        print_table(("KEY", "STATE", "MAY"), [_cells(record) for record in records])
     else:
         say(*listing(records))
     if missing:
@@ -138,7 +148,7 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         fail([f"access.database: {each}" for each in damaged], status=1)
 
 
-@keys.command("revoke")
+@keys.command("revoke", examples=["sheets-gateway keys revoke KEY_ID"])
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
 ) -> None:
@@ -160,10 +170,9 @@ def revoke(
 
 
 def _warn_of_pepper() -> None:
-    say(
-        "Warning: the pepper differs from the one last used with this key store; a gateway with "
-        "another pepper will not accept this key.",
-        err=True,
+    warn(
+        "the pepper differs from the one last used with this key store; a gateway with another "
+        "pepper will not accept this key."
     )
 
 
@@ -212,6 +221,16 @@ def listing(records: Sequence["KeyRecord"]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
     if not records:
         yield "No keys yet; create one: sheets-gateway keys create"
+
+
+def _cells(record: "KeyRecord") -> Sequence[Sequence[str]]:
+    """The same in three cells of lines, which fit into 80 columns."""
+    key_id, ends_in, state, plan, rights, used, expires, name, _ = _row(record)
+    return (
+        (name, key_id, f"ends in {ends_in}"),
+        (state, f"plan {plan}", f"used {used}", f"expires {expires}"),
+        (rights, *_restrictions(record.grants)),
+    )
 
 
 def _row(record: "KeyRecord") -> Sequence[str]:

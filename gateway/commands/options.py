@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
+from gateway.commands.terminal import (
+    Level,
+    clear_spinner,
+    is_styled,
+    print_labelled,
+    print_status,
+    waiting,
+)
 from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
@@ -94,9 +102,12 @@ def configuration_words(config: Path | None) -> str:
     return f"no {file} in {Path.cwd()}, so defaults and variables GATEWAY_… only"
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine; print the problems and exit as `reported` does."""
-    with reported():
+def run(work: Coroutine[Any, Any, T], *, waits_for: str = "the key store") -> T:
+    """Run a command's coroutine; print the problems and exit as `reported` does.
+
+    A terminal shows meanwhile what it waits for.
+    """
+    with reported(), waiting(f"Waiting for {waits_for}"):
         return asyncio.run(work)
 
 
@@ -147,11 +158,37 @@ def say(*lines: str, err: bool = False) -> None:
 
     Names of files, worksheets and keys, and texts of servers may have any.
     """
+    clear_spinner()
     for line in lines:
         typer.echo(printable(line), err=err)
 
 
+def say_labelled(label: str, text: str) -> None:
+    """Print a label and a text in a line."""
+    if is_styled():
+        print_labelled(label, text)
+    else:
+        say(f"{label}{text}")
+
+
+def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> None:
+    """Print a text with a mark of its level on a terminal, and the line `plain` elsewhere."""
+    if is_styled(err=err):
+        print_status(level, text, err=err)
+    else:
+        say(plain, err=err)
+
+
+def say_finding(level: Level, text: str) -> None:
+    say_status(level, text, plain=f"{level:8} {text}")
+
+
+def warn(text: str) -> None:
+    say_status("warning", text, plain=f"Warning: {text}", err=True)
+
+
 def fail(problems: Sequence[str], *, status: int = 2) -> NoReturn:
     """Print one line per problem and exit."""
-    say(*(f"sheets-gateway: {problem}" for problem in problems), err=True)
+    for problem in problems:
+        say_status("error", problem, plain=f"sheets-gateway: {problem}", err=True)
     raise typer.Exit(status)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gateway.commands.command_line import CommandLine
 from gateway.commands.options import (
     ConfigOption,
     counted,
@@ -17,20 +18,19 @@ from gateway.commands.options import (
     reported,
     run,
     say,
+    say_status,
     settings_of,
+    warn,
 )
+from gateway.commands.terminal import waiting
 
 if TYPE_CHECKING:
     from gateway.commands.store_files import Done
 
-storage = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Back up, restore or upgrade the database, or move to PostgreSQL.",
-)
+storage = CommandLine("Back up, restore or upgrade the database, or move to PostgreSQL.")
 
 
-@storage.command("backup")
+@storage.command("backup", examples=["sheets-gateway storage backup monday.db"])
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup.")],
     without_pepper: Annotated[
@@ -45,7 +45,7 @@ def backup(
     _carry_out(lambda: back_up(access, file, with_pepper=not without_pepper))
 
 
-@storage.command("restore")
+@storage.command("restore", examples=["sheets-gateway storage restore --replace monday.db"])
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Backup to restore.")],
     replace: Annotated[
@@ -63,25 +63,37 @@ def restore(
 def _carry_out(work: "Callable[[], Done]") -> None:
     """Print what was done, or the problems."""
     try:
-        with reported():
+        with reported(), waiting("Waiting for the database"):
             done = work()
     except OSError as error:
         fail([f"{error.filename}: {error.strerror}"])
-    say(*done.lines)
-    say(*(f"Warning: {each}" for each in done.warnings), err=True)
+    for line in done.lines:
+        _say_done(line)
+    for each in done.warnings:
+        warn(each)
 
 
-@storage.command("migrate")
+def _say_done(line: str) -> None:
+    say_status("ok", line, plain=line)
+
+
+@storage.command("migrate", examples=["sheets-gateway storage migrate --config config.toml"])
 def migrate(config: ConfigOption = None) -> None:
     """Create or upgrade the tables of the database."""
     from gateway.storage.database import SCHEMA, migrate_database
 
     database = settings_of(config).access.database
-    run(migrate_database(database))
-    say(f"{database} has the tables of schema {SCHEMA}")
+    run(migrate_database(database), waits_for="the database")
+    _say_done(f"{database} has the tables of schema {SCHEMA}")
 
 
-@storage.command("copy")
+@storage.command(
+    "copy",
+    examples=[
+        "sheets-gateway storage copy --from keys.db",
+        "sheets-gateway storage copy --from keys.db --to postgresql://HOST/DATABASE",
+    ],
+)
 def copy(
     source: Annotated[
         Path, typer.Option("--from", metavar="FILE", help="SQLite file to copy from.")
@@ -108,10 +120,10 @@ def copy(
         fail(["--to: must be the URL of a PostgreSQL database"])
     if not source.is_file():
         fail([f"--from: {source} does not exist"])
-    run(migrate_database(database))
+    run(migrate_database(database), waits_for="the database")
     with reported(), store_lock(source), store_lock(database):
-        counts = run(copy_store(source, database))
-    say(
+        counts = run(copy_store(source, database), waits_for="the database")
+    _say_done(
         f"Copied {counted(counts['api_keys'], 'key')} and "
         f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"
     )

@@ -1,0 +1,74 @@
+"""Groups of commands, and the form of their help: whole texts, as wide as the terminal."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
+
+from gateway.commands.terminal import is_styled, styled_help
+
+WIDEST = 120
+"""Columns of a help text; longer lines are hard to read."""
+
+
+class CommandLine(typer.Typer):
+    """A group of commands; `-h` and `--help` print its help, and so does no command."""
+
+    def __init__(self, help_text: str) -> None:
+        super().__init__(
+            cls=_Group,
+            help=help_text,
+            no_args_is_help=True,
+            pretty_exceptions_show_locals=False,
+            rich_markup_mode=None,
+            context_settings={
+                "help_option_names": ["-h", "--help"],
+                "max_content_width": WIDEST,
+            },
+        )
+
+    def command(  # type: ignore[override]  # fewer options
+        self, name: str | None = None, *, examples: Sequence[str] = ()
+    ) -> Callable[..., Any]:
+        """A command of the group; its help ends with `examples`."""
+        return super().command(name, cls=_Command, epilog="\n".join(examples))
+
+
+class _Help:
+    """The help of a group or a command, and its words about an unknown option."""
+
+    help: str | None
+    epilog: str | None
+
+    def get_help(self, ctx: Any) -> str:
+        text: str = super().get_help(ctx)  # type: ignore[misc]
+        return styled_help(text) if is_styled() else text
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """The first paragraph in a list of commands, which is not cut."""
+        return " ".join((self.help or "").split("\n\n")[0].split())
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if self.epilog:
+            with formatter.section("Examples"):
+                formatter.write_text(f"\b\n{self.epilog}")
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        except TyperException as error:
+            if near := getattr(error, "possibilities", None):
+                error.message = f"{error.message}. Did you mean {' or '.join(sorted(near))}?"
+                error.possibilities = None  # type: ignore[attr-defined]
+            raise
+        return rest
+
+
+class _Command(_Help, TyperCommand):
+    pass
+
+
+class _Group(_Help, TyperGroup):
+    pass

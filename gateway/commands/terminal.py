@@ -1,0 +1,178 @@
+"""What a terminal shows besides plain lines: marks, tables, colours and a spinner.
+
+Rules:
+- Anywhere else (a pipe, a file, CI, `NO_COLOR`, `TERM=dumb`) commands print plain lines, because
+  scripts read them; nothing here prints then.
+- rich is imported inside, so that `serve` starts without it.
+- There is one accent colour. The colours of marks repeat what the word beside them says.
+- Texts come from files, sheets and servers: they are never markup, and what a terminal obeys is
+  escaped.
+"""
+
+# ruff: noqa: PLC0415 - rich is imported where a terminal needs it
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING, Literal
+
+from gateway.table.quoting import printable
+from gateway.telemetry.text_lines import shows_colours
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Level = Literal["ok", "warning", "problem", "error"]
+
+ACCENT = "magenta"
+"""Readable on light and on dark backgrounds."""
+SPINNER_AFTER_SECONDS = 0.5
+_MARKS = {
+    "ok": ("✓", "green"),
+    "warning": ("!", "yellow"),
+    "problem": ("✗", "red"),
+    "error": ("✗", "red"),
+}
+_HEADING = r"(?m)^[A-Z][a-z]+:"
+_NAMES = (r"(?<![\w-])--?[a-z][\w-]*", r"(?m)^  [a-z][a-z-]*(?=  )")
+"""Options and commands in a text of help."""
+
+
+def is_styled(*, err: bool = False) -> bool:
+    """True if standard output, or standard error, is a terminal with colours, outside of CI."""
+    return shows_colours(sys.stderr if err else sys.stdout) and not os.environ.get("CI")
+
+
+def print_status(level: Level, text: str, *, err: bool = False) -> None:
+    """A mark, the level and the text, whose further lines are indented."""
+    from rich.table import Table
+    from rich.text import Text
+
+    mark, colour = _MARKS[level]
+    row = Table.grid(padding=(0, 1))
+    row.add_row(Text(mark, colour), Text(f"{level:7}", "bold"), Text(printable(text)))
+    _print(row, err=err)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> None:
+    """A table whose cells are lists of lines; the first line of a row is bold."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=SIMPLE_HEAD,
+        header_style=ACCENT,
+        border_style="dim",
+        leading=1,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
+    for title in header:
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        cells = [Text("\n".join(map(printable, lines))) for lines in row]
+        for cell, lines in zip(cells, row, strict=True):
+            cell.stylize("bold", 0, len(printable(lines[0])) if lines else 0)
+        table.add_row(*cells)
+    _print(table)
+
+
+def print_labelled(label: str, text: str) -> None:
+    """A label in the accent colour, and a text that is not wrapped: it may be copied."""
+    from rich.text import Text
+
+    line = Text.assemble((printable(label), ACCENT), printable(text))
+    _print(line, is_wrapped=False)
+
+
+def styled_help(text: str) -> str:
+    """A text of help with escape codes: headings bold, options and commands in colour."""
+    from rich.text import Text
+
+    styled = Text(text)
+    styled.highlight_regex(_HEADING, "bold")
+    for pattern in _NAMES:
+        styled.highlight_regex(pattern, ACCENT)
+    console = _console()
+    with console.capture() as captured:
+        console.print(styled, soft_wrap=True)
+    return captured.get().rstrip("\n")
+
+
+@contextmanager
+def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
+    """Show on standard error what a block waits for, and for how long, after half a second.
+
+    Lines that are printed meanwhile hide it for as long. `waited_seconds` have passed before.
+    """
+    global _spinner
+    if not is_styled(err=True):
+        yield
+        return
+    outer, inner = _spinner, _Spinner(text, waited_seconds)
+    if outer is not None:
+        outer.hide()
+    _spinner = inner
+    inner.show_later()
+    try:
+        yield
+    finally:
+        inner.hide()
+        _spinner = outer
+        if outer is not None:
+            outer.show_later()
+
+
+def clear_spinner() -> None:
+    """Make room for a line; all that print call this first."""
+    if _spinner is not None:
+        _spinner.hide()
+        _spinner.show_later()
+
+
+class _Spinner:
+    def __init__(self, text: str, waited_seconds: float) -> None:
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            SpinnerColumn(style=ACCENT),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=_console(err=True),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._progress.add_task(text, total=None)
+        (task,) = self._progress.tasks
+        task.start_time = (task.start_time or 0.0) - waited_seconds
+        self._timer: Timer | None = None
+
+    def show_later(self) -> None:
+        self._timer = Timer(SPINNER_AFTER_SECONDS, self._progress.start)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def hide(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+        self._progress.stop()
+
+
+_spinner: _Spinner | None = None
+"""Of the innermost block that waits."""
+
+
+def _console(*, err: bool = False) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=err, highlight=False, markup=False, emoji=False)
+
+
+def _print(what: "RenderableType", *, err: bool = False, is_wrapped: bool = True) -> None:
+    clear_spinner()
+    _console(err=err).print(what, soft_wrap=not is_wrapped)

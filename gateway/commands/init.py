@@ -30,8 +30,10 @@ from gateway.commands.options import (
     new_key,
     run,
     say,
+    say_done,
     say_finding,
     say_labelled,
+    say_status,
     settings_of,
     warn,
 )
@@ -116,8 +118,10 @@ def initialise(
         if is_new:  # the next try starts anew
             file.unlink()
         raise
-    say(f"{file} is written." if is_new else f"The settings are used unchanged: {used}")
-    say("", "Share the spreadsheet with this address, as Editor:", "", f"  {context.who}", "")
+    say_done(f"{file} is written." if is_new else f"The settings are used unchanged: {used}")
+    say("", "Share the spreadsheet with this address, as Editor:", "")
+    say_labelled(f"  {context.who}", "")
+    say("")
     worksheet = None
     while worksheet is None:
         found = _spreadsheet_id(spreadsheet)
@@ -129,7 +133,7 @@ def initialise(
         except UnknownSpreadsheet as error:
             if spreadsheet is not None:
                 fail([str(error)])
-            say(str(error), err=True)
+            _complain(str(error))
     key = run(_first_key(settings, found, worksheet, name))
     _say_next_steps(settings, config, found, worksheet, key)
 
@@ -146,7 +150,8 @@ def _key_file(given: Path | None) -> Path:
         except ConfigError as error:
             if given is not None:
                 fail(error.problems)
-            say(*error.problems, err=True)
+            for problem in error.problems:
+                _complain(problem)
             continue
         return path
 
@@ -164,7 +169,7 @@ def _asked_key_file() -> Path:
             path = Path(text).expanduser()
             path.exists()
         except (OSError, RuntimeError, ValueError):  # not quoted: it may be the key itself
-            say("This is not the path of a file.", err=True)
+            _complain("This is not the path of a file.")
             continue
         return path
 
@@ -216,7 +221,7 @@ def _spreadsheet_id(given: str | None) -> str:
             return found
         if given is not None:
             fail([f"--spreadsheet: {id_words(text)}"])
-        say(id_words(text), err=True)
+        _complain(id_words(text))
 
 
 async def _find_worksheet(
@@ -271,7 +276,7 @@ async def _wait_until_shared(
             with waiting("Waiting until it is shared (Ctrl-C ends)", waited):
                 await anyio.sleep(min(every, wait_seconds - waited))
         else:
-            say(f"The spreadsheet {spreadsheet} is shared.")
+            say_done(f"The spreadsheet {spreadsheet} is shared.")
             return listed
 
 
@@ -322,6 +327,11 @@ def _require_terminal(option: str) -> None:
 
 def _is_asking() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()  # None: it is closed
+
+
+def _complain(text: str) -> None:
+    """A mistake, after which the question is asked again."""
+    say_status("problem", text, plain=text, err=True)
 
 
 def _show(findings: Iterable[Finding]) -> None:

@@ -20,6 +20,7 @@ from gateway.commands.options import (
     repeatable,
     run,
     say,
+    say_done,
     settings_of,
     warn,
 )
@@ -166,7 +167,7 @@ def revoke(
 
     if not run(end()):
         fail([f"there is no active key {key_id}"])
-    say(f"{key_id} is revoked")
+    say_done(f"{key_id} is revoked")
 
 
 def _warn_of_pepper() -> None:

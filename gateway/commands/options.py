@@ -179,6 +179,10 @@ def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> Non
         say(plain, err=err)
 
 
+def say_done(text: str) -> None:
+    say_status("ok", text, plain=text)
+
+
 def say_finding(level: Level, text: str) -> None:
     say_status(level, text, plain=f"{level:8} {text}")
 

@@ -18,7 +18,7 @@ from gateway.commands.options import (
     reported,
     run,
     say,
-    say_status,
+    say_done,
     settings_of,
     warn,
 )
@@ -68,13 +68,9 @@ def _carry_out(work: "Callable[[], Done]") -> None:
     except OSError as error:
         fail([f"{error.filename}: {error.strerror}"])
     for line in done.lines:
-        _say_done(line)
+        say_done(line)
     for each in done.warnings:
         warn(each)
-
-
-def _say_done(line: str) -> None:
-    say_status("ok", line, plain=line)
 
 
 @storage.command("migrate", examples=["sheets-gateway storage migrate --config config.toml"])
@@ -84,7 +80,7 @@ def migrate(config: ConfigOption = None) -> None:
 
     database = settings_of(config).access.database
     run(migrate_database(database), waits_for="the database")
-    _say_done(f"{database} has the tables of schema {SCHEMA}")
+    say_done(f"{database} has the tables of schema {SCHEMA}")
 
 
 @storage.command(
@@ -123,7 +119,7 @@ def copy(
     run(migrate_database(database), waits_for="the database")
     with reported(), store_lock(source), store_lock(database):
         counts = run(copy_store(source, database), waits_for="the database")
-    _say_done(
+    say_done(
         f"Copied {counted(counts['api_keys'], 'key')} and "
         f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"
     )

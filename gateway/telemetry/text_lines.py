@@ -11,7 +11,7 @@ Rules:
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -61,8 +61,17 @@ def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
         f"{_shown(subject):{_SUBJECT_WIDTH}}",
         *values,
     )
-    traceback = [f"  {_shown(line)}" for line in members.get("exception", "").splitlines()]
-    return "\n".join([" ".join(columns).rstrip(), *traceback])
+    return "\n".join([" ".join(columns).rstrip(), *_traceback(members.get("exception", ()), "  ")])
+
+
+def _traceback(chain: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+    """Lines of an exception, its causes and the exceptions of a group, each with its frames."""
+    for each in chain:
+        yield _shown(f"{indent}{each['exc_type']}: {each['exc_value']}")
+        for frame in each["frames"]:
+            yield _shown(f"{indent}  {frame['filename']}:{frame['lineno']} in {frame['name']}")
+        for grouped in each.get("exceptions", ()):
+            yield from _traceback(grouped, f"{indent}  ")
 
 
 def _value(value: object) -> str:

@@ -4,6 +4,7 @@ import os
 import re
 import select
 import subprocess
+import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,16 +15,23 @@ from tests.journeys.process import COMMAND, ENVIRONMENT
 from tests.journeys.waiting import PATIENCE_SECONDS
 
 CHUNK_BYTES = 65_536
+COLOURS = {"TERM": "xterm-256color", "CI": "", "NO_COLOR": ""}
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclass(kw_only=True)
 class Terminal:
-    """A running command; `said` is all that it printed so far."""
+    """A running command; `raw` is all that it printed so far, `said` its text."""
 
     process: "subprocess.Popen[bytes]"
     screen: int
-    said: str = field(default="")
+    raw: str = field(default="")
     seen: int = 0
+
+    @property
+    def said(self) -> str:
+        """Without colours and movements of the cursor."""
+        return _ESCAPES.sub("", self.raw).replace("\r\n", "\n")
 
     def until(self, pattern: str) -> re.Match[str]:
         """The next match of a pattern in the output. Raises AssertionError at the end."""
@@ -51,21 +59,24 @@ class Terminal:
             text = os.read(self.screen, CHUNK_BYTES)
         except OSError:  # Linux: the other side is closed
             return False
-        self.said += text.decode().replace("\r\n", "\n")
+        self.raw += text.decode(errors="replace")
         return bool(text)
 
 
 @contextmanager
-def on_terminal(*arguments: str, environ: Mapping[str, str], folder: Path) -> Iterator[Terminal]:
+def on_terminal(
+    *arguments: str, environ: Mapping[str, str], folder: Path, columns: int = 120
+) -> Iterator[Terminal]:
     """Run the command `sheets-gateway` in a folder for the time of the block."""
     screen, inside = os.openpty()
+    termios.tcsetwinsize(inside, (40, columns))
     process = subprocess.Popen(  # noqa: S603 - our own command
         [*COMMAND, *arguments],
         stdin=inside,
         stdout=inside,
         stderr=inside,
         cwd=folder,
-        env={**ENVIRONMENT, **environ},
+        env={**ENVIRONMENT, **COLOURS, **environ},
     )
     os.close(inside)
     try:

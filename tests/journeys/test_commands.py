@@ -69,7 +69,7 @@ def test_help_speaks_to_people(command: list[str]) -> None:
     """No type of Python stands in the place of what is to be given; a flag takes nothing."""
     told = run(*command, "--help").stdout
 
-    assert re.search(r"^  --help +Show", told, re.MULTILINE)
+    assert re.search(r"^  -h, --help +Show", told, re.MULTILINE)
     assert not re.search(r"<\w|list\[|%Y", told)
 
 

@@ -102,7 +102,7 @@ def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> Non
         terminal.until("URL or ID of the spreadsheet")
         terminal.type(URL)
         terminal.until("Not yet: it is not shared with")
-        terminal.until(r"Waiting until it is shared: \d+ s")
+        terminal.until(r"Waiting until it is shared \(Ctrl-C ends\) 0:00:0\d")
         office.share("writer")
         terminal.until(f"The spreadsheet {BOOK} is shared")
         terminal.until('worksheet "A note": row 1 is blank')

@@ -76,7 +76,7 @@ def events(log: str, name: str) -> list[dict[str, Any]]:
 
 
 def test_the_start_is_logged(installation: Installation) -> None:
-    """Version, configuration, key store with the number of valid keys, and the account."""
+    """Version, configuration, address, key store with the number of valid keys, and the account."""
     installation.create_key("--spreadsheet", "demo")
     revoked = installation.create_key("--spreadsheet", "demo")["id"]
     installation.command("keys", "revoke", revoked)
@@ -92,6 +92,7 @@ def test_the_start_is_logged(installation: Installation) -> None:
         "level": "info",
         "version": __version__,
         "configuration": str(folder / "config.toml"),
+        "listeners": [served.url],
         "key_store": str(folder / "keys.db"),
         "keys": 1,
         "accounts": ["main: gateway@emulator.iam.gserviceaccount.com"],

@@ -19,7 +19,10 @@ from tests.server.wire import answers_of, connected
 def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """Once the time to stop is over, every client has a true answer, and the process ends."""
+    """Once the time to stop is over, every client has a true answer, and the process ends.
+
+    The log has the signal, the running requests and those that were answered.
+    """
     database, keys = access
     emulator.reset()
     emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 15_000})
@@ -41,7 +44,13 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
         status = gateway.end()
         seconds = time.monotonic() - time_of_stop
         answers = [json.loads(each.getresponse().read()) for each in (first, *waiting)]
+        lines = [json.loads(line) for line in gateway.log.read_text().splitlines()]
+        stop = [line for line in lines if line["event"] in ("stopping", "stopped")]
 
+    assert [(each.get("signal"), each.get("requests"), each.get("drained")) for each in stop] == [
+        ("SIGTERM", 4, None),
+        (None, None, 4),
+    ]
     assert [(each["code"], each["outcome"]) for each in answers] == [
         (5041, "unknown"),
         *[(5032, "not_applied")] * 3,

@@ -31,6 +31,7 @@ import asyncio
 from gateway.settings.model import ServerSettings
 from gateway.server.running import make_gateway_server, run
 from gateway.server.sockets import bind
+from gateway.telemetry.events import configure_logging
 
 async def app(scope, receive, send):
     await receive()
@@ -40,6 +41,7 @@ async def app(scope, receive, send):
     print("stops", flush=True)
     await asyncio.Event().wait()
 
+configure_logging()
 server = make_gateway_server(app, ServerSettings(shutdown_seconds=1))
 run(server, [bind("127.0.0.1", 0)], "starts")
 """

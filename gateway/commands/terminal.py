@@ -19,7 +19,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Literal
 
 from gateway.table.quoting import printable
-from gateway.telemetry.text_lines import shows_colours
+from gateway.telemetry.colours import shows_colours
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -169,8 +169,10 @@ _spinner: _Spinner | None = None
 
 def _console(*, err: bool = False) -> "Console":
     from rich.console import Console
+    from rich.theme import Theme
 
-    return Console(stderr=err, highlight=False, markup=False, emoji=False)
+    theme = Theme({"progress.elapsed": "dim"})
+    return Console(stderr=err, theme=theme, highlight=False, markup=False, emoji=False)
 
 
 def _print(what: "RenderableType", *, err: bool = False, is_wrapped: bool = True) -> None:

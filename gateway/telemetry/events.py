@@ -37,6 +37,7 @@ from gateway.errors import (
     UpstreamTimeout,
     WriteOutcomeUnknown,
 )
+from gateway.telemetry.colours import shows_colours
 from gateway.telemetry.redaction import (
     cut_to_first_line,
     known_words,
@@ -44,7 +45,7 @@ from gateway.telemetry.redaction import (
     traceback_of,
     unquoted,
 )
-from gateway.telemetry.text_lines import shows_colours, text_line
+from gateway.telemetry.text_lines import text_line
 
 RequestKind = Literal[
     "list",

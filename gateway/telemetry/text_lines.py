@@ -10,10 +10,9 @@ Rules:
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TextIO
+from typing import Any
 
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
@@ -31,12 +30,6 @@ _DIM, _RED, _GREEN, _YELLOW = 2, 31, 32, 33
 """ANSI codes; the colours repeat what a number or a word says."""
 _LEVEL_COLOURS = {"info": _GREEN, "warning": _YELLOW}
 _STATUS_COLOURS = {2: _GREEN, 3: _GREEN, 4: _YELLOW}
-
-
-def shows_colours(stream: TextIO | None) -> bool:
-    """True for a terminal, unless `NO_COLOR` or `TERM=dumb` asks for plain text."""
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
-    return stream is not None and stream.isatty() and not is_plain
 
 
 def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:

@@ -182,7 +182,7 @@ def test_every_event_of_the_log_is_reported() -> None:
     """The other events are those that `telemetry` writes."""
     files = sorted((PROJECT / "gateway" / "telemetry").glob("*.py"))
     source = "".join(file.read_text("utf-8") for file in files)
-    events = set(re.findall(r'log\.(?:warning|error)\(\s*"([a-z-]+)"', source))
+    events = set(re.findall(r'log\.(?:info|warning|error)\(\s*"([a-z-]+)"', source))
     table = LOG.partition("| event |")[2].partition("\n\n")[0]
 
     assert len(events) >= 10

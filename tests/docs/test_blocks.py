@@ -17,6 +17,7 @@ CHECKERS = {
     "caddyfile": "test_proxies.py",
     "yaml": "test_alerts.py",
     "sql": "test_analysis.py",
+    "log": "../telemetry/test_text_lines.py",
     "powerquery": "test_analysis.py",
 }
 PICTURE = "text"

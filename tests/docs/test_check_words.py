@@ -27,6 +27,7 @@ PAGE = (TOP / "docs" / "how-to" / "troubleshooting.md").read_text("utf-8")
 GAP = "…"
 FEWEST_WORDS = 4
 NOTHING_WRONG = (
+    "Waiting for the key store",
     "credentials: Google accepts",
     "Sheets API: enabled",
     "keys: … not revoked",

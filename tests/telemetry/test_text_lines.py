@@ -23,6 +23,7 @@ from gateway.telemetry.events import (
     stopping,
 )
 from gateway.telemetry.text_lines import text_line
+from tests.docs.blocks import all_blocks
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 TIME = f"{NOON.astimezone():%H:%M:%S}"
@@ -47,6 +48,71 @@ REQUEST: dict[str, Any] = {
 }
 NASTY = 'a\nb\r\t\x00\x1b[31m\x7f\u0085\u2028\ud800"\\é'
 KEY = "sgw_4BC6Pv1viL8YNuRvuEz81Rbn5VOWc41XEitQ"
+FAILED = REQUEST | {
+    "path": "/v2/sheets/Citties",
+    "status": 404,
+    "code": 105,
+    "cache": "",
+    "reads": 1,
+    "google_ms": 80.5,
+    "ms": 81.2,
+}
+LINES = [
+    pytest.param(
+        REQUEST,
+        "200     GET /v2/sheets/Cities            ms=0.4 key=key_7Hq2 cache=hit",
+        id="request",
+    ),
+    pytest.param(
+        FAILED,
+        "404     GET /v2/sheets/Citties           ms=81.2 key=key_7Hq2 reads=1 google_ms=80.5 "
+        "code=105 id=r1",
+        id="failed",
+    ),
+    pytest.param(
+        REQUEST | {"status": 0, "key": None, "cache": ""},
+        "-       GET /v2/sheets/Cities            ms=0.4 id=r1",
+        id="no answer",
+    ),
+    pytest.param(
+        {
+            "event": "breaker",
+            "level": "warning",
+            "timestamp": NOON,
+            "is_open": False,
+            "a": None,
+        },
+        "warning breaker                          is_open=false",
+        id="event",
+    ),
+    pytest.param(
+        {
+            "event": "serving",
+            "level": "info",
+            "timestamp": NOON,
+            "keys": 0,
+            "accounts": ["a b"],
+        },
+        'info    serving                          keys=0 accounts=["a b"]',
+        id="zero and list",
+    ),
+    pytest.param(
+        {
+            "event": "stopping",
+            "level": "info",
+            "timestamp": NOON,
+            "signal": "SIGTERM",
+            "requests": 1,
+        },
+        "info    stopping                         signal=SIGTERM requests=1",
+        id="stop",
+    ),
+    pytest.param(
+        {"event": "x", "level": "error", "timestamp": NOON, "text": "a = b", "path": "C:\\é"},
+        'error   x                                text="a = b" path=C:\\é',
+        id="quotes",
+    ),
+]
 
 
 class Terminal(io.StringIO):
@@ -68,54 +134,7 @@ def configured() -> Iterator[Callable[..., None]]:
     root.setLevel(level)
 
 
-@pytest.mark.parametrize(
-    ("members", "line"),
-    [
-        pytest.param(
-            REQUEST,
-            "200     GET /v2/sheets/Cities            ms=0.4 key=key_7Hq2 cache=hit",
-            id="request",
-        ),
-        pytest.param(
-            REQUEST | {"status": 404, "code": 105, "cache": "", "reads": 2, "google_ms": 80.5},
-            "404     GET /v2/sheets/Cities            ms=0.4 key=key_7Hq2 reads=2 google_ms=80.5 "
-            "code=105 id=r1",
-            id="failed",
-        ),
-        pytest.param(
-            REQUEST | {"status": 0, "key": None, "cache": ""},
-            "-       GET /v2/sheets/Cities            ms=0.4 id=r1",
-            id="no answer",
-        ),
-        pytest.param(
-            {
-                "event": "breaker",
-                "level": "warning",
-                "timestamp": NOON,
-                "is_open": False,
-                "a": None,
-            },
-            "warning breaker                          is_open=false",
-            id="event",
-        ),
-        pytest.param(
-            {
-                "event": "serving",
-                "level": "info",
-                "timestamp": NOON,
-                "keys": 0,
-                "accounts": ["a b"],
-            },
-            'info    serving                          keys=0 accounts=["a b"]',
-            id="zero and list",
-        ),
-        pytest.param(
-            {"event": "x", "level": "error", "timestamp": NOON, "text": "a = b", "path": "C:\\é"},
-            'error   x                                text="a = b" path=C:\\é',
-            id="quotes",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("members", "line"), LINES)
 def test_lines_have_one_shape(members: dict[str, Any], line: str) -> None:
     """Time, status or level, subject, and the members that say something; colours change none."""
     coloured = text_line(members, is_coloured=True)
@@ -196,3 +215,12 @@ def test_nothing_in_a_line_writes_to_the_terminal(configured: Callable[..., None
     assert fault == 3
     assert lines[fault + 1].startswith("  ValueError: a")
     assert re.fullmatch(r"    \S+test_text_lines\.py:\d+ in test_\w+", lines[fault + 2])
+
+
+def test_the_lines_of_the_page_are_such() -> None:
+    """The sample in the documentation has lines of the table above."""
+    sample = [block for block in all_blocks() if block.language == "log"]
+    expected = {each.values[1] for each in LINES}
+
+    assert len(sample) == 1
+    assert [line for line in sample[0].text.splitlines() if line[9:] not in expected] == []

@@ -225,7 +225,7 @@ def listing(records: Sequence["KeyRecord"]) -> Iterator[str]:
 
 
 def _cells(record: "KeyRecord") -> Sequence[Sequence[str]]:
-    """The same in three cells of lines, which fit into 80 columns."""
+    """A key in three cells of lines, which fit into 80 columns."""
     key_id, ends_in, state, plan, rights, used, expires, name, _ = _row(record)
     return (
         (name, key_id, f"ends in {ends_in}"),

@@ -78,9 +78,9 @@ class GatewayServer(uvicorn.Server):
             self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._set_kill_timer()
         answered = self.server_state.total_requests
         stopping(self._signal_name, len(self.server_state.tasks))
-        self._set_kill_timer()
         self._edge.is_draining = True
         for server in self.servers:
             server.close()

@@ -19,6 +19,7 @@ import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -347,13 +348,18 @@ def serving(
 
 
 def stopping(signal_name: str | None, requests: int) -> None:
-    """Log the start of the stop: its signal, if any, and the number of running requests."""
-    log.info("stopping", signal=signal_name, requests=requests)
+    """Log the start of the stop: its signal, if any, and the number of running requests.
+
+    The stop goes on if the log cannot be written, for example on a full disk.
+    """
+    with suppress(OSError):
+        log.info("stopping", signal=signal_name, requests=requests)
 
 
 def stopped(drained: int) -> None:
     """Log the end of the stop, and how many requests were answered since its start."""
-    log.info("stopped", drained=drained)
+    with suppress(OSError):
+        log.info("stopped", drained=drained)
 
 
 def credentials_missing(account: str, endpoint: str) -> None:
@@ -409,8 +415,8 @@ def line_writer(
 ) -> Callable[[RequestEvent], None]:
     """A writer for a stream that combines the lines of one turn of the event loop.
 
-    `encode` returns the lines of events.
-    So busy moments need one system call for many lines, and no timer.
+    So busy moments need one system call for many lines, and no timer. `encode` returns the lines
+    of events.
     """
     buffer: Any = getattr(stream, "buffer", None)
     waiting: list[RequestEvent] = []

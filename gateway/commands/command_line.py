@@ -1,13 +1,14 @@
 """Groups of commands, and the form of their help: whole texts, as wide as the terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from gateway.commands.terminal import is_styled, styled_help
+from gateway.commands.terminal import is_styled, print_status, styled_help
 
 WIDEST = 120
 """Columns of a help text; longer lines are hard to read."""
@@ -37,10 +38,11 @@ class CommandLine(typer.Typer):
 
 
 class _Help:
-    """The help of a group or a command, and its words about an unknown option."""
+    """The help of a group or a command, and its words about a mistake in its use."""
 
     help: str | None
     epilog: str | None
+    no_args_is_help: bool
 
     def get_help(self, ctx: Any) -> str:
         text: str = super().get_help(ctx)  # type: ignore[misc]
@@ -56,13 +58,9 @@ class _Help:
                 formatter.write_text(f"\b\n{self.epilog}")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
+        is_help = not args and self.no_args_is_help
+        with nullcontext() if is_help else _explained_mistakes(ctx):
             rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
-        except TyperException as error:
-            if near := getattr(error, "possibilities", None):
-                error.message = f"{error.message}. Did you mean {' or '.join(sorted(near))}?"
-                error.possibilities = None  # type: ignore[attr-defined]
-            raise
         return rest
 
 
@@ -71,4 +69,22 @@ class _Command(_Help, TyperCommand):
 
 
 class _Group(_Help, TyperGroup):
-    pass
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        with _explained_mistakes(ctx):
+            return super().resolve_command(ctx, args)
+
+
+@contextmanager
+def _explained_mistakes(ctx: Any) -> Iterator[None]:
+    """Name the nearest options in a mistake, and show it with a mark on a terminal."""
+    try:
+        yield
+    except TyperException as error:
+        if near := getattr(error, "possibilities", None):
+            error.message = f"{error.message}. Did you mean {' or '.join(sorted(near))}?"
+            error.possibilities = None  # type: ignore[attr-defined]
+        if not is_styled(err=True):
+            raise
+        print_status("error", error.format_message(), err=True)
+        print_status("help", f"{ctx.command_path} -h", err=True)
+        raise typer.Exit(error.exit_code) from error

@@ -24,7 +24,7 @@ from gateway.telemetry.colours import shows_colours
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-Level = Literal["ok", "warning", "problem", "error"]
+Level = Literal["ok", "warning", "problem", "error", "help"]
 
 ACCENT = "magenta"
 """Readable on light and on dark backgrounds."""
@@ -34,6 +34,7 @@ _MARKS = {
     "warning": ("!", "yellow"),
     "problem": ("✗", "red"),
     "error": ("✗", "red"),
+    "help": ("→", ACCENT),
 }
 _HEADING = r"(?m)^[A-Z][a-z]+:"
 _NAMES = (r"(?<![\w-])--?[a-z][\w-]*", r"(?m)^  [a-z][a-z-]*(?=  )")

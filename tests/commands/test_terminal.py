@@ -1,10 +1,13 @@
 """Commands on a terminal: marks, tables and colours there, and plain lines elsewhere."""
 
+import json
 import re
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -12,6 +15,7 @@ from typer.testing import CliRunner
 from gateway.commands.cli import main
 from tests.journeys.process import run
 from tests.journeys.terminal import on_terminal
+from tests.journeys.waiting import until
 
 NASTY = "[red]a[/red] \x1b[2J\x9b :smile: 'é'"
 SPREADSHEET = "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms"
@@ -31,11 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("nightly import of all orders of the year", (*grants, "--column", "size")),
         ("old", ("--worksheet", NASTY)),
     ):
-        done = run(
-            "keys", "create", "--name", name, "--spreadsheet", SPREADSHEET, *options, *config
-        )
-        assert done.returncode == 0, done.stderr
-    run("keys", "revoke", done.stdout.split()[0], *config)
+        named = ("--name", name, "--spreadsheet", SPREADSHEET)
+        done = CliRunner().invoke(main, ["keys", "create", *named, *options, *config])
+        assert done.exit_code == 0, done.stderr
+    CliRunner().invoke(main, ["keys", "revoke", done.stdout.split()[0], *config])
     return made
 
 
@@ -102,19 +105,32 @@ def test_plain_lines_are_the_same_everywhere(
     assert BRIGHT not in raw
 
 
-def test_findings_and_mistakes_have_marks(folder: Path) -> None:
+def test_findings_have_marks(folder: Path) -> None:
     """A mark and a word begin each; further lines are indented below the text."""
     status, raw, said = on(folder, "check", environ=NO_GOOGLE)
+    shape = re.compile(r"[✓!✗] \w+ +\S| {10}\S|$")
 
     assert status == 1
     assert "✓ ok      keys: 2 not revoked" in said
     assert "\x1b[31m✗\x1b[0m \x1b[1mproblem" in raw
-    assert [
-        line for line in said.split("\n") if not re.match(r"[✓!✗] \w+ +\S|          \S|$", line)
-    ] == []
-    assert re.search(
-        r"✗ error   there is no active key key_x", on(folder, "keys", "revoke", "key_x")[2]
-    )
+    assert [line for line in said.split("\n") if not shape.match(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("keys", "revoke", "key_x"), "✗ error   there is no active key key_x"),
+        (("keys", "lst"), "✗ error   No such command 'lst'. Did you mean 'list'?"),
+        (("keys", "create"), "✗ error   Missing option '--name'."),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
+)
+def test_mistakes_have_marks(folder: Path, arguments: Sequence[str], complaint: str) -> None:
+    """The status is that of a script."""
+    status, _, said = on(folder, *arguments)
+
+    assert status == 2
+    assert said.startswith(complaint)
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
@@ -168,3 +184,34 @@ def test_misspelt_words_have_a_suggestion(arguments: list[str], complaint: str) 
 
     assert done.exit_code == 2
     assert complaint in done.stderr
+
+
+@pytest.mark.parametrize("form", ["auto", "json"])
+def test_the_log_on_a_terminal_is_text(folder: Path, form: str) -> None:
+    """From the start to the stop, unless the setting asks for JSON."""
+    # A port of the loopback without a server: no call is made.
+    environ = {"GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:9", "GATEWAY_LOG__FORMAT": form}
+    with on_terminal("serve", "--port", "0", environ=environ, folder=folder) as terminal:
+        url = terminal.until(r"Sheets gateway on (http://\S+)\n")[1]
+        assert until(lambda: _is_alive(url))
+        terminal.process.send_signal(signal.SIGTERM)
+        status = terminal.end()
+    lines = terminal.said.splitlines()
+
+    assert status == 0
+    if form == "auto":
+        assert re.search(
+            rf'^\S+ info +serving .* listeners=\["{url}"\].* keys=2 ', terminal.said, re.M
+        )
+        assert re.search(r"^\S+ 200 +GET /livez +ms=\d", terminal.said, re.M)
+        assert lines[-2].endswith(" signal=SIGTERM requests=0")
+        assert re.fullmatch(r"[\d:]{8} info +stopped +drained=0", lines[-1])
+    else:
+        assert json.loads(lines[-1])["event"] == "stopped"
+
+
+def _is_alive(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/livez").status_code == 200
+    except httpx2.TransportError:
+        return False

@@ -34,10 +34,13 @@ def main() -> int:
 
 
 def _at_terminal(arguments: list[str]) -> tuple[int, str]:
-    """Run a command as a reader does, who sees more words than a script."""
+    """Run a command as a reader does, who sees more words than a script, but without colours."""
     reader, terminal = os.openpty()
     with subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "gateway", *arguments], stdin=terminal, stdout=terminal
+        [sys.executable, "-m", "gateway", *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        env={**os.environ, "NO_COLOR": "1"},
     ) as process:
         os.close(terminal)
         if arguments == ["init"]:

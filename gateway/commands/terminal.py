@@ -24,13 +24,14 @@ from gateway.telemetry.colours import shows_colours
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-Level = Literal["ok", "warning", "problem", "error", "help"]
+Level = Literal["ok", "note", "warning", "problem", "error", "help"]
 
 ACCENT = "magenta"
 """Readable on light and on dark backgrounds."""
 SPINNER_AFTER_SECONDS = 0.5
 _MARKS = {
     "ok": ("✓", "green"),
+    "note": ("·", ACCENT),
     "warning": ("!", "yellow"),
     "problem": ("✗", "red"),
     "error": ("✗", "red"),

@@ -287,12 +287,12 @@ class Worksheet:
                 return extent, view.sheet_id
             with suppress(OtherTab), self._reading() as began:
                 snapshot, extent = await self._loader.displayed(sheet_id=view.sheet_id)
-                if snapshot.table.ends_by_types:
-                    typed = await self._loader.typed(sheet_id=view.sheet_id)
-                    snapshot = await self._loader.with_types(snapshot, typed)
-                    extent = replace(extent, last_row=snapshot.last_row)
-                await self._land(began, snapshot)
-                return extent, view.sheet_id
+                if not snapshot.table.ends_by_types:
+                    await self._land(began, snapshot)
+                    return extent, view.sheet_id
+                typed = await self._loader.typed(sheet_id=view.sheet_id)
+                both = await self._loader.with_types(snapshot, typed)
+                return replace(extent, last_row=both.last_row), view.sheet_id
             self.header.forget()
         raise tabs_changing()
 

@@ -40,7 +40,7 @@ async def open_cluster(
 ) -> AsyncIterator[Cluster]:
     """Join the processes of a Redis, which need not be there yet.
 
-    Raises ConfigError if they have other header rows.
+    Raises ConfigError if they have other layouts.
     """
     store_opened()
     google, layouts = settings.google, Layouts(settings.worksheets)

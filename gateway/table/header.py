@@ -339,7 +339,7 @@ class Header:
 def parse_header(displayed: Iterable[object], layout: Layout = DEFAULT_LAYOUT) -> Header:
     """Make a header of the displayed cells of its row; one without any names is possible.
 
-    Of a single field each row that is not blank is a record: `FALSE` is all that it may say.
+    With a single field each row that is not blank is a record: a lone column of checkboxes is data.
     """
     cells = ["" if cell is None else str(cell) for cell in displayed]
     while cells and not cells[-1].strip():

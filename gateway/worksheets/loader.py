@@ -2,8 +2,7 @@
 
 Rules
 - Each read updates the header cache. A window is read with its header in one call. If its last rows
-  are blank, one more call reads it with all that follows: lists end with the last row that is not
-  blank.
+  may be no records, one more call reads it with all that follows: lists end with the last record.
 - A header below row 1 may be moved, by rows that people insert or delete above it. If it differs
   from the last one, that one is sought in the first rows: where it is found, nothing is read or
   written by the other.
@@ -44,12 +43,7 @@ from gateway.table.table import Column, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.refusal import (
-    explain,
-    header_moved,
-    no_header_row,
-    no_record_field,
-)
+from gateway.worksheets.refusal import explain, header_moved, no_header_row, no_record_field
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import SharedState
 from gateway.worksheets.snapshot import (
@@ -492,7 +486,7 @@ def forms_in(view: SheetView, last_row: int) -> SheetForms:
 
 
 def header_of(view: SheetView, layout: Layout | None = None) -> Header:
-    """The header, which is the first block of a view; without the layout, as far as it is read."""
+    """The header, which is the first block of a view; by default with the automatic end rule."""
     top = view.blocks[0]
     return parse_header(top.texts[0] if top.texts else (), layout or Layout(top.first_row))
 

@@ -141,9 +141,10 @@ class Reader:
     ) -> Read:
         """A part of the worksheet: kept if it is new enough, else read, else stale.
 
-        Displayed rows: 1 read. A span is read with all rows, or alone if these are too large: 1 to
-        3. With types: 2 reads, side by side if a header seen lately has all fields of the query,
-        and 1 if the worksheet lacks one of them (UnknownField); 2 more if it changed in between.
+        Displayed rows: 1 read, 2 if types show the last record. A span is read with all rows, or
+        alone if these are too large: 1 to 4. With types: 2 reads, side by side if a header seen
+        lately has all fields of the query, and 1 if the worksheet lacks one of them (UnknownField);
+        2 more if it changed in between.
         """
         if isinstance(part, RowSpan):
             if not worksheet.is_large:

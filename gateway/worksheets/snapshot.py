@@ -70,7 +70,7 @@ class SheetExtent:
 
     header: Header
     last_row: int
-    """The last row that is not blank, or one above it; from 1."""
+    """The last record, or a row above it; from 1."""
     is_end: bool = False
     """True if it was the last row when it was seen."""
     header_as_of: float
@@ -479,7 +479,7 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The displayed rows of a span, without blank ones at the worksheet's end.
+    """The displayed rows of a span, without those below the last record.
 
     A span with types has the typed `values` of the same rows.
     """
@@ -500,7 +500,7 @@ class Window:
 
     @property
     def last_row(self) -> int:
-        """The last row that is not blank, within the window."""
+        """The last record within the window."""
         return self._end - 1 if self.has_next else self.span.first_row + len(self.rows) - 1
 
     def began_seconds(self, _: Part) -> float:

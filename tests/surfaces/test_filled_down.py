@@ -103,7 +103,7 @@ OPERATIONS: Mapping[str, tuple[str, str, object, int]] = {
     "update": ("PUT", f"/{LAST}", {"cost": 5}, 0),
     "update of the middle": ("PUT", "/4", {"cost": 5}, 1),
     "update by filter": ("PATCH", where({"done": False}), {"owner": "Cy"}, 0),
-    "update of nobody's": ("PATCH", where({"owner": None}), {"owner": "Cy"}, 0),
+    "update of blank owners": ("PATCH", where({"owner": None}), {"owner": "Cy"}, 0),
     "upsert": ("POST", "?on_conflict=task", {"task": "Paint", "cost": 1}, 0),
     "delete": ("DELETE", "/2", None, 0),
     "delete by filter": ("DELETE", where({"done": False}), None, 0),

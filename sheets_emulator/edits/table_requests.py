@@ -5,6 +5,7 @@ Rules:
 - Cells are appended under the last row with data of the body. If its blank rows do not suffice,
   rows are inserted at its end, above the footer, and inherit the formats and rules of its last row
   (assumed, like this: what lies below the table moves down).
+- Several requests of a batch that append to one table write to the same rows (reported by users).
 - Column types have no effect on cells.
 """
 
@@ -113,7 +114,7 @@ def make_room_in_table(
     if width > table.box.width:
         raise invalid(f"Cannot append {width} columns to a table of {table.box.width} columns.")
     body = table.body
-    top = sheet.data_end(body)
+    top = editing.first_free_rows.setdefault(table_id, sheet.data_end(body))
     missing = top + height - body.bottom
     box = sized(top=top, left=body.left, height=height, width=width)
     existing = replace(box, bottom=min(box.bottom, body.bottom))

@@ -1,6 +1,6 @@
 """Locations in batchUpdate requests: GridRange, DimensionRange, GridCoordinate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sheets_emulator.grid.a1 import Span
 from sheets_emulator.grid.box import Box
@@ -18,11 +18,13 @@ class Editing:
     """The spreadsheet and account of a batchUpdate request; an account of "" is the owner.
 
     `repeatable_metadata_ids`: developer metadata may get the ID of other metadata.
+    `first_free_rows` are those of tables to which an earlier request of the batch appended cells.
     """
 
     workbook: Workbook
     account: str
     repeatable_metadata_ids: bool = False
+    first_free_rows: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,5 +88,5 @@ def _described(
             for box in boxes
         ]
     metadata = described_by_span(sheet.metadata, sheet, account).get(WHOLE, {})
-    tables = describe_tables(sheet, results)
+    tables = describe_tables(sheet, boxes, results)
     return {**described, **describe_marks(sheet, account), **tables, **metadata}

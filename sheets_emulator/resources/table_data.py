@@ -49,9 +49,13 @@ def column_names(message: Message) -> Mapping[int, str]:
     }
 
 
-def describe_tables(sheet: Sheet, results: Results) -> Reply:
-    """The member `tables` of a Sheet, if it has any."""
-    tables = [describe_table(sheet, table, results) for table in sheet.tables]
+def describe_tables(sheet: Sheet, boxes: Sequence[Box], results: Results) -> Reply:
+    """The member `tables` of a Sheet, if it has any; with cells only those that the boxes touch."""
+    tables = [
+        describe_table(sheet, table, results)
+        for table in sheet.tables
+        if not boxes or any(map(table.box.overlaps, boxes))
+    ]
     return {"tables": tables} if tables else {}
 
 

@@ -228,6 +228,20 @@ def _into_table(_: Bench, table: Answer) -> Answer:
     return append({"tableId": table["tableId"]}, ["new"])
 
 
+def _into_table_again(_: Bench, table: Answer) -> Answer:
+    return append({"tableId": table["tableId"]}, ["newer"])
+
+
+def _into_no_table(_: Bench, __: Answer) -> Answer:
+    return append({"tableId": "no-table"}, ["new"])
+
+
+async def _beside_a_table(bench: Bench) -> str:
+    await _with_table(_into_table)(bench)
+    lines = await bench.spreadsheet.formulas(bench.at("C1:C"))
+    return json.dumps([line[0] if line else "" for line in lines])
+
+
 def _into_sheet(bench: Bench, _: Answer) -> Answer:
     return append({"sheetId": bench.sheet_id}, ["new"])
 
@@ -424,6 +438,30 @@ KEPT_FACTS = (
         question="appendCells writes to a table with a totals row: what is there then?",
         assumed='["when", 46027, "new", "Total", "below"], the table ends with row 4',
         ask=_with_table(_into_table),
+        lines=TABLED,
+    ),
+    Fact(
+        question="Two requests of a batch append to one table: what is there then?",
+        assumed='["when", 46027, "newer", "Total", "below"], the table ends with row 4',
+        ask=_with_table(_into_table, _into_table_again),
+        lines=TABLED,
+    ),
+    Fact(
+        question="appendCells writes to a table with a blank row between others: where?",
+        assumed='["a", "1", "", "2", "new", "Total"], the table ends with row 6',
+        ask=_with_table(_into_table, rows=5),
+        lines=[["a", "b"], ["'1", None], [None, None], ["'2", None], ["Total", None]],
+    ),
+    Fact(
+        question="appendCells inserts a row into a full table: do cells beside the table move?",
+        assumed='["x", "y", "", "z"]',
+        ask=_beside_a_table,
+        lines=[["when", "cost", "x"], ["2026-01-05", "$5", "y"], ["Total", None, "z"]],
+    ),
+    Fact(
+        question="appendCells names a table that does not exist: what happens?",
+        assumed="refused, 'Invalid requests[1].appendCells: No table with id: no-table'",
+        ask=_with_table(_into_no_table),
         lines=TABLED,
     ),
     Fact(

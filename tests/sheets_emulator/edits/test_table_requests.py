@@ -212,6 +212,27 @@ def test_a_full_table_grows_by_inserted_rows(bench: Bench) -> None:
     assert bench.size() == (7, 5)
 
 
+def test_appends_of_one_batch_write_to_the_same_rows(bench: Bench) -> None:
+    """The first free row is that of before the batch (reported by users)."""
+    bench.update("Data!A1", [["h", "i"], ["1"], ["2"], ["below"]])
+    bench.edit(add(), append(["3"], ["4"]), append(["5"]))
+
+    assert bench.grid("Data") == [["h", "i"], ["1"], ["2"], ["5"], ["4"], ["below"]]
+    assert bounds(bench) == (0, 0, 5, 2)
+
+
+def test_tables_are_described_with_the_cells_that_they_touch(bench: Bench) -> None:
+    """Without cells all are described (reported by users)."""
+    bench.edit(add(), add(tableId="u", name="x", range=grid_range(0, 3, 3, 5)))
+    found = [
+        bench.described(ranges=area, fields="sheets(tables.tableId,data.startRow)")["sheets"][0]
+        for area in ("Data!B1:C1", "Data!4:4")
+    ]
+
+    assert [each.get("tables", []) for each in found] == [[{"tableId": "t"}], []]
+    assert len(tables(bench)) == 2
+
+
 def test_rows_are_appended_above_the_footer(bench: Bench) -> None:
     """The footer stays the last row."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["sum"]])

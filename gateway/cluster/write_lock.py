@@ -162,7 +162,7 @@ class PostgresWriteLock:
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
         """Inform the others, by the epoch first: the answers of reads depend on it."""
-        extent = state.header.last()
+        extent = state.header.extent
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
             epoch=secrets.token_urlsafe(12),

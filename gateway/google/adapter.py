@@ -21,6 +21,7 @@ from gateway.errors import SheetTooLarge, UpstreamRefusal
 from gateway.google.calls import (
     READ_SHEET,
     Apply,
+    ApplyWithForms,
     Call,
     DeleteFences,
     FindFences,
@@ -136,7 +137,8 @@ class GoogleSheets:
         return await self._send(ReadSpreadsheet(spreadsheet, ranges))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
-        return await self._send(Apply(spreadsheet, batch))
+        call = ApplyWithForms if batch.has_forms else Apply
+        return await self._send(call(spreadsheet, batch))
 
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()

@@ -223,7 +223,8 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
 
 
 _SHEETS = (
-    "sheets(properties(sheetId,title,sheetType,"
+    "sheets(tables(tableId,range(startRowIndex,endRowIndex,startColumnIndex,endColumnIndex),"
+    "rowsProperties.footerColorStyle),properties(sheetId,title,sheetType,"
     "gridProperties(rowCount,columnCount,frozenRowCount)),"
     "data(startRow,rowData.values(formattedValue,effectiveValue,userEnteredValue)))"
 )
@@ -256,11 +257,7 @@ class ReadSheetForms(ReadSheet):
     fields: ClassVar[str] = _SHEETS.replace(
         "userEnteredValue)",
         "userEnteredValue,effectiveFormat.numberFormat,dataValidation.condition.type)",
-    ).replace(
-        "sheets(",
-        "sheets(tables(range(startRowIndex,startColumnIndex),"
-        "columnProperties(columnIndex,columnType)),",
-    )
+    ).replace("tables(", "tables(columnProperties(columnIndex,columnType),")
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
         found = yield from _decoded(_spreadsheet, answer, limits)
@@ -277,9 +274,8 @@ class ReadSpreadsheet(Call[SpreadsheetView]):
     ).replace(
         "columnType)", "columnType,dataValidationRule.condition(type,values.userEnteredValue))"
     ).replace(
-        "tables(range(startRowIndex,startColumnIndex)",
-        "protectedRanges(range,unprotectedRanges,warningOnly,requestingUserCanEdit),"
-        "tables(name,range,rowsProperties.footerColorStyle",
+        "tables(",
+        "protectedRanges(range,unprotectedRanges,warningOnly,requestingUserCanEdit),tables(name,",
     )
 
     def message(self, gspread: HTTPClient) -> Any:
@@ -320,8 +316,19 @@ class Apply(Call[SheetView]):
         return gspread.batch_update(self.spreadsheet, body)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[SheetView]:
-        found = yield from _decoded(_applied, answer, limits)
-        return (yield from sheet_view(found.updated_spreadsheet, len(self.batch.ranges)))
+        found, batch = (yield from _decoded(_applied, answer, limits)), self.batch
+        return (
+            yield from sheet_view(
+                found.updated_spreadsheet, len(batch.ranges), has_forms=batch.has_forms
+            )
+        )
+
+
+@dataclass(frozen=True)
+class ApplyWithForms(Apply):
+    """Its answer has the number formats of the cells, too."""
+
+    fields: ClassVar[str] = f"updatedSpreadsheet.{ReadSheetForms.fields}"
 
 
 @dataclass(frozen=True)
@@ -442,15 +449,19 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
     for change in changes:
         rows: Sequence[Sequence[Value]] = ()
         formats: Sequence[Mapping[int, NumberFormat]] = ()
+        first = 0
         if isinstance(change, AppendedRows):
             rows, formats = change.rows, change.formats
+            first = change.table.first_column
         elif isinstance(change, WrittenCells):
             rows = [change.values]
             formats = [dict(enumerate(change.formats))] if change.formats else ()
         encoded: list[msgspec.Raw] = []
         for number, row in enumerate(rows):
             characters = sum([len(value) for value in row if isinstance(value, str)])
-            yield CHANGE_STEPS + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
+            new = formats[number] if formats else {}
+            cell_count = len(row) + 2 * len(new)
+            yield CHANGE_STEPS + CELL_STEPS * cell_count + characters // CHARACTERS_OF_STEP
             cells: list[EnteredCell] = []
             for value in row:
                 if value is None or value == "":
@@ -462,11 +473,12 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
                 else:
                     cells.append(EnteredCell(EnteredValue(number_value=value)))
             if formats:
+                cells += [BLANK] * (max(new, default=-1) + 1 - len(cells))
                 cells = [
-                    EnteredCell(cell.user_entered_value, _entered_format(formats[number].get(at)))
+                    EnteredCell(cell.user_entered_value, _entered_format(new.get(at)))
                     for at, cell in enumerate(cells)
                 ]
-            encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells})))
+            encoded.append(msgspec.Raw(msgspec.json.encode({"values": cells[first:]})))
         request = _change(sheet_id, change, encoded)
         requests.append(msgspec.Raw(msgspec.json.encode(request)))
     return requests
@@ -502,8 +514,9 @@ def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[
         fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared
     cells: dict[str, object] = {"rows": rows, "fields": fields}
     match change:
-        case AppendedRows():
-            return {"appendCells": {"sheetId": sheet_id, **cells}}
+        case AppendedRows(table=table):
+            place = {"tableId": table.id} if table.id else {"sheetId": sheet_id}
+            return {"appendCells": {**place, **cells}}
         case WrittenCells():
             start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
             return {"updateCells": {"start": start, **cells}}

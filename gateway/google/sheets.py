@@ -150,15 +150,37 @@ def timed(at: float, text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendedRows:
-    """New rows after the last row with data; None leaves a cell blank.
+class NativeTable:
+    """A native table of a worksheet: columns count from 0, rows from 1.
 
-    `formats` are the number formats of the cells of each row by column, the automatic one of the
-    others. Without any, cells have those that stand there.
+    `last_row` is the last row of its body, which a totals row may follow.
+    """
+
+    id: str
+    first_column: int
+    end_column: int
+    last_row: int
+
+    def takes(self, columns: Iterable[int]) -> bool:
+        """True if all of these columns are its own."""
+        return all(self.first_column <= column < self.end_column for column in columns)
+
+
+NO_TABLE = NativeTable(id="", first_column=0, end_column=0, last_row=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendedRows:
+    """New rows after the last row with data, in the body of a native table if there is one.
+
+    Cells are given from column A; None leaves a cell blank. `formats` are the number formats of the
+    cells of each row by column, the automatic one of the others. Without any, cells have those that
+    stand there. A batch has one such change for a table: several would write to the same rows.
     """
 
     rows: Sequence[Sequence[Value]]
     formats: Sequence[Mapping[int, NumberFormat]] = ()
+    table: NativeTable = NO_TABLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +220,7 @@ class Batch:
 
     Each change is one request after the fence's. `forgotten` are the ids of old fences, which have
     the same key: they are deleted before the fence is created, so that there is room for it.
-    The answer shows the cells of `ranges` after the write.
+    The answer shows the cells of `ranges` after the write, with their forms if it `has_forms`.
     """
 
     sheet_id: int
@@ -208,6 +230,7 @@ class Batch:
     """The changes as JSON, if they are encoded already: a look grows older while they are."""
     forgotten: Sequence[int] = ()
     ranges: Sequence[str] = ()
+    has_forms: bool = False
     send_until: float = math.inf
     """Monotonic seconds after which the batch is not sent: its look is too old (`LookOutdated`)."""
 
@@ -249,10 +272,10 @@ class Protection:
 class SheetView:
     """A worksheet at one moment: its properties, and a block for each requested range.
 
-    `column_types` are Google's ColumnTypes of the columns of native tables whose header is the
-    first row of the first block, `column_options` the values of their dropdowns; they are known
-    where forms are. Names of tables and protections are known where the worksheet was read with
-    its spreadsheet.
+    `table` is the native table whose header is the first row of the first block; `NO_TABLE` also
+    if that row is the header of several. `column_types` are Google's ColumnTypes of the columns of
+    such tables, `column_options` the values of their dropdowns; they are known where forms are.
+    Names of tables and protections are known where the worksheet was read with its spreadsheet.
     """
 
     sheet_id: int
@@ -260,6 +283,7 @@ class SheetView:
     rows: int
     frozen_rows: int = 0
     blocks: Sequence[Block]
+    table: NativeTable = NO_TABLE
     column_types: Mapping[int, str] = field(default_factory=dict)
     column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     tables: Sequence[NamedTable] = ()

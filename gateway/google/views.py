@@ -10,8 +10,10 @@ from typing import TypeVar
 import msgspec
 
 from gateway.google.sheets import (
+    NO_TABLE,
     Block,
     NamedTable,
+    NativeTable,
     Protection,
     SheetView,
     Value,
@@ -133,6 +135,7 @@ class TableRows(msgspec.Struct, rename="camel", frozen=True):
 
 class ShownTable(msgspec.Struct, rename="camel"):
     range: GridRange
+    table_id: str = ""
     name: str = ""
     rows_properties: TableRows = TableRows()
     column_properties: tuple[TableColumn, ...] = ()
@@ -213,10 +216,10 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
                 forms=forms,
             )
         )
+    tables = [each for each in sheet.tables if each.range.start_row_index == data[0].start_row]
     typed_columns = {
         table.range.start_column_index + column.column_index: column
-        for table in sheet.tables
-        if table.range.start_row_index == data[0].start_row
+        for table in tables
         for column in table.column_properties
     }
     return SheetView(
@@ -225,6 +228,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         rows=grid.row_count,
         frozen_rows=grid.frozen_row_count,
         blocks=blocks,
+        table=_native(tables[0]) if len(tables) == 1 else NO_TABLE,
         column_types={at: column.column_type for at, column in typed_columns.items()},
         column_options={
             at: column.data_validation_rule.condition.options
@@ -244,6 +248,16 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
             for each in sheet.protected_ranges
             if not (each.warning_only or each.requesting_user_can_edit)
         ],
+    )
+
+
+def _native(table: ShownTable) -> NativeTable:
+    area, has_totals = table.range, bool(bytes(table.rows_properties.footer_color_style))
+    return NativeTable(
+        id=table.table_id,
+        first_column=area.start_column_index,
+        end_column=area.end_column_index or 0,
+        last_row=(area.end_row_index or 0) - has_totals,
     )
 
 

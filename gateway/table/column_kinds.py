@@ -93,13 +93,17 @@ class SheetForms:
     """The cells by which the kinds of columns are known.
 
     `rows` are those that were looked at, which count in this order: the last record's row, if it is
-    known, and the first data row. `below` is the row below the last record, None if the grid has
-    none, or it is not known. `types` are the types of the columns of native tables.
+    known, and the first data row. `types` are the types of the columns of native tables. `formats`
+    are the number formats of a new row, by column: those of its place, else of the last record.
     """
 
     rows: Sequence[Sequence[SeenCell]] = ()
-    below: Sequence[SeenCell] | None = None
     types: Mapping[int, str] = field(default_factory=dict)
+    formats: Mapping[int, NumberFormat] = field(default_factory=dict)
+    are_in_place: bool = True
+    """True if the place of a new row has all of these formats."""
+    is_plain: bool = False
+    """True if the row below the last record was looked at, and has no forms."""
 
     def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
         """The kind of a column for a cell of the row `own`; of a new row, which has no cells."""
@@ -129,12 +133,6 @@ class SheetForms:
                 KINDS_OF_COLUMN_TYPES[type_], NumberFormat(type_) if is_format else None
             )
         return ColumnKind(next(filter(None, map(_kind_of_content, cells)), None))
-
-    def of_new_row(self, width: int) -> Mapping[int, NumberFormat]:
-        """The number formats that the first cells of the row below the last record show."""
-        row = self.below if self.below is not None else next(iter(self.rows), ())
-        formats = [cell.form.format for cell in row[:width]]
-        return {at: format_ for at, format_ in enumerate(formats) if format_ is not None}
 
 
 def _kind_of_form(cell: SeenCell) -> ColumnKind | None:

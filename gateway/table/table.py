@@ -23,7 +23,7 @@ from gateway.table.header import DEFAULT_LAYOUT, ROW_INDEX, Header, Layout, pars
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.records import last_record
+from gateway.table.records import BLANK_ONLY, last_record
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
@@ -399,6 +399,15 @@ class Table:
             indexes={},
             digests={},
         ).ended()
+
+
+def last_row_in(table: Table, first_column: int, end_column: int, last_row: int) -> int:
+    """The last row down to `last_row` that displays something in some columns, or the header."""
+    header_row = table.header.row
+    columns = table.displayed[first_column:end_column]
+    if last_row < table.last_row:
+        columns = tuple(cells[: last_row - header_row + 1] for cells in columns)
+    return max(header_row, header_row - 1 + (last_record(BLANK_ONLY, columns) or 0))
 
 
 def make_table(displayed: Sequence[Column], layout: Layout = DEFAULT_LAYOUT) -> Table:

@@ -4,7 +4,7 @@ Rules
 - What is read here was certainly applied, as its fence or its answer proved.
 - Content is compared only to find the position of created rows. They are where they had to land,
   or at the end of the sheet. If the write did not know where the sheet ended, they are the only
-  rows of the sheet that are equal.
+  rows of the sheet that are equal. The same goes for the body of a native table that they went to.
 - Rows that people moved or changed before they were seen have no number (`RowNumberUnknown`); none
   is guessed.
 """
@@ -12,13 +12,13 @@ Rules
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from gateway.errors import GatewayError, HeaderChanged, RowsMoved, UpstreamRefusal
-from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
+from gateway.google.sheets import NO_TABLE, Block, NativeTable, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
@@ -28,9 +28,9 @@ from gateway.table.steps import Work
 from gateway.table.table import RowPatch
 from gateway.table.typed import held_cells
 from gateway.worksheets.access import own_area, own_sheet
-from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span, answer_ranges
+from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
-from gateway.worksheets.loader import check_names, header_of
+from gateway.worksheets.loader import check_names, forms_in, header_of
 from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
 from gateway.worksheets.planning import FIELD_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
@@ -58,13 +58,17 @@ PATCH_STEPS = 8
 @dataclass(frozen=True, kw_only=True)
 class SentBatch:
     """A batch as it was sent: the tab, the header it was planned by, the row that its new rows come
-    after, the cells that its answer shows of changed rows and beside removed ones, and when it was
-    sent, as a moment and in monotonic seconds."""
+    after, and the native table that they go into, of which its answer shows the rows down to
+    `shown_to`; the cells that its answer shows of changed rows and beside removed ones, and when it
+    was sent, as a moment and in monotonic seconds."""
 
     sheet_id: int
     header: Header
     after_row: int
     is_end: bool
+    table: NativeTable = NO_TABLE
+    shown_to: int = 0
+    has_forms: bool = False
     asked: Sequence[Asked]
     edges: Sequence[Edge]
     sent_at: int
@@ -121,12 +125,15 @@ class AppliedReader:
             header, blocks = header_of(view, worksheet.layout), view.blocks[1:end]
             beside = view.blocks[end : end + len(sent.edges)]
             tail = view.blocks[-1] if creates else None
-            found = await build(_read(writes, sent, header, blocks, beside, tail=tail))
+            if tail is not None and sent.table.id:
+                tail = _end_of_body(tail, view.table, sent)
+            found = _Found({}, [None] * len(creates), None)
+            if tail is not None or not creates:
+                found = await build(_read(writes, sent, header, blocks, beside, tail=tail))
         elif any(each.changes for each in writes):
-            work = answer_ranges(
-                worksheet.id, header.row, sent.after_row, sent.asked, has_new_rows=False
-            )
-            ranges = await build(work)
+            title = worksheet.id.title
+            ranges = [each.range(title) for each in sent.asked]
+            ranges = [a1.row_range(title, header.row), *ranges]
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             _check_tab(seen, sent.sheet_id)
             header, blocks = header_of(own_sheet(worksheet.id, seen)), seen.blocks[1:]
@@ -136,7 +143,11 @@ class AppliedReader:
             if creates:
                 first_row = sent.after_row + 1 if sent.is_end else 0
                 header, placed = await self._located(
-                    worksheet, creates, first_row, sheet_id=sent.sheet_id
+                    worksheet,
+                    creates,
+                    first_row,
+                    sheet_id=sent.sheet_id,
+                    in_table=bool(sent.table.id),
                 )
             is_lost = view is None
             found = await build(
@@ -151,7 +162,7 @@ class AppliedReader:
                 removed |= each.removed
                 for change in each.changes:
                     before[change.row] = change.displayed
-            last_row = _keep(worksheet, view, header, sent.sent_seconds, found.placed, removed)
+            last_row = _keep(worksheet, view, header, sent, found.placed, removed)
             effect = Effect(
                 header=header,
                 rows=found.patches,
@@ -159,6 +170,7 @@ class AppliedReader:
                 removed=sorted(removed),
                 last_row=last_row,
                 sent_at=sent.sent_at,
+                is_inside=bool(sent.table.id),
             )
             await worksheet.take_in(effect)
         for change in chain.from_iterable(each.changes for each in writes):
@@ -271,6 +283,7 @@ class AppliedReader:
         *,
         below: int = 0,
         sheet_id: int | None = None,
+        in_table: bool | None = None,
         is_retry: bool = False,
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """The rows of applied creates, by their content. 1 read; 2 more if they moved up.
@@ -278,18 +291,25 @@ class AppliedReader:
         They come one after another from `first_row` on if nobody wrote meanwhile, 0 if the end was
         not known; `below` others were appended below them. `is_retry`: others may have appended
         rows since. Each answer has their header with them. `sheet_id` is the tab that they were
-        written to, if it is known.
+        written to, and `in_table` whether they went into a native table, where only the rows of its
+        body count. If that is not known, they did if it takes their columns.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
         start = max(first_data_row, first_row - 1)
+        lines = chain.from_iterable(creates)
+        columns = {at for line in lines for at, value in enumerate(line) if value is not None}
+        table = worksheet.header.table
         with suppress(UpstreamRefusal):  # the grid ends above
             ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
+            table, block = view.table, view.blocks[1]
+            if in_table if in_table is not None else table.takes(columns):
+                block = in_body(block, table)
             find = partial(located, expected=first_row - start, below=below, is_retry=is_retry)
-            placed = await self.scheduler.build(_placed(view.blocks[1], creates, find))
-            is_end_seen = sum(map(any, view.blocks[1].texts)) >= below + sum(map(len, creates))
+            placed = await self.scheduler.build(_placed(block, creates, find))
+            is_end_seen = sum(map(any, block.texts)) >= below + sum(map(len, creates))
             if None not in placed or is_end_seen:
                 _saw(worksheet, view, placed)
                 return header_of(view), placed
@@ -298,9 +318,11 @@ class AppliedReader:
                 spreadsheet, a1.rows_from(id_.title, first_data_row), render=Render.TYPED
             )
             own_area(id_, values.range)
-            expected = first_row - first_data_row
+            expected, cells = first_row - first_data_row, values.cells
+            if in_table if in_table is not None else table.takes(columns):
+                cells = cells[: max(0, table.last_row + 1 - first_data_row)]
             firsts = await self.scheduler.build(
-                located(values.cells, creates, expected=expected, below=below, is_retry=is_retry)
+                located(cells, creates, expected=expected, below=below, is_retry=is_retry)
             )
             found = [
                 a1.rows_between(id_.title, first, first + len(rows) - 1)
@@ -471,35 +493,46 @@ def _keep(
     worksheet: Worksheet,
     view: SheetView,
     header: Header,
-    sent_seconds: float,
+    sent: SentBatch,
     placed: Sequence[_Placed | None],
     removed: Collection[int],
 ) -> int:
-    """Keep header, sheet id and end of the worksheet as of a write; the last row, 0 if unknown."""
-    cache = worksheet.header
+    """Keep header, sheet id and end of the worksheet as of a write; the last row, 0 if unknown.
+
+    New rows below all others say nothing about the end of a table.
+    """
+    cache, sent_seconds = worksheet.header, sent.sent_seconds
     cache.compare(header, as_of=worksheet.moment())
-    last = cache.last()
+    last = cache.extent
     if removed and (last is None or max(removed) >= last.last_row):
         cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
         last = None
-    cache.seen_sheet(view, sent_seconds)
     last_row = 0
     for at in placed:
-        if at is not None:
+        if at is not None and sent.table.id == view.table.id:
             last_row = max(last_row, at.first_row + len(at.texts) - 1)
+    forms = None
+    if sent.has_forms and last_row:
+        end = replace(view, blocks=[view.blocks[0], view.blocks[-1]])
+        forms = forms_in(end, last_row, block_count=2)
+    cache.seen_sheet(view, sent_seconds, forms=forms, header=header)
     if last_row or last is not None:
         is_end = bool(last_row) or (last is not None and last.is_end)
-        if last is not None and not last_row:  # a row at the end or above it
+        is_same = last is not None and last.table_id == view.table.id
+        if not last_row and not is_same:
+            last_row, is_end = header.row, False
+        elif last is not None and not last_row:  # a row at the end or above it
             last_row = max(header.row, last.last_row - len(removed))
         extent = SheetExtent(
             header=header,
             last_row=last_row,
             is_end=is_end,
+            table_id=view.table.id,
             header_as_of=sent_seconds,
             as_of=worksheet.moment(),
         )
         cache.keep(extent)
-    kept = cache.last()
+    kept = cache.extent
     return kept.last_row if kept else 0
 
 
@@ -512,6 +545,27 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
         for offset, texts in enumerate(at.texts)
     }
     worksheet.saw(header_of(view), rows)
+
+
+def _end_of_body(tail: Block, table: NativeTable, sent: SentBatch) -> Block | None:
+    """The rows of an answer in the body of the table that new rows went to.
+
+    None if it does not show the last of them, or if the header is of another table.
+    """
+    body = in_body(tail, table)
+    is_cut = table.last_row > sent.shown_to and len(body.texts) > sent.shown_to - tail.first_row
+    return None if is_cut or table.id != sent.table.id else body
+
+
+def in_body(block: Block, table: NativeTable) -> Block:
+    """The rows of a block in the body of a table, without those below the last with content."""
+    own, texts, values = slice(table.first_column, table.end_column), block.texts, block.values
+    count = max(0, min(len(texts), table.last_row + 1 - block.first_row))
+    while count and not any(
+        cell not in (None, "") for cell in (*texts[count - 1][own], *values[count - 1][own])
+    ):
+        count -= 1
+    return replace(block, texts=texts[:count], values=values[:count])
 
 
 def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:

@@ -6,6 +6,8 @@ Rules
 - An answer is small: above `MAX_ASKED_BYTES` it shows the cells from the first to the last that are
   written or compared; if these are too many, only the written ones, and of a write by filter none.
   What it does not show is not claimed: no tag, and no patch of cached rows.
+- Rows that go into a native table are one request, since Google gives several the same place.
+- New rows get the number formats of the row above them, where the cells of their place have none.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +19,18 @@ from typing import NamedTuple
 import msgspec
 
 from gateway.google.calls import encoded_changes
-from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, Value, WrittenCells
+from gateway.google.sheets import (
+    NO_TABLE,
+    AppendedRows,
+    Change,
+    EmptiedRow,
+    NativeTable,
+    RemovedRows,
+    Value,
+    WrittenCells,
+)
 from gateway.table import a1
+from gateway.table.column_kinds import NumberFormat, SheetForms
 from gateway.table.record import Stored
 from gateway.table.steps import Work
 from gateway.table.table import ROWS_BELOW, Table
@@ -41,6 +53,9 @@ RANGE_BYTES = 250
 
 AROUND = ROWS_BELOW
 """Rows on each side of removed ones by which they are recognised."""
+
+MARGIN = 20
+"""Rows of a table that the answer shows below those that it creates, as others may create some."""
 
 REQUEST_STEPS = 40
 """Steps for a request, or for a range of an answer."""
@@ -100,8 +115,9 @@ class Edge:
 class Request:
     """A batch to send: its changes with their writes and as JSON, and the ranges of its answer.
 
-    The answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones,
-    and all rows from the end if rows are appended.
+    The answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones, and
+    if rows are appended, those from the end on: all rows, or of a table those down to `shown_to`.
+    Of rows that are appended it shows the number formats, too, if it `has_forms`.
     """
 
     changes: Sequence[Change]
@@ -110,15 +126,65 @@ class Request:
     asked: Sequence[Asked]
     edges: Sequence[Edge]
     ranges: Sequence[str]
+    shown_to: int = 0
+    has_forms: bool = False
 
 
-def request_of(worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned]) -> Work[Request]:
-    """The request of those writes of a plan that are sent."""
-    changes, owners = yield from requests_of(writes, plan.emptied)
+def of_one_target(
+    writes: Sequence[Planned], table: NativeTable
+) -> tuple[Sequence[Planned], NativeTable]:
+    """Writes whose new rows one batch can put into a native table, or below all rows; and which.
+
+    A table takes rows of its own columns. Where it grows, rows below it move: then no write of the
+    batch changes them.
+    """
+    taken: list[Planned] = []
+    targets, is_low = set[bool](), False
+    for each in writes:
+        has_low = any(change.row > table.last_row for change in each.changes)
+        own = set[bool]()
+        if each.created:
+            own = {table.takes(each.created.columns) and not has_low}
+        if len(targets | own) == 1 and (is_low or has_low) and True in targets | own:
+            continue
+        if len(targets | own) < 2:
+            taken.append(each)
+            targets, is_low = targets | own, is_low or has_low
+    return taken, table if True in targets else NO_TABLE
+
+
+def request_of(
+    worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned], forms: SheetForms | None
+) -> Work[Request]:
+    """The request of those writes of a plan that are sent; `forms` are those of the columns.
+
+    The answer shows the forms of new rows, unless many blank cells below them may have some.
+    """
+    table, count = plan.table, sum(len(each.created.rows) for each in writes if each.created)
+    row_formats: Mapping[int, NumberFormat] = {}
+    if count and forms is not None:
+        width = len(plan.header.cells)
+        columns = range(table.first_column, min(width, table.end_column or width))
+        yield len(forms.formats)
+        if not forms.are_in_place or any(each.created.formats for each in writes if each.created):
+            row_formats = {at: each for at, each in forms.formats.items() if at in columns}
+    changes, owners = yield from requests_of(writes, plan.emptied, row_formats, table)
     encoded = yield from encoded_changes(plan.sheet_id, changes)
-    asked = yield from asked_cells(writes)
+    asked: Sequence[Asked] = ()
+    if any(each.changes for each in writes):
+        asked = yield from asked_cells(writes)
+    is_small = bool(table.id) or (forms is not None and forms.is_plain)
     request = Request(
-        changes=changes, owners=owners, encoded=encoded, asked=asked, edges=(), ranges=()
+        changes=changes,
+        owners=owners,
+        encoded=encoded,
+        asked=asked,
+        edges=(),
+        ranges=(),
+        shown_to=(plan.after_row if plan.is_end else max(plan.after_row, table.last_row))
+        + count
+        + MARGIN,
+        has_forms=count > 0 and plan.after_row > plan.header.row and is_small,
     )
     return (yield from shown_around(worksheet, plan, writes, request, plan.around))
 
@@ -131,11 +197,19 @@ def shown_around(
     around: Mapping[int, Sequence[str]],
 ) -> Work[Request]:
     """A request with the edges and ranges of its answer; `around` are the rows as last seen."""
-    edges = yield from edges_of(writes, plan.emptied, around)
-    has_new_rows = any(each.created for each in writes)
-    ranges = yield from answer_ranges(
-        worksheet, plan.header.row, plan.after_row, request.asked, edges, has_new_rows=has_new_rows
-    )
+    edges: Sequence[Edge] = ()
+    if any(each.write.rows is None for each in writes):
+        edges = yield from edges_of(writes, plan.emptied, around)
+    title, header_row = worksheet.title, plan.header.row
+    ranges = [a1.whole_rows(title, header_row, header_row + request.has_forms)]
+    shown: Sequence[Asked | Edge] = [*request.asked, *edges]
+    for each in shown:
+        yield REQUEST_STEPS
+        ranges.append(each.range(title))
+    if plan.table.id:
+        ranges.append(a1.rows_between(title, plan.after_row, request.shown_to))
+    elif any(write.created for write in writes):
+        ranges.append(a1.rows_from(title, plan.after_row))
     return replace(request, edges=edges, ranges=ranges)
 
 
@@ -258,27 +332,6 @@ def _next_to(
     return [around[row] for row in near]
 
 
-def answer_ranges(
-    worksheet: WorksheetId,
-    header_row: int,
-    after_row: int,
-    asked: Sequence[Asked],
-    edges: Sequence[Edge] = (),
-    *,
-    has_new_rows: bool,
-) -> Work[Sequence[str]]:
-    """The ranges of an answer: the header, cells of changed rows, edges, and all from the end."""
-    title = worksheet.title
-    ranges = [a1.row_range(title, header_row)]
-    shown: Sequence[Asked | Edge] = [*asked, *edges]
-    for each in shown:
-        yield REQUEST_STEPS
-        ranges.append(each.range(title))
-    if has_new_rows:
-        ranges.append(a1.rows_from(title, after_row))
-    return ranges
-
-
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
     """The first row that is not frozen, if all of them are to be removed."""
     removed = {row for each in writes for row in each.removed}
@@ -288,29 +341,45 @@ def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) ->
 
 
 def requests_of(
-    writes: Sequence[Planned], emptied: frozenset[int]
+    writes: Sequence[Planned],
+    emptied: frozenset[int],
+    row_formats: Mapping[int, NumberFormat],
+    table: NativeTable,
 ) -> Work[tuple[Sequence[Change], Sequence[Planned]]]:
-    """The requests of a batch and their writes: changes, new rows, removals from the bottom."""
+    """The requests of a batch and their writes: changes, new rows, removals from the bottom.
+
+    `row_formats` are the number formats of all new rows, by column. All rows that go into a `table`
+    are one request, of the first of their writes.
+    """
     requests: list[Change] = []
     owners: list[Planned] = []
     for each in writes:
         for change in each.changes:
             yield REQUEST_STEPS * len(change.runs)
             for at, values in _pieces(change) if change.formats else change.runs:
-                formats = (
+                new_formats = (
                     [change.formats[column] for column in range(at, at + len(values))]
                     if at in change.formats
                     else ()
                 )
                 requests.append(
-                    WrittenCells(row=change.row, column=at, values=values, formats=formats)
+                    WrittenCells(row=change.row, column=at, values=values, formats=new_formats)
                 )
                 owners.append(each)
     removed: list[tuple[int, Planned]] = []
+    creating = [each for each in writes if each.created]
+    for together in [creating] if table.id and creating else [[each] for each in creating]:
+        parts = [each.created for each in together if each.created]
+        formats: list[Mapping[int, NumberFormat]] = []
+        if row_formats or any(part.formats for part in parts):
+            for part in parts:
+                yield len(part.rows) + len(row_formats) * len(part.formats)
+                own = part.formats or [row_formats] * len(part.rows)
+                formats += [{**row_formats, **new} if new else row_formats for new in own]
+        rows = [*chain.from_iterable(part.rows for part in parts)]
+        requests.append(AppendedRows(rows=rows, formats=formats, table=table))
+        owners.append(together[0])
     for each in writes:
-        if each.created:
-            requests.append(AppendedRows(rows=each.created.rows, formats=each.created.formats))
-            owners.append(each)
         for row in each.removed:
             removed.append((row, each))
     removed.sort(key=itemgetter(0))

@@ -41,6 +41,7 @@ from gateway.errors import (
     WriteTooLarge,
 )
 from gateway.google.sheets import (
+    NO_TABLE,
     AppendedRows,
     Batch,
     Detail,
@@ -57,6 +58,7 @@ from gateway.worksheets.batch import (
     AROUND,
     Request,
     emptied_rows,
+    of_one_target,
     request_of,
     rows_around,
     sendings_of,
@@ -72,6 +74,7 @@ from gateway.worksheets.idempotency import (
     no_fence,
     number_unknown,
 )
+from gateway.worksheets.loader import end_in
 from gateway.worksheets.looks import look_again, look_at_forms, look_at_rows
 from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import (
@@ -97,7 +100,7 @@ from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.typed_writes import open_spans, with_stored_values
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import WriteTurns, no_turn
-from gateway.worksheets.writes import Append, ByNumber, Outcome, Write
+from gateway.worksheets.writes import Append, ByKey, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
 """Further batches of a group after refusals."""
@@ -111,6 +114,9 @@ MAX_SMALL_LOOKS = 2
 
 MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
+
+MAX_OTHER_TABLES = 2
+"""Batches of a group that a native table refuses, until the reason lies in the rows."""
 
 MAX_TABS = 1_000
 """Tabs above which ends of batches are forgotten that no look is older than."""
@@ -135,6 +141,10 @@ class _Again(Enum):
     """Google takes too long for looks: what they show is old."""
     FAILED = auto()
     """Nothing was applied, for a reason that may pass."""
+    OTHER_TABLE = auto()
+    """New rows were refused that a native table should take: it may be gone, or another one."""
+    APART = auto()
+    """The new rows of several writes were refused together: the writes go one by one."""
 
 
 MOST = {
@@ -142,6 +152,8 @@ MOST = {
     _Again.OLD_LOOK: MAX_OLD_LOOKS,
     _Again.SLOW_LOOKS: 1,
     _Again.FAILED: MAX_FAILURES,
+    _Again.OTHER_TABLE: MAX_OTHER_TABLES,
+    _Again.APART: 2,
 }
 """Times that a group may meet each of the reasons until its writes fail."""
 
@@ -197,8 +209,9 @@ class FencedWriter:
         upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Of those that concern
         the same rows or columns, each takes as much. A refused group costs at most 4 more writes,
         and 1 read each time to learn why. A group that is too large costs 1 read or 1 write more
-        than its writes one by one. Earlier open writes in the way: 1 to 2 reads and 1 write each,
-        and a new look if they were sent when the tab had another title.
+        than its writes one by one. A create that a native table refuses costs 2 reads and 1 write
+        more: it may be another table. Earlier open writes in the way: 1 to 2 reads and 1 write
+        each, and a new look if they were sent when the tab had another title.
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
         outcomes: dict[int, Outcome] = {}
@@ -243,6 +256,15 @@ class FencedWriter:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
             outcomes |= sent.outcomes
             is_first = False
+            if sent.again is _Again.OTHER_TABLE and (is_one_by_one or met[sent.again]):
+                if len(now) == 1:
+                    sent = sent._replace(
+                        outcomes=dict.fromkeys(now, sent.error or undecided()), again=None
+                    )
+                    outcomes |= sent.outcomes
+                else:
+                    sent = sent._replace(again=_Again.APART)
+            is_one_by_one = is_one_by_one or sent.again is _Again.APART
             left = {index: write for index, write in left.items() if index not in outcomes}
             if sent.again is not None:
                 met[sent.again] += 1
@@ -310,22 +332,24 @@ class FencedWriter:
             is_cached = extent is not None and sheet_id is not None
             if extent is None or sheet_id is None:
                 await self._fences.find_earlier(worksheet.id.spreadsheet)
-                extent, sheet_id = await worksheet.look_for_append(
-                    SMALL_ROWS, SMALL_CELLS, has_forms=has_open_values
-                )
+                extent, sheet_id = await worksheet.look_for_append(SMALL_ROWS, SMALL_CELLS)
             planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
                 if self._planner.lacks_fields(extent.header, refused):
                     cache.forget()  # a newer header may have them
                     return await self._plan(worksheet, writes)
+            native = NO_TABLE
+            if cache.table.id:
+                planned, native = of_one_target(planned, cache.table)
             return Plan(
                 outcomes=outcomes,
                 writes=planned,
                 header=extent.header,
                 sheet_id=sheet_id,
                 after_row=extent.last_row,
-                is_end=extent.is_end,
+                is_end=extent.is_end and extent.table_id == native.id,
+                table=native,
                 looked_at=extent.header_as_of,
                 fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
                 is_cached=is_cached,
@@ -358,15 +382,20 @@ class FencedWriter:
             )
         is_cached = cache.fresh_sheet() is not None  # and so are the frozen rows
         part = TYPED if any(map(needs_types, writes.values())) else DISPLAYED
-        sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_open_values)
+        has_forms = has_open_values or any(isinstance(w.selector, ByKey) for w in writes.values())
+        sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_forms)
         table = snapshot.table
         planned, outcomes = await self._planner.plan(worksheet, writes, table)
+        native = NO_TABLE
+        if cache.table.id:
+            planned, native = of_one_target(planned, cache.table)
         return Plan(
             outcomes=outcomes,
             writes=planned,
             header=table.header,
             sheet_id=sheet_id,
-            after_row=max(table.last_row, table.header.row),
+            after_row=end_in(table, native) if native.id else max(table.last_row, table.header.row),
+            table=native,
             emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
             grid_rows=snapshot.grid_rows,
             around=await self._scheduler.build(rows_around(table, planned)),
@@ -415,7 +444,10 @@ class FencedWriter:
             return _Sent(outcomes)
         request: Request | None = None
         try:
-            request = await self._scheduler.build(request_of(worksheet.id, plan, writes))
+            forms = None
+            if any(each.created for each in writes):
+                forms = cache.fresh_forms(plan.header, since=plan.looked_at)
+            request = await self._scheduler.build(request_of(worksheet.id, plan, writes, forms))
             # From here on nothing is waited for but Google: a look grows old.
             request, looked_at = await self._fresh(worksheet, plan, writes, request)
         except BaseException:
@@ -450,6 +482,7 @@ class FencedWriter:
             changes=request.changes,
             encoded=request.encoded,
             ranges=request.ranges,
+            has_forms=request.has_forms,
             send_until=send_until,
         )
         tab[title] = math.inf
@@ -483,6 +516,9 @@ class FencedWriter:
             header=plan.header,
             after_row=plan.after_row,
             is_end=plan.is_end,
+            table=plan.table,
+            shown_to=request.shown_to,
+            has_forms=request.has_forms,
             asked=request.asked,
             edges=request.edges,
             sent_at=sent_at,
@@ -650,6 +686,15 @@ class FencedWriter:
         )
         if isinstance(reason, LookOutdated):
             return _Sent({}, _Again.OUTDATED, reason)
+        if isinstance(change, AppendedRows) and change.table.id:
+            if isinstance(reason, UpstreamRefusal):
+                return _Sent({}, _Again.OTHER_TABLE, reason)
+            creating = [each for each in writes if each.created]
+            is_alike = (
+                isinstance(reason, ProtectedCells) and len({each.columns for each in creating}) < 2
+            )
+            if len(creating) > 1 and not is_alike and not isinstance(reason, SHEET_WIDE):
+                return _Sent({}, _Again.APART, reason)
         if plan.is_cached and isinstance(reason, UpstreamRefusal | RowNotFound):
             return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
         if isinstance(reason, RowNotFound) and culprit.write.kind == "search":

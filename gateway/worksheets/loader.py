@@ -24,6 +24,7 @@ from gateway.google.sheets import (
     Beneficiaries,
     Block,
     Detail,
+    NativeTable,
     Render,
     Rendering,
     SentAt,
@@ -39,7 +40,7 @@ from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
 from gateway.table.records import last_record
-from gateway.table.table import Column, make_table
+from gateway.table.table import Column, Table, last_row_in, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
@@ -143,11 +144,13 @@ class Loader:
         else:
             raise ValueError("a rendering is left out only if it is known")
         await self._take_header(snapshot.table.header, moment)
-        table = snapshot.table
+        table, native = snapshot.table, self._header_cache.table
+        end = end_in(table, native) if native.id else table.last_row
         extent = SheetExtent(
             header=table.header,
-            last_row=table.header.row if table.ends_by_types else table.last_row,
+            last_row=table.header.row if table.ends_by_types else end,
             is_end=table.header.end.column is None and not table.ends_by_types,
+            table_id=native.id,
             header_as_of=began,
             as_of=moment,
         )
@@ -199,9 +202,9 @@ class Loader:
                 encodings=Encodings(table, snapshot.displayed.byte_count),
                 is_expired=False,
             )
-        extent = self._header_cache.last()
+        extent, native = self._header_cache.extent, self._header_cache.table
         if both.table.ends_by_types and extent and extent.as_of == both.displayed.as_of:
-            self._header_cache.keep(replace(extent, last_row=both.last_row))
+            self._header_cache.keep(replace(extent, last_row=end_in(both.table, native)))
         return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
@@ -219,48 +222,48 @@ class Loader:
     ) -> tuple[SheetExtent, SheetView]:
         """The header with the last row of an earlier look or its own, and the view. 1 read.
 
-        `has_forms`: keep the forms of the columns, too, with `form_row` in place of the last row; 2
-        reads more if that row is gone, 1 more if the rows are too large.
+        `has_forms`: keep the forms of the columns, too, with `form_row` in place of the last row; 1
+        read more if that row is gone. If the rows are too large, forms are left out: 1 or 2 more.
         """
-        known, header_row = self._header_cache.last(), self._header_row
+        known, header_row = self._header_cache.extent, self._header_row
         started, moment = self._clock(), self._moment()
         last_row = form_row or (header_row if known is None else known.last_row)
-        ranges, detail = [a1.row_range(self._id.title, header_row)], Detail.VALUES
         if has_forms:
             ranges, detail = form_ranges(self._id.title, last_row, header_row), Detail.FORMS
+        else:
+            ranges, detail = [a1.row_range(self._id.title, header_row)], Detail.VALUES
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
         except SheetTooLarge:
-            if not has_forms or last_row > header_row:
+            if not has_forms:
                 raise
+            if last_row > header_row:
+                return await self.look_at_header(has_forms=False)
             return await self.look_at_header(has_forms=True, form_row=header_row + 1)
         except UpstreamRefusal as refusal:
-            error = await explain(
-                self._sheets,
-                self._id,
-                refusal,
-                row=last_row if has_forms else header_row,
-                header_row=header_row,
-            )
-            if not isinstance(error, RowNotFound):
-                raise error from refusal
-            self._header_cache.forget()
-            return await self.look_at_header(has_forms=True)
+            if has_forms and last_row > header_row:  # it may be gone
+                return await self.look_at_header(has_forms=True, form_row=header_row)
+            raise await self._explained(refusal, header_row) from refusal
         own_sheet(self._id, view)
         top = view.blocks[0]
         header = parse_header(top.texts[0] if top.texts else (), self._layout)
         await self._take_header(header, moment)
+        native = view.table
+        is_same = known is not None and known.table_id == native.id
+        end = min(native.last_row or view.rows, view.rows)
         extent = SheetExtent(
             header=header,
-            last_row=header_row if known is None else min(known.last_row, view.rows),
-            is_end=known is not None and known.is_end,
+            last_row=min(known.last_row, end)
+            if known is not None and (is_same or not native.id)
+            else header_row,
+            is_end=known is not None and is_same and known.is_end,
+            table_id=native.id,
             header_as_of=started,
             as_of=moment,
         )
         self._header_cache.keep(extent)
-        self._header_cache.seen_sheet(view, started)
-        if has_forms:
-            self._header_cache.seen_forms(forms_in(view, last_row), header, started)
+        forms = forms_in(view, last_row) if has_forms else None
+        self._header_cache.seen_sheet(view, started, forms=forms, header=header)
         return extent, view
 
     async def window(self, span: RowSpan) -> Window:
@@ -390,7 +393,7 @@ class Loader:
                 if shared is None:
                     rendering = await from_google(known)
                 else:
-                    extent, newest = self._header_cache.last(), shared.newest_seconds
+                    extent, newest = self._header_cache.extent, shared.newest_seconds
                     if extent is not None:
                         newest = max(newest, extent.header_as_of)
                     # What others read by the title may be of another tab.
@@ -417,7 +420,7 @@ class Loader:
         if header.row > 1:
             await check_place(self._sheets, self._id, self._header_cache, header)
         check_names(header)
-        known = self._header_cache.last()
+        known = self._header_cache.extent
         if known is None or known.header.cells != header.cells:
             duplicates = header.duplicates()
             if duplicates:
@@ -462,27 +465,48 @@ def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
         return [a1.whole_rows(title, header_row, last_row + 1)]
     return [
         a1.whole_rows(title, header_row, header_row + 1),
-        a1.rows_between(title, last_row, last_row + 1),
+        a1.whole_rows(title, last_row, last_row + 1),
     ]
 
 
-def forms_in(view: SheetView, last_row: int) -> SheetForms:
-    """The forms of columns in a view of `form_ranges`, which come first in it."""
-    header_row, end = view.blocks[0].first_row, view.rows
-    rows = dict(enumerate(cells_of(view.blocks[0]), header_row))
+def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms:
+    """The forms of columns in a view of `form_ranges`, which are its first blocks, or so many.
+
+    A native table ends with its body.
+    """
+    header_row, table = view.blocks[0].first_row, view.table
+    end, looked_at = min(table.last_row or view.rows, view.rows), last_row + 1
+    rows: dict[int, Sequence[SeenCell]] = {}
+    for block in view.blocks[: block_count or 1 + (last_row > header_row + 2)]:
+        rows |= enumerate(cells_of(block), block.first_row)
     if last_row <= header_row:
-        end = min(end, header_row + FORM_ROWS - 1)
-        filled = [row for row, cells in rows.items() if any(not cell.is_blank for cell in cells)]
-        last_row = max(filled, default=header_row)
-    elif last_row > header_row + 2:
-        rows |= enumerate(cells_of(view.blocks[1]), last_row)
+        looked_at = header_row + FORM_ROWS - 1
+        own = slice(table.first_column, table.end_column or None)
+        for row in range(header_row, min(end, looked_at) + 1):
+            if any(cell.value not in (None, "") for cell in rows.get(row, ())[own]):
+                last_row = row
     nothing: Sequence[SeenCell] = ()
-    first_row = header_row + 1
-    return SheetForms(
-        rows=[rows.get(row, nothing) for row in (max(first_row, last_row), first_row)],
-        below=rows.get(last_row + 1, nothing) if last_row < end else None,
-        types=view.column_types,
+    is_known, first = last_row < looked_at or last_row >= end, rows.get(header_row + 1, nothing)
+    above = rows.get(last_row, nothing) if header_row < last_row <= end else first
+    below = rows.get(last_row + 1, nothing) if last_row < end else nothing
+    above_formats, below_formats = (
+        {at: cell.form.format for at, cell in enumerate(cells) if cell.form.format is not None}
+        for cells in (above, below)
     )
+    return SheetForms(
+        rows=[above, first],
+        types=view.column_types,
+        formats={**above_formats, **below_formats},
+        are_in_place=above_formats.keys() <= below_formats.keys(),
+        is_plain=is_known and not any(any(cell.form) for cell in below),
+    )
+
+
+def end_in(table: Table, native: NativeTable) -> int:
+    """The last row with a text in the body of a native table, or the header; else of all rows."""
+    if not native.id:
+        return table.last_row
+    return last_row_in(table, native.first_column, native.end_column, native.last_row)
 
 
 def header_of(view: SheetView, layout: Layout | None = None) -> Header:

@@ -116,7 +116,7 @@ async def _look(
     if not has_values and worksheet.layout.filled_down and not worksheet.layout.record_field:
         detail = Detail.VALUES  # they show which rows have only booleans
     if detail is Detail.FORMS and cache.fresh_forms() is None:
-        last = cache.last()
+        last = cache.extent
         last_row = header_row if last is None else last.last_row
     for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
         spans = a1.row_spans(found, around=around, header_row=header_row)
@@ -151,9 +151,8 @@ async def _look(
         raise LookOutdated
     header = header_of(view, worksheet.layout)
     cache.compare(header, as_of=moment)
-    cache.seen_sheet(view, sent_at)
-    if last_row is not None:
-        cache.seen_forms(forms_in(view, last_row), header, sent_at)
+    forms = None if last_row is None else forms_in(view, last_row)
+    cache.seen_sheet(view, sent_at, forms=forms, header=header)
     if header_row > 1:
         await check_place(sheets, worksheet.id, cache, header)
     check_names(header)
@@ -242,7 +241,7 @@ async def look_at_forms(
         raise LookOutdated from refusal
     if (own_sheet(id_, view).sheet_id, header_of(view).cells) != (sheet_id, header.cells):
         raise LookOutdated
-    worksheet.header.seen_forms(forms_in(view, last_row), header, began)
+    worksheet.header.seen_sheet(view, began, forms=forms_in(view, last_row), header=header)
     own: dict[int, Sequence[SeenCell]] = {}
     for (row, (first, _)), block in zip(
         spans.items(), view.blocks[len(ranges) - len(spans) :], strict=True

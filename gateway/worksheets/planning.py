@@ -23,6 +23,7 @@ from gateway.errors import (
     TooManyRowsAffected,
     WriteTooLarge,
 )
+from gateway.google.sheets import NO_TABLE, NativeTable
 from gateway.query.evaluate import evaluate
 from gateway.query.operators import ColumnField
 from gateway.query.query import Operand, Query, comparisons, make_operand
@@ -244,7 +245,9 @@ class Plan:
     after_row: int = 0
     """Created rows come below it."""
     is_end: bool = True
-    """True if that was the last row of the sheet at the look."""
+    """True if that was the last row of the sheet, or of the table, at the look."""
+    table: NativeTable = NO_TABLE
+    """The native table that created rows go into; without one they go below all rows."""
     emptied: frozenset[int] = frozenset()
     """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
     grid_rows: int = 0

@@ -109,12 +109,13 @@ class SharedState:
     def tell(self, news: "News | None") -> None:
         """Note what a write of this process did, for the others; None: that is not known.
 
-        They cannot tell whether rows that they read meanwhile are from before a removal.
+        They cannot tell whether rows that they read meanwhile are from before others moved.
         """
         if not self.is_written:  # it is news of others, or nobody asks for it
             return
-        is_removal = isinstance(news, Written) and news.effect.removed
-        if news is None or is_removal or self._news is None:
+        effect = news.effect if isinstance(news, Written) else None
+        has_moved = effect is not None and (effect.removed or effect.is_inside)
+        if news is None or has_moved or self._news is None:
             self._news = None
         else:
             self._news.append(news)

@@ -16,7 +16,7 @@ from itertools import compress, count, islice
 from operator import add, ne
 from typing import NamedTuple
 
-from gateway.google.sheets import SheetView
+from gateway.google.sheets import NO_TABLE, NativeTable, SheetView
 from gateway.query.place import Seen
 from gateway.table.column_kinds import SheetForms
 from gateway.table.header import Header
@@ -61,7 +61,7 @@ DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
 @dataclass(frozen=True, kw_only=True)
 class SheetExtent:
-    """A worksheet's header and its end.
+    """A worksheet's header and its end, which is that of the native table under the header.
 
     `as_of` is the moment at which the last row was known: the start of the read or the end of our
     append, as counted by `Worksheet.moment`. `header_as_of` is when the header's read began, in
@@ -73,6 +73,8 @@ class SheetExtent:
     """The last record, or a row above it; from 1."""
     is_end: bool = False
     """True if it was the last row when it was seen."""
+    table_id: str = ""
+    """The native table whose end it is; "" if the header is of none."""
     header_as_of: float
     as_of: int
 
@@ -99,7 +101,8 @@ class HeaderCache:
         self._ttl_seconds = ttl_seconds
         self._clock = clock
         self._moment = moment
-        self._extent: SheetExtent | None = None
+        self.extent: SheetExtent | None = None
+        """The extent, however old, as a hint where to read."""
         self._as_of = -1
         """The moment of the extent, or of a change after which none is known."""
         self._seen: _SeenHeader | None = None
@@ -107,17 +110,27 @@ class HeaderCache:
         self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
+        self.table: NativeTable = NO_TABLE
+        """The native table under the header, as last seen with the sheet id."""
         self.trusted_cells: tuple[str, ...] | None = None
         """The cells of the last header that names fields, in a row below row 1."""
 
-    def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
-        """Keep the sheet id, seen at a time or now; returns the time."""
-        seconds = self._clock() if seconds is None else seconds
-        if self._sheet is None or self._sheet[0] != view.sheet_id:
+    def seen_sheet(
+        self,
+        view: SheetView,
+        seconds: float,
+        *,
+        forms: SheetForms | None = None,
+        header: Header | None = None,
+    ) -> None:
+        """Keep the sheet id as seen at a time, and the forms of columns, if seen with a header."""
+        is_same = self._sheet is not None and self._sheet[0] == view.sheet_id
+        if forms is not None and header is not None:
+            self._forms = (forms, header.cells, seconds)
+        elif not is_same or self.table.id != view.table.id:
             self._forms = None
         self._sheet = (view.sheet_id, seconds)
-        self.frozen_rows = view.frozen_rows
-        return seconds
+        self.frozen_rows, self.table = view.frozen_rows, view.table
 
     def fresh_sheet(self) -> int | None:
         """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
@@ -129,10 +142,6 @@ class HeaderCache:
     def last_sheet(self) -> int | None:
         """The sheet id, however old."""
         return self._sheet and self._sheet[0]
-
-    def seen_forms(self, forms: SheetForms, header: Header, seconds: float) -> None:
-        """Keep the forms of the tab whose sheet id was seen last, as seen with its header."""
-        self._forms = (forms, header.cells, seconds)
 
     def fresh_forms(
         self, header: Header | None = None, *, since: float = math.inf
@@ -149,27 +158,23 @@ class HeaderCache:
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
-        """The extent, if its header is fresh."""
-        extent = self._extent
+        """The extent, if its header is fresh, and it is that of the table which was seen last."""
+        extent = self.extent
         if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
-        return extent
-
-    def last(self) -> SheetExtent | None:
-        """The extent, however old, as a hint where to read."""
-        return self._extent
+        return extent if extent.table_id == self.table.id else None
 
     def keep(self, extent: SheetExtent) -> None:
         """Cache an extent, unless a newer one or a later change is known."""
         if self._seen is not None and self._seen.cells != extent.header.cells:
             return
         if self._as_of <= extent.as_of:
-            self._extent, self._as_of = extent, extent.as_of
+            self.extent, self._as_of = extent, extent.as_of
 
     def forget(self) -> None:
         """Discard everything read so far, including reads that are running."""
-        self._extent, self._as_of, self._sheet = None, self._moment(), None
-        self._forms = None
+        self.extent, self._as_of, self._sheet = None, self._moment(), None
+        self._forms, self.table = None, NO_TABLE
 
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
@@ -178,7 +183,7 @@ class HeaderCache:
 
         Keep what was read later. Forget everything if the other knew another tab or header.
         """
-        extent, sheet = self._extent, self._sheet
+        extent, sheet = self.extent, self._sheet
         if extent is not None and extent.as_of > as_of:
             return
         if (
@@ -191,7 +196,7 @@ class HeaderCache:
             self.forget()
         else:
             self._as_of = self._moment()
-            self._extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
+            self.extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
 
     def compare(self, header: Header, *, as_of: int) -> None:
         """Take in the header of a read that began at `as_of`.
@@ -202,8 +207,8 @@ class HeaderCache:
         if self._seen is not None and as_of < self._seen.as_of:
             return
         self._seen = _SeenHeader(header.cells, as_of)
-        if self._extent is not None and self._extent.header.cells != header.cells:
-            self._extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
+        if self.extent is not None and self.extent.header.cells != header.cells:
+            self.extent, self._as_of, self._sheet = None, max(as_of, self._as_of), None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +218,8 @@ class Effect:
     `before`: the rows as displayed before the write; none for appended rows. `removed`: the rows
     that went, in ascending order; those below moved up. A write removes rows or patches them.
     `last_row`: a row at the end or above it after the write, 0 if none is known. `sent_at`: the
-    moment at which a write that removes rows was sent.
+    moment at which a write that removes rows was sent. `is_inside`: new rows are in a native table,
+    and rows below it may have moved down.
     """
 
     header: Header
@@ -222,6 +228,7 @@ class Effect:
     removed: Sequence[int] = ()
     last_row: int = 0
     sent_at: int = 0
+    is_inside: bool = False
 
     @cached_property
     def patches(self) -> Mapping[int, RowPatch]:
@@ -424,6 +431,8 @@ class Snapshot:
             for patch, cells in zip(known, texts, strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
+                if before is None and effect.is_inside:
+                    return False  # rows below it have moved
                 if before is None:  # a new row, which the read saw already
                     wrote = patch.texts.items()
                     is_known = all(text_at(shown, column) == text for column, text in wrote)
@@ -645,8 +654,8 @@ class Window:
         first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
         values = [*self.values]
         last_row, new_rows = first_row + len(rows) - 1, effect.new_rows
-        if new_rows and new_rows[0] < first_row:
-            return None  # new rows are below all others
+        if new_rows and new_rows[0] < (self._end if effect.is_inside else first_row):
+            return None  # rows below new ones in a table have moved; others are below all rows
         if not self.has_next and (
             (new_rows and new_rows[-1] > last_row) or any(row >= self._end for row in patches)
         ):

@@ -4,8 +4,7 @@ Rules
 - A plan is made of the values as they were sent. Values that are open, because the kind of their
   column decides what is stored, are replaced before the plan is sent. So the forms of columns are
   looked at only for values that are written.
-- A new row gets the number formats that stand below the last record, because Google takes formats
-  for all cells of appended rows or for none.
+- The cells of a new row that are not named here get the formats of all new rows (`batch`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -100,7 +99,7 @@ def with_stored_values(
             yield TYPED_STEPS * len(row)
             values, formats = stored(dict(enumerate(row)), created.view, paths[number])
             rows.append([*values.values()])
-            new_formats.append({**forms.of_new_row(len(row)), **formats})
+            new_formats.append(formats)
             has_formats = has_formats or bool(formats)
         created = replace(created, rows=rows, formats=new_formats if has_formats else ())
     if problems:

@@ -44,7 +44,7 @@ from gateway.table.steps import Metered, Work, finish
 from gateway.table.table import RowPatch, Table
 from gateway.telemetry.events import snapshots_kept
 from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId
-from gateway.worksheets.loader import Loader, OtherTab, SingleFlight
+from gateway.worksheets.loader import Loader, OtherTab, SingleFlight, end_in
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Missed, News, Peers, Seen, SharedState, Written
@@ -270,19 +270,19 @@ class Worksheet:
                 return under_way
         return SingleFlight(self._flights, part, self._fly(part, base), now)
 
-    async def look_for_append(
-        self, small_rows: int, small_cells: int, *, has_forms: bool = False
-    ) -> tuple[SheetExtent, int]:
-        """The header, a row at the end or above it, and the sheet id. 1 read.
+    async def look_for_append(self, small_rows: int, small_cells: int) -> tuple[SheetExtent, int]:
+        """The header, a row at the end or above it, and the sheet id; keeps the forms of columns.
 
-        1 read more if the end is unknown and the grid has more than `small_rows`, or more than
-        `small_cells` in the columns of the header, 2 if types show the end; all once more if the
-        title goes to another tab in between. `has_forms`: the forms of the columns are kept, too.
-        To be awaited in the write queue.
+        1 read; 1 more if the end is unknown and the grid, or the native table, has more than
+        `small_rows`, or more than `small_cells` in the header's columns, 2 if types show the end;
+        all once more if the title goes to another tab. To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
-            extent, view = await self._loader.look_at_header(has_forms=has_forms)
-            is_small = view.rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
+            extent, view = await self._loader.look_at_header(has_forms=True)
+            rows, known = view.table.last_row or view.rows, self.blocks.get(DISPLAYED)
+            if view.table.id and known is not None and extent.last_row == self.header_row:
+                extent = replace(extent, last_row=end_in(_whole(known.rows).table, view.table))
+            is_small = rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
             if extent.last_row > self.header_row or is_small:
                 return extent, view.sheet_id
             with suppress(OtherTab), self._reading() as began:
@@ -292,7 +292,7 @@ class Worksheet:
                     return extent, view.sheet_id
                 typed = await self._loader.typed(sheet_id=view.sheet_id)
                 both = await self._loader.with_types(snapshot, typed)
-                return replace(extent, last_row=both.last_row), view.sheet_id
+                return replace(extent, last_row=end_in(both.table, view.table)), view.sheet_id
             self.header.forget()
         raise tabs_changing()
 
@@ -368,7 +368,7 @@ class Worksheet:
         if self.shared is not None:
             self.shared.seen(self.now(), Written(effect))
             self.shared.show()
-        self._overtake(None if effect.removed else effect)
+        self._overtake(None if effect.removed or effect.is_inside else effect)
         after: dict[Rows, Rows | None] = dict(changed or ())
         for part, (rows, landed) in [*self.blocks.items()]:
             if part not in self.blocks:
@@ -794,7 +794,7 @@ class Pool:
     def _make_room(self) -> None:
         """Evict worksheets that were never read, or the one renewed longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
-        unseen = [each for each in idle if not each.blocks and each.header.last() is None]
+        unseen = [each for each in idle if not each.blocks and each.header.extent is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:
             worksheet.drop_rows()
             del self._worksheets[worksheet.id]

@@ -41,7 +41,7 @@ def test_fresh_until_the_ttl(header_cache: HeaderCache, clock: ManualClock) -> N
 
     assert early is SEEN
     assert header_cache.fresh() is None
-    assert header_cache.last() is SEEN
+    assert header_cache.extent is SEEN
 
 
 def test_no_ttl_trusts_nothing(clock: ManualClock, moment: Moment) -> None:
@@ -68,7 +68,7 @@ def test_older_look_never_replaces_newer(
 
     header_cache.keep(replace(SEEN, last_row=6, as_of=as_of))
 
-    kept = header_cache.last()
+    kept = header_cache.extent
     assert kept is not None
     assert kept.last_row == last_row
 
@@ -79,7 +79,7 @@ def test_forgotten(header_cache: HeaderCache) -> None:
     header_cache.forget()
     header_cache.forget()
 
-    assert header_cache.last() is None
+    assert header_cache.extent is None
 
 
 def test_a_look_from_before_the_forgetting_is_not_kept(
@@ -91,22 +91,22 @@ def test_a_look_from_before_the_forgetting_is_not_kept(
     after = moment()
 
     header_cache.keep(replace(SEEN, as_of=before))
-    early = header_cache.last()
+    early = header_cache.extent
     header_cache.keep(replace(SEEN, as_of=after))
 
     assert early is None
-    assert header_cache.last() is not None
+    assert header_cache.extent is not None
 
 
 def test_another_header_ends_trust(header_cache: HeaderCache, moment: Moment) -> None:
     """An extent is forgotten when a later read shows another header, and kept with the same."""
     header_cache.keep(extent(OLD, moment()))
     header_cache.compare(OLD, as_of=moment())
-    same = header_cache.last()
+    same = header_cache.extent
     header_cache.compare(NEW, as_of=moment())
 
     assert same is not None
-    assert header_cache.last() is None
+    assert header_cache.extent is None
 
 
 def test_an_older_read_changes_nothing(header_cache: HeaderCache, moment: Moment) -> None:
@@ -118,7 +118,7 @@ def test_an_older_read_changes_nothing(header_cache: HeaderCache, moment: Moment
     header_cache.compare(OLD, as_of=older)
     header_cache.keep(extent(OLD, moment()))
 
-    kept = header_cache.last()
+    kept = header_cache.extent
     assert kept is not None
     assert kept.header is NEW
 
@@ -132,7 +132,7 @@ def test_the_read_that_saw_the_change_is_kept(header_cache: HeaderCache, moment:
 
     header_cache.keep(extent(NEW, later))
 
-    kept = header_cache.last()
+    kept = header_cache.extent
     assert kept is not None
     assert kept.header is NEW
 
@@ -145,15 +145,16 @@ def test_a_header_known_to_have_changed_is_not_kept(
 
     header_cache.keep(extent(OLD, moment()))
 
-    assert header_cache.last() is None
+    assert header_cache.extent is None
 
 
 FORMS = SheetForms(types={0: "DATE"})
+TAB = SheetView(sheet_id=1, title="T", rows=9, blocks=())
 
 
 def test_forms_are_as_fresh_as_a_header(header_cache: HeaderCache, clock: ManualClock) -> None:
     """They count for less than the ttl, and longer only for a look that was not sent before."""
-    header_cache.seen_forms(FORMS, OLD, 1000.0)
+    header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
     clock.advance(9.9)
     early = header_cache.fresh_forms(OLD)
     clock.advance(0.1)
@@ -166,7 +167,7 @@ def test_forms_are_as_fresh_as_a_header(header_cache: HeaderCache, clock: Manual
 
 def test_forms_are_those_of_one_header(header_cache: HeaderCache) -> None:
     """Under another header, their columns may be others."""
-    header_cache.seen_forms(FORMS, OLD, 1000.0)
+    header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
 
     assert header_cache.fresh_forms(NEW) is None
     assert header_cache.fresh_forms(OLD) is FORMS
@@ -175,16 +176,15 @@ def test_forms_are_those_of_one_header(header_cache: HeaderCache) -> None:
 @pytest.mark.parametrize("sheet_id", [1, 2])
 def test_forms_are_those_of_one_tab(header_cache: HeaderCache, sheet_id: int) -> None:
     """Another tab under the title has other columns."""
-    header_cache.seen_sheet(SheetView(sheet_id=1, title="T", rows=9, blocks=()))
-    header_cache.seen_forms(FORMS, OLD, 1000.0)
-    header_cache.seen_sheet(SheetView(sheet_id=sheet_id, title="T", rows=9, blocks=()))
+    header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
+    header_cache.seen_sheet(replace(TAB, sheet_id=sheet_id), 1001.0)
 
     assert header_cache.fresh_forms(OLD) is (FORMS if sheet_id == 1 else None)
 
 
 def test_forms_are_forgotten_with_the_header(header_cache: HeaderCache) -> None:
     """What is known of a worksheet is forgotten together."""
-    header_cache.seen_forms(FORMS, OLD, 1000.0)
+    header_cache.seen_sheet(TAB, 1000.0, forms=FORMS, header=OLD)
     header_cache.forget()
 
     assert header_cache.fresh_forms(OLD) is None

@@ -16,9 +16,10 @@ import pytest
 
 from gateway.google.calls import Apply, Limits, encoded_changes
 from gateway.google.rendering import known_columns
-from gateway.google.sheets import Batch, Fence
+from gateway.google.sheets import NO_TABLE, Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, Operand, make_operand, make_operands
+from gateway.table.column_kinds import NumberFormat, SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.table.steps import Work, finish
 from gateway.table.table import RowPatch, Table, make_table
@@ -26,9 +27,9 @@ from gateway.worksheets import planning
 from gateway.worksheets import worksheet as worksheet_module
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
+from gateway.worksheets.batch import asked_cells, request_of, requests_of
 from gateway.worksheets.looks import RowLook
-from gateway.worksheets.planning import Planned, Planner, RowChange
+from gateway.worksheets.planning import Plan, Planned, Planner, RowChange
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
 from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
@@ -148,12 +149,24 @@ def in_instructions(work: Work[object]) -> Work[object]:
 
 
 def batch_of(planned: Planned) -> Batch:
-    changes, _ = finish(requests_of([planned], frozenset()))
+    changes, _ = finish(requests_of([planned], frozenset(), {}, NO_TABLE))
     fence = Fence(id=1, key="gw", token="t")
     return Batch(sheet_id=1, fence=fence, changes=changes)
 
 
 ID = WorksheetId("book", "T")
+FORMATS = {at: NumberFormat("DATE") for at in range(COLUMNS)}
+
+
+def requested(planned: Planned) -> Work[object]:
+    """The request of a write, whose new rows get number formats."""
+    header, forms = wide_header(), SheetForms(formats=FORMATS, are_in_place=False)
+    plan = Plan(
+        outcomes={}, writes=[planned], header=header, sheet_id=1, after_row=2, looked_at=0.0
+    )
+    return request_of(ID, plan, [planned], forms)
+
+
 ALTERNATE = Write.update_rows(
     rows=tuple((2 + row, dict.fromkeys(NAMES[1::2], "new")) for row in range(ROWS))
 )
@@ -166,15 +179,16 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
     "an upsert": upserted,
     "keys of numbers": lambda: upserted(numeric_upsert(1), numbers(3_000)),
     "keys of numbers and texts": lambda: upserted(numeric_upsert(300), numbers(300)),
-    "requests": lambda: requests_of([finish(by_number())], frozenset()),
+    "requests": lambda: requests_of([finish(by_number())], frozenset(), {}, NO_TABLE),
     "requests of alternate columns": lambda: requests_of(
-        [finish(PLANNER.planned(0, ALTERNATE, wide_look()))], frozenset()
+        [finish(PLANNER.planned(0, ALTERNATE, wide_look()))], frozenset(), {}, NO_TABLE
+    ),
+    "a request of an update": lambda: requested(finish(by_number())),
+    "a request of creates with formats": lambda: requested(
+        finish(PLANNER.planned(0, CREATES, wide_header()))
     ),
     "encoded requests": lambda: encoded_changes(1, batch_of(finish(by_number())).changes),
     "the cells to ask back": lambda: asked_cells([finish(by_number())]),
-    "ranges": lambda: answer_ranges(
-        ID, 1, 2, finish(asked_cells([finish(by_number())])), has_new_rows=True
-    ),
     "an answer of many ranges": lambda: answer(2_000, 3),
     "an answer of wide rows": lambda: answer(30, 900),
 }

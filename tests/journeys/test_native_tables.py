@@ -1,0 +1,461 @@
+"""Rows created under the header of a native table: cells before and after, and calls.
+
+Rules: a case is a worksheet as text, where the table stands, what is sent, and the rows after it.
+Cells `=…` are formulas; numbers are numbers; all others are texts.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.google.sheets import SheetView
+from gateway.settings.model import GoogleSettings
+from tests.journeys.conftest import (
+    KEYS,
+    Api,
+    EmulatorControl,
+    OpenGateway,
+    make_keys,
+    running_emulator,
+    running_gateways,
+)
+from tests.stand_in import open_google
+
+Request = Mapping[str, Any]
+FOOTER: Request = {"footerColorStyle": {"themeColor": "ACCENT1"}}
+BATCH = "spreadsheets.batchUpdate"
+REFUSAL = json.dumps(
+    {
+        "error": {
+            "code": 400,
+            "message": "Invalid requests[1].appendCells: not so",
+            "status": "INVALID_ARGUMENT",
+        }
+    }
+)
+GRID_ROWS, GRID_COLUMNS = 40, 8
+KEPT: Mapping[str, object] = {"cache.header_ttl_seconds": 600}
+
+
+def cells(*lines: str) -> list[list[str]]:
+    """Rows of cells, from texts like `a | 1 | =B2`."""
+    return [[cell.strip() for cell in line.split("|")] if line else [] for line in lines]
+
+
+def entered(text: str) -> Request:
+    if not text:
+        return {}
+    if text.startswith("="):
+        return {"userEnteredValue": {"formulaValue": text}}
+    try:
+        return {"userEnteredValue": {"numberValue": float(text)}}
+    except ValueError:
+        return {"userEnteredValue": {"stringValue": text}}
+
+
+def put(lines: Sequence[Sequence[str]], row: int = 0) -> Request:
+    """A request that writes cells from column A on; rows count from 0."""
+    rows = [{"values": [entered(text) for text in line]} for line in lines]
+    start = {"sheetId": 0, "rowIndex": row, "columnIndex": 0}
+    return {"updateCells": {"start": start, "rows": rows, "fields": "userEnteredValue"}}
+
+
+def area(top: int, left: int, bottom: int, right: int) -> Request:
+    """A range; rows and columns count from 0, and the last ones are left out."""
+    return {
+        "sheetId": 0,
+        "startRowIndex": top,
+        "startColumnIndex": left,
+        "endRowIndex": bottom,
+        "endColumnIndex": right,
+    }
+
+
+def table(place: Request, *, totals: bool = False, id_: str = "t") -> Request:
+    rows = {"rowsProperties": FOOTER} if totals else {}
+    return {"addTable": {"table": {"tableId": id_, "name": f"N{id_}", "range": place, **rows}}}
+
+
+def formatted(place: Request, type_: str, pattern: str = "") -> Request:
+    number_format = {"type": type_} | ({"pattern": pattern} if pattern else {})
+    return {
+        "repeatCell": {
+            "range": place,
+            "cell": {"userEnteredFormat": {"numberFormat": number_format}},
+            "fields": "userEnteredFormat.numberFormat",
+        }
+    }
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+    blank = ("," * (GRID_COLUMNS - 1) + "\n") * GRID_ROWS
+    with running_emulator(tmp_path_factory.mktemp("tables"), {"demo": {"S": blank}}) as control:
+        yield control
+
+
+@pytest.fixture
+def start(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
+    with running_gateways(emulator, make_keys(tmp_path, KEYS)) as opened:
+        yield opened
+    emulator.check()
+
+
+def edit(api: Api, *requests: Request) -> None:
+    """Make changes as a person does, on the way of a call that the gateway knows nothing of."""
+    api.emulator.faults({"call": "*", "edit": {"requests": requests}})
+    body_end(api, 1)
+
+
+def body_end(api: Api, header_row: int) -> int:
+    """The last row of the body of the table with this header row; 0 if there is no such table."""
+
+    async def look() -> SheetView:
+        settings = GoogleSettings(endpoint=api.emulator.url, credentials=api.emulator.credentials)
+        async with open_google(settings) as sheets:
+            return await sheets.read_sheet("demo", [f"'S'!{header_row}:{header_row}"])
+
+    return asyncio.run(look()).table.last_row
+
+
+def spent(api: Api, since: tuple[int, int]) -> tuple[int, int]:
+    reads, writes = api.emulator.calls()
+    return reads - since[0], writes - since[1]
+
+
+def rows_of(answer: Any) -> list[int]:
+    """The numbers of the rows in an answer to a create or an upsert."""
+    found = answer.json()
+    return [each["rowIndex"] for each in found.get("results", [found])]
+
+
+def listed(api: Api) -> list[tuple[int, list[str]]]:
+    """The rows of a list by their numbers, with their cells that are not empty."""
+    records = api.get("S?limit=100").json()["results"]
+    return [
+        (each.pop("rowIndex"), [str(cell) for cell in each.values() if cell not in (None, "")])
+        for each in records
+    ]
+
+
+def shown(lines: Sequence[Sequence[str]], header_row: int) -> list[tuple[int, list[str]]]:
+    """What a list has to show of these rows."""
+    named = [at for at, name in enumerate(lines[header_row - 1]) if name]
+    last = max(at for at, line in enumerate(lines) if any(line))
+    return [
+        (at + 1, [line[column] for column in named if column < len(line) and line[column]])
+        for at, line in enumerate(lines)
+        if header_row <= at <= last
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """`place` is that of the table: top, left, bottom, right; `rows` are the numbers answered."""
+
+    before: list[list[str]]
+    place: tuple[int, int, int, int]
+    sent: object
+    after: list[list[str]]
+    rows: list[int]
+    ends: int
+    """The last row of the table's body after it; 0 if its header is that of another one, too."""
+    query: str = ""
+    totals: bool = False
+    header_row: int = 1
+    more: Sequence[Request] = field(default_factory=tuple)
+
+
+STOCK = cells("item | n", "nail | 1", "bolt | 2")
+CASES: Mapping[str, Case] = {
+    "full": Case(
+        before=STOCK, place=(0, 0, 3, 2), sent={"item": "nut", "n": 3},
+        after=[*STOCK, ["nut", "3"]], rows=[4], ends=4,
+    ),
+    "blank rows in the body": Case(
+        before=STOCK, place=(0, 0, 9, 2), sent=[{"item": "nut"}, {"item": "rod", "n": 4}],
+        after=[*STOCK, ["nut"], ["rod", "4"]], rows=[4, 5], ends=9,
+    ),
+    "no records": Case(
+        before=STOCK[:1], place=(0, 0, 2, 2), sent=[{"item": "nut"}, {"n": 4}],
+        after=[STOCK[0], ["nut"], ["", "4"]], rows=[2, 3], ends=3,
+    ),
+    "totals row": Case(
+        before=[*STOCK, ["Total", "=SUM(B2:B3)"]], place=(0, 0, 4, 2), totals=True,
+        sent=[{"item": "nut", "n": 3}, {"item": "rod", "n": 4}],
+        after=[*STOCK, ["nut", "3"], ["rod", "4"], ["Total", "3"]], rows=[4, 5], ends=5,
+    ),
+    "totals row below blank rows": Case(
+        before=[*STOCK, [], [], ["Total", "9"]], place=(0, 0, 6, 2), totals=True,
+        sent={"item": "nut", "n": 3},
+        after=[*STOCK, ["nut", "3"], [], ["Total", "9"]], rows=[4], ends=5,
+    ),
+    "a row like the totals row": Case(
+        before=[*STOCK, ["Total", "9"]], place=(0, 0, 4, 2), totals=True,
+        sent={"item": "Total", "n": 9},
+        after=[*STOCK, ["Total", "9"], ["Total", "9"]], rows=[4], ends=4,
+    ),
+    "notes below": Case(
+        before=[*STOCK, [], ["Counted on Friday"]], place=(0, 0, 3, 2), sent={"item": "nut"},
+        after=[*STOCK, ["nut"], [], ["Counted on Friday"]], rows=[4], ends=4,
+    ),
+    "an equal row below the table": Case(
+        before=[*STOCK, ["nut"]], place=(0, 0, 3, 2), sent={"item": "nut"},
+        after=[*STOCK, ["nut"], ["nut"]], rows=[4], ends=4,
+    ),
+    "header in row 3": Case(
+        before=[["Stock list"], [], *STOCK, ["Total", "9"]], place=(2, 0, 6, 2), totals=True,
+        sent={"item": "nut"}, header_row=3,
+        after=[["Stock list"], [], *STOCK, ["nut"], ["Total", "9"]], rows=[6], ends=6,
+    ),
+    "not from column A": Case(
+        before=cells("note | item | n", "x | nail | 1", "| bolt | 2", "y"), place=(0, 1, 3, 3),
+        sent={"n": 3, "item": "nut"},
+        after=cells("note | item | n", "x | nail | 1", "| bolt | 2", "| nut | 3", "y"),
+        rows=[4], ends=4,
+    ),
+    "a field outside of the table": Case(
+        before=cells("item | n | note", "nail | 1", "bolt | 2", "||low"), place=(0, 0, 3, 2),
+        sent={"item": "nut", "note": "new"},
+        after=cells("item | n | note", "nail | 1", "bolt | 2", "||low", "nut||new"),
+        rows=[5], ends=3,
+    ),
+    "a column beside the table that is longer": Case(
+        before=cells("item | n | note", "nail | 1", "||a", "||b", "||c"), place=(0, 0, 5, 2),
+        sent={"item": "nut"},
+        after=cells("item | n | note", "nail | 1", "nut||a", "||b", "||c"), rows=[3], ends=5,
+    ),
+    "two tables side by side": Case(
+        before=cells("item | n | | city", "nail | 1 | | Rome", "bolt | 2"), place=(0, 0, 3, 2),
+        more=[table(area(0, 3, 3, 4), id_="u")], sent={"item": "nut"},
+        after=cells("item | n | | city", "nail | 1 | | Rome", "bolt | 2", "nut"), rows=[4], ends=0,
+    ),
+    "a table with another header row": Case(
+        before=[["Stock list"], *STOCK], place=(1, 0, 4, 2), sent={"Stock list": "nut"},
+        after=[["Stock list"], *STOCK, ["nut"]], rows=[5], ends=4,
+    ),
+    "upsert": Case(
+        before=[*STOCK, ["Total", "9"]], place=(0, 0, 4, 2), totals=True, query="?on_conflict=item",
+        sent=[{"item": "nail", "n": 8}, {"item": "nut", "n": 3}, {"item": "rod", "n": 4}],
+        after=[STOCK[0], ["nail", "8"], STOCK[2], ["nut", "3"], ["rod", "4"], ["Total", "9"]],
+        rows=[2, 4, 5], ends=5,
+    ),
+    "upsert of a row below the table": Case(
+        before=[*STOCK, [], ["rod", "5"]], place=(0, 0, 3, 2), query="?on_conflict=item",
+        sent=[{"item": "rod", "n": 8}, {"item": "nut", "n": 3}],
+        after=[*STOCK, [], ["rod", "8"], ["nut", "3"]], rows=[5, 6], ends=3,
+    ),
+}  # fmt: skip
+
+
+def opened(start: OpenGateway, case: Case, settings: Mapping[str, object] | None = None) -> Api:
+    """A gateway that has seen nothing, on the worksheet of a case."""
+    named = [{"spreadsheet": "demo", "title": "S", "header_row": case.header_row}]
+    api = start({"worksheets": named if case.header_row > 1 else [], **(settings or {})})
+    made = table(area(*case.place), totals=case.totals)
+    edit(api, put(case.before), made, *case.more)
+    assert api.emulator.texts("S")[: len(case.before)] != []
+    return api
+
+
+@pytest.mark.parametrize("is_warm", [False, True], ids=["cold", "rows read lately"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_row_goes_into_the_table(start: OpenGateway, case: Case, is_warm: bool) -> None:
+    """Its number is true, its cells are its own, and a list shows all rows; calls as documented."""
+    api = opened(start, case, {**KEPT, "cache.rows_ttl_seconds": 600})
+    if is_warm:
+        listed(api)
+    before = api.emulator.calls()
+
+    answer = api.post(f"S{case.query}", json=case.sent)
+
+    calls = spent(api, before)
+    assert (answer.status_code, rows_of(answer)) in ((201, case.rows), (200, case.rows))
+    assert api.emulator.texts("S") == case.after
+    assert listed(api) == shown(case.after, case.header_row)
+    assert body_end(api, case.place[0] + 1) == case.ends
+    assert calls == ((3, 1) if case.query else (1, 1))
+
+
+def held_back(milliseconds: int = 400) -> Request:
+    """A fault: the next write takes so long that others wait for it together."""
+    return {"call": BATCH, "hold_ms": milliseconds}
+
+
+def test_creates_that_wait_together_are_one_request(start: OpenGateway) -> None:
+    """Google would write the rows of several requests for one table to the same place."""
+    api = opened(start, CASES["totals row"], KEPT)
+    api.post("S", json={"item": "first"})
+    before = api.emulator.calls()
+    api.emulator.faults(held_back())
+    names = [f"row {number}" for number in range(8)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        answers = [*pool.map(lambda name: api.post("S", json={"item": name}), names)]
+
+    assert [answer.status_code for answer in answers] == [201] * len(names)
+    texts = api.emulator.texts("S")
+    assert [texts[each.json()["rowIndex"] - 1][0] for each in answers] == names
+    assert [line[0] for line in texts[-1:]] == ["Total"]
+    assert len(texts) == 5 + len(names)
+    assert spent(api, before) == (0, 2)
+
+
+def test_rows_for_the_table_and_below_it_go_one_after_the_other(start: OpenGateway) -> None:
+    """Creates that wait together go to different places, and each answer has its own row."""
+    api = opened(start, CASES["a field outside of the table"], KEPT)
+    api.post("S", json={"item": "first"})
+    api.emulator.faults(held_back())
+    bodies = [
+        {"item": f"row {number}", **({"note": "x"} if number % 2 else {})} for number in range(6)
+    ]
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        answers = [*pool.map(lambda body: api.post("S", json=body), bodies)]
+
+    texts = api.emulator.texts("S")
+    numbers = {line[0]: row for row, line in enumerate(texts, 1) if line and line[0]}
+    table_end = body_end(api, 1)
+    assert [answer.status_code for answer in answers] == [201] * len(bodies)
+    assert sorted(name for name in numbers if name.startswith("row")) == [b["item"] for b in bodies]
+    for body in bodies:
+        assert ("note" in body) == (numbers[body["item"]] > table_end)
+    assert {each.json()["item"] for each in answers} == {body["item"] for body in bodies}
+
+
+def resized(bottom: int, right: int) -> Request:
+    place = area(0, 0, bottom, right)
+    return {"updateTable": {"table": {"tableId": "t", "range": place}, "fields": "range"}}
+
+
+RODS = [[f"rod {at}", "4"] for at in range(30)]
+GONE: Request = {"deleteTable": {"tableId": "t"}}
+EDITS: Mapping[str, tuple[list[Request], list[list[str]], int]] = {
+    "deleted": ([GONE, put(STOCK)], [*STOCK, ["nut", "3"]], 4),
+    "another one": (
+        [GONE, put([*STOCK, ["Total", "9"]]), table(area(0, 0, 4, 2), totals=True, id_="u")],
+        [*STOCK, ["nut", "3"], ["Total", "9"]],
+        4,
+    ),
+    "of other columns": (
+        [resized(3, 1)],
+        [*STOCK, ["nut", "3"]],
+        4,
+    ),
+    "longer": ([put([["rod", "4"]], 3), resized(6, 2)], [*STOCK, ["rod", "4"], ["nut", "3"]], 5),
+    "far longer": ([put(RODS, 3), resized(36, 2)], [*STOCK, *RODS, ["nut", "3"]], 34),
+    "with rows above its last one": (
+        [{"insertDimension": {"range": {
+            "sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}}},
+         put([["rod", "4"]], 2)],
+        [*STOCK[:2], ["rod", "4"], STOCK[2], ["nut", "3"]],
+        5,
+    ),
+    "with a totals row": (
+        [{"updateTable": {"table": {"tableId": "t", "rowsProperties": FOOTER},
+                          "fields": "rowsProperties"}}, put([["Total", "9"]], 3)],
+        [*STOCK, ["nut", "3"], ["Total", "9"]],
+        4,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header seen"])
+@pytest.mark.parametrize(("edits", "after", "row"), EDITS.values(), ids=EDITS)
+def test_a_table_that_people_change_before_the_write(
+    start: OpenGateway, edits: list[Request], after: list[list[str]], row: int, is_seen: bool
+) -> None:
+    """The row is created once, and its number is true, also where the table is another one."""
+    api = opened(start, CASES["full"], KEPT)
+    if is_seen:
+        api.post("S", json={"item": "x"})
+        edit(api, {"deleteDimension": {"range": {
+            "sheetId": 0, "dimension": "ROWS", "startIndex": 3, "endIndex": 4}}})  # fmt: skip
+    api.emulator.faults({"call": BATCH, "edit": {"requests": edits}})
+
+    answer = api.post("S", json={"item": "nut", "n": 3})
+
+    assert (answer.status_code, rows_of(answer)) == (201, [row])
+    assert api.emulator.texts("S") == after
+    assert listed(api) == shown(after, 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "full",
+        "a row like the totals row",
+        "blank rows in the body",
+        "an equal row below the table",
+        "a field outside of the table",
+        "upsert",
+        "upsert of a row below the table",
+    ],
+)
+def test_rows_are_found_after_a_lost_answer(start: OpenGateway, name: str) -> None:
+    """By their place in the body of the table, not at the end of the sheet; a replay, too."""
+    case = CASES[name]
+    api = opened(start, case, KEPT)
+    api.emulator.faults({"call": BATCH, "apply": True, "status": 503, "times": 1})
+    key = {"Idempotency-Key": f"lost-{name}".replace(" ", "-")}
+
+    answers = [api.post(f"S{case.query}", json=case.sent, headers=key) for _ in range(2)]
+
+    assert [rows_of(answer) for answer in answers] == [case.rows] * 2
+    assert api.emulator.texts("S") == case.after
+    assert listed(api) == shown(case.after, case.header_row)
+
+
+def test_a_gateway_that_stopped_finds_its_rows(start: OpenGateway) -> None:
+    """A process that did not send the write answers a repeated key with the rows of the table."""
+    case = CASES["a row like the totals row"]
+    api = opened(start, case, KEPT)
+    key = {"Idempotency-Key": "stopped"}
+    api.emulator.faults(
+        {"call": BATCH, "apply": True, "status": 503, "times": 1},
+        {"call": "*", "skip": 1, "status": 503, "times": 40},
+    )
+    first = api.post(f"S{case.query}", json=case.sent, headers=key)
+    api.emulator.faults()
+    again = start(KEPT).post(f"S{case.query}", json=case.sent, headers=key)
+
+    assert first.json()["outcome"] == "unknown"
+    assert rows_of(again) == case.rows
+    assert api.emulator.texts("S") == case.after
+
+
+def test_a_refused_row_does_not_take_others_with_it(start: OpenGateway) -> None:
+    """Rows of one request that Google refuses are sent one by one."""
+    api = opened(start, CASES["full"], KEPT)
+    api.post("S", json={"item": "first"})
+    api.emulator.faults(
+        held_back(), {"call": BATCH, "match": "bad", "status": 400, "times": 9, "text": REFUSAL}
+    )
+    names = ["good 1", "bad", "good 2"]
+    with ThreadPoolExecutor(len(names) + 1) as pool:
+        waiting = [pool.submit(api.post, "S", json={"item": name}) for name in ["head", *names]]
+        statuses = {each.result().status_code for each in waiting}
+    items = [line[0] for line in api.emulator.texts("S")]
+
+    assert statuses == {201, 502}
+    assert sorted(items[3:]) == ["first", "good 1", "good 2", "head"]
+
+
+def test_a_large_table_is_read_once_for_its_end(start: OpenGateway) -> None:
+    """The answers to its creates show a few rows only, whatever stands below the table."""
+    lines = [STOCK[0], *([f"row {at}", "1"] for at in range(2_100)), [], ["a note"]]
+    grown = {"appendDimension": {"sheetId": 0, "dimension": "ROWS", "length": 2_200}}
+    api = start(KEPT)
+    edit(api, grown, put(lines), table(area(0, 0, 2_102, 2)))
+    calls = []
+    for number in range(2):
+        before = api.emulator.calls()
+        answer = api.post("S", json={"item": f"new {number}"})
+        calls.append((rows_of(answer), spent(api, before)))
+
+    assert calls == [([2_102], (2, 1)), ([2_103], (0, 1))]
+    assert api.emulator.texts("S")[-1] == ["a note"]

@@ -210,7 +210,9 @@ class Person:
     def _row(self, sheet_id: int, number: int) -> list[str]:
         header = self._rows(sheet_id)[0]
         blank = self.leaves_blank if self.leaves_blank and self.chance.random() < 0.5 else ()
-        return [f"{name}:{number}" if name and name not in blank else "" for name in header]
+        # A native table names columns without a name `Column 3`; no client reads these.
+        names = ["" if name.startswith("Column ") else name for name in header]
+        return [f"{name}:{number}" if name and name not in blank else "" for name in names]
 
     def _edit(self, requests: Iterable[Mapping[str, Any]]) -> None:
         self._send("POST", ":batchUpdate", {"requests": list(requests)})

@@ -18,6 +18,7 @@ from tests.simulation.verbs.defects import (
     deleting_again,
     deleting_top_down,
     deleting_young_fences,
+    ignoring_tables,
     keeping_numbers_of_records,
     keeping_numbers_of_rows,
     matching_old_rows,
@@ -102,6 +103,11 @@ SEEING_SOME = "conditions of the key that sees some columns"
             ("rows emptied", SEEING_SOME, "metadata filled"),
             id="rows that are emptied, a key that sees some columns, and metadata that is full",
         ),
+        pytest.param(
+            replace(BUSY, native_table=True, fault_share=0.05, trip_share=0.1),
+            ("with a lost answer", "edits by people", "replays"),
+            id="native tables, below which people append rows",
+        ),
     ],
 )
 def test_all_verbs_where_more_happens(
@@ -113,9 +119,10 @@ def test_all_verbs_where_more_happens(
     assert report.problems == [], str(report)
 
 
-def test_all_verbs_in_a_calm(tmp_path: Path) -> None:
+@pytest.mark.parametrize("native_table", [False, True], ids=["plain", "native table"])
+def test_all_verbs_in_a_calm(tmp_path: Path, native_table: bool) -> None:
     """The gateway without a planted bug passes where the bugs are found."""
-    report = run(tmp_path, CALM, Defect())
+    report = run(tmp_path, replace(CALM, native_table=native_table), Defect())
 
     assert report.problems == [], str(report)
     assert report.figures["lists judged"] == report.figures["lists"], str(report)
@@ -212,6 +219,12 @@ CLEARING = replace(
             {"false alarm"},
             replace(CLEARING, trip_share=0.0, habits={"correct": 1}),
             id="edits taken for moves",
+        ),
+        pytest.param(
+            ignoring_tables,
+            {"misplaced"},
+            replace(CALM, native_table=True),
+            id="tables ignored",
         ),
         pytest.param(overlooking_moves, {"silent"}, CLEARING, id="moves overlooked"),
     ],

@@ -1,7 +1,8 @@
 """The long form.  Usage: python -m tests.simulation.verbs --operations 100000
 
 Options add what people and Google do: --swaps-tabs --header-ttl-seconds 5, --slowest-look-ms 6000,
---trip-share 0.2, --partial-keys 0.5, --clears, --full-seconds 20, --title-rows 2.
+--trip-share 0.2, --partial-keys 0.5, --clears, --full-seconds 20, --title-rows 2,
+--native-table.
 """
 
 import sys

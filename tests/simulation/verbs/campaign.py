@@ -15,6 +15,7 @@ Rules
 """
 
 import asyncio
+import json
 import random
 import time
 from collections import Counter
@@ -70,6 +71,7 @@ from tests.simulation.verbs.operations import (
     LIMITED_FIELDS,
     Draw,
     Mixture,
+    native_tables,
     seed_texts,
     titles,
 )
@@ -136,6 +138,8 @@ class Verbs:
     """Rows of each worksheet before all operations, beside its usual ones."""
     title_rows: int = 0
     """Rows above the header of each worksheet, which the settings of the gateways name."""
+    native_table: bool = False
+    """The rows of each worksheet are a native table, below which people append some."""
     writes_per_minute: int = NO_LIMIT
     """The gateway's quota."""
     look_seconds: float = LOOK_SECONDS
@@ -229,7 +233,12 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
         more_rows=campaign.more_rows,
         title_rows=campaign.title_rows,
     )
+    if campaign.native_table:  # with a blank row
+        seeds = {title: f"{text},\n" for title, text in seeds.items()}
     write_seed(folder / "seed", {SPREADSHEET: seeds})
+    if campaign.native_table:
+        body = {"requests": native_tables(seeds, header_row=campaign.title_rows + 1)}
+        (folder / "seed" / f"{SPREADSHEET}.json").write_text(json.dumps(body))
     history = History(
         header_row=campaign.title_rows + 1,
         slowest_look_seconds=campaign.slowest_look_ms / 1000,

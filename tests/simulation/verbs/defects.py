@@ -27,6 +27,7 @@ from gateway.app import create_app
 from gateway.google.google import assemble
 from gateway.google.quota import open_budget
 from gateway.google.sheets import (
+    NO_TABLE,
     AppendedRows,
     Batch,
     Block,
@@ -208,6 +209,11 @@ def guessing_numbers() -> Defect:
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, view=_moved_up)))
 
 
+def ignoring_tables() -> Defect:
+    """New rows go below all rows of the sheet, whatever native table the header is of."""
+    return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_below_tables)))
+
+
 def ignoring_tags() -> Defect:
     """Updates are sent without a comparison of the tag that they demand."""
     return Defect(app=_without_conditions)
@@ -288,6 +294,14 @@ def _written_below(batch: Batch) -> Batch:
         if value is not None
     ]
     return replace(batch, changes=written, encoded=()) if rows else batch
+
+
+def _below_tables(batch: Batch) -> Batch:
+    changes = [
+        replace(each, table=NO_TABLE) if isinstance(each, AppendedRows) else each
+        for each in batch.changes
+    ]
+    return replace(batch, changes=changes, encoded=())
 
 
 def _moved_up(batch: Batch, view: SheetView) -> SheetView:

@@ -18,7 +18,7 @@ import re
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -60,6 +60,18 @@ class Version:
         """The last row that is not blank."""
         return max((row for row, texts in enumerate(self.rows, start=1) if texts), default=0)
 
+    @property
+    def body(self) -> range:
+        """The rows of the body of the native table, if there is one."""
+        boxes = [table.body for table in self.sheet.tables]
+        return range(boxes[0].top + 1, boxes[0].bottom + 1) if boxes else range(0)
+
+    @property
+    def end(self) -> int:
+        """The last row with data in the body of the native table; without one the last row."""
+        boxes = [table.body for table in self.sheet.tables]
+        return self.sheet.data_end(boxes[0]) if boxes else self.last_row
+
     @cached_property
     def numbers(self) -> Counter[str]:
         """How often each record is there, by the number that it has for good."""
@@ -91,7 +103,7 @@ class Effect:
     was: Texts
     now: Texts
     is_below: bool
-    """It came below the last row."""
+    """It came below the last row, of the sheet or of the table that it went to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,6 +400,11 @@ def _batch(
     requests = body["requests"]
     height = max(len(before.sheet.rows), before.sheet.row_count)
     kept = _kept_rows(requests, height)
+    is_in_table = any("tableId" in each.get("appendCells", ()) for each in requests)
+    end = before.end if is_in_table else before.last_row
+    if is_in_table:
+        new_rows = max(0, len(after.body) - len(before.body))
+        kept[before.body.stop - 1 : before.body.stop - 1] = [0] * new_rows
     removed = set(range(1, height + 1)).difference(kept)
     old = {row: before.sheet.rows[row - 1] for row in kept if row <= len(before.sheet.rows)}
     cleared: set[int] = set()
@@ -400,6 +417,7 @@ def _batch(
         if was is now or not (before.row(row) or after.row(place)):
             continue
         effect = _effect(before, row, after.row(place))
+        effect = replace(effect, row=row or place, is_below=place > end)
         if not effect.now:
             cleared.add(row)  # emptied in place of being removed
         elif removed or place <= before.header_row or effect.number is None:
@@ -477,7 +495,7 @@ def _effect(before: Version, row: int, now: Texts) -> Effect:
         number=int(mark[1]) if mark else None,
         was=was,
         now=now,
-        is_below=row > before.last_row,
+        is_below=False,
     )
 
 

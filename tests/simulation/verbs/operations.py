@@ -307,3 +307,19 @@ def seed_texts(
         )
         for index, title in enumerate(names)
     }
+
+
+def native_tables(seeds: Mapping[str, str], *, header_row: int) -> list[Mapping[str, object]]:
+    """The requests that make a native table of the rows of each worksheet."""
+    requests: list[Mapping[str, object]] = []
+    for sheet_id, (_, text) in enumerate(sorted(seeds.items())):
+        place = {
+            "sheetId": sheet_id,
+            "startRowIndex": header_row - 1,
+            "endRowIndex": text.count("\n"),
+            "startColumnIndex": 0,
+            "endColumnIndex": len(HEADER),
+        }
+        table = {"tableId": f"table-{sheet_id}", "name": f"Table_{sheet_id}", "range": place}
+        requests.append({"addTable": {"table": table}})
+    return requests

@@ -289,13 +289,16 @@ def _is_written(effect: Effect, body: Texts, look: Version) -> bool:
 
 
 def _created(commit: Commit, _: Sequence[Version]) -> Iterator[tuple[str, str]]:
-    """All rows one below the other, below all others."""
-    last_row = commit.course.before(commit.batch).last_row
+    """All rows one below the other, below all others, of the table if there is one."""
+    before, after = commit.course.before(commit.batch), commit.course.after(commit.batch)
+    last_row = before.end
     rows = [effect.row for place in sorted(commit.effects) for effect in commit.effects[place]]
     if rows != [*range(rows[0], rows[0] + len(commit.entry.operation.bodies))]:
         yield "torn", f"rows {rows}"
     if min(rows) <= last_row:
         yield "misplaced", f"created in rows {rows}, the last one was {last_row}"
+    if after.body and not {*rows} <= {*after.body}:
+        yield "misplaced", f"created in rows {rows}, the table has the rows {after.body}"
 
 
 def _updated(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:

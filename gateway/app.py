@@ -81,6 +81,7 @@ async def _opened(
     clock, database = steady_clock(), settings.access.database
     async with (
         KeyStore.open(database) as store,
+        store.storing_usage(_now),
         store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
         _cluster(settings, clock) as cluster,
         _access(settings, pepper, store, cluster) as (keys, admission),

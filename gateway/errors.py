@@ -8,7 +8,7 @@
     │                           InvalidIdempotencyKey 4004 · TooManyRowsAffected 4005
     │                           QueryTooCostly 4006
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
-    │                           ProtectedCells 4033 · PlanLimit 4034
+    │                           ProtectedCells 4033 · PlanLimit 4034 · CreateOnlyKey 4036
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
     │                           RouteNotFound 4040
     ├── NoHeaderRow 102 (409)   RequestTimeout 4080 (408)
@@ -85,6 +85,12 @@ class GatewayError(Exception):
         self.is_replayed = False
         """Whether this is the answer that an earlier request with the same key had."""
         self.is_alone = False
+        self.is_without_sheet = False
+        """True if the answer must show nothing of the sheet."""
+
+    def hide_sheet(self, message: str, problems: Sequence[Problem]) -> None:
+        """Replace text and problems, and show no rows."""
+        self.message, self.problems, self.is_without_sheet = message, tuple(problems), True
 
     @classmethod
     def description(cls) -> str:
@@ -173,7 +179,7 @@ class OriginNotAllowed(Forbidden):
 
 
 class NotGranted(Forbidden):
-    """The key was not granted this worksheet, or may not write this field."""
+    """The key was not granted this worksheet or this operation, or may not write this field."""
 
     code, name = 4032, "NotGranted"
 
@@ -190,6 +196,17 @@ class PlanLimit(Forbidden):
     """
 
     code, name = 4034, "PlanLimit"
+
+
+class CreateOnlyKey(Forbidden):
+    """The key may only create single rows. Send one row as an object with `POST`, without
+    `on_conflict`.
+    """
+
+    code, name = 4036, "CreateOnlyKey"
+
+    def __init__(self) -> None:
+        super().__init__(self.description().replace("`", "'"))
 
 
 class NotFound(GatewayError):

@@ -7,6 +7,7 @@ Rules:
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.errors import (
@@ -19,7 +20,7 @@ from gateway.errors import (
     SpreadsheetNotFound,
 )
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, Right
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.header import IfMatch
 from gateway.worksheets.access import Access, Target, WorksheetId
@@ -46,8 +47,10 @@ class Caller:
     """Whether the key counts for a time only."""
 
 
-def authorise(caller: Caller, *, spreadsheet: str | None, worksheet: str, is_write: bool) -> Target:
-    """The worksheet of a request, if the caller may use it for this operation.
+def authorise(
+    caller: Caller, *, spreadsheet: str | None, worksheet: str, writes: Sequence[Right] = ()
+) -> Target:
+    """The worksheet of a request, if the caller may read it, and has these rights to write.
 
     "" is no worksheet, but the spreadsheet itself; no worksheet has that name. A missing grant is
     reported before a limit of the plan. Without an ID (None or blank) the only
@@ -64,12 +67,9 @@ def authorise(caller: Caller, *, spreadsheet: str | None, worksheet: str, is_wri
             "that was granted it, and mind capitals and blanks: names match exactly, except for "
             "their Unicode form (NFC or NFD)."
         )
-    if is_write:
-        if caller.grants.read_only:
-            raise ReadOnlyKey(
-                "This key may only read. Ask the gateway's operator for a key that may write.",
-                allowed_methods=READ_METHODS,
-            )
+    if writes:
+        if not all(getattr(caller.grants, f"may_{right}") for right in writes):
+            raise _lacking(caller.grants, writes)
         if not caller.plan.writes:
             raise PlanLimit(
                 f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
@@ -79,6 +79,20 @@ def authorise(caller: Caller, *, spreadsheet: str | None, worksheet: str, is_wri
         key_id=caller.key_id, titles=caller.grants.worksheets, columns=caller.grants.columns
     )
     return Target(WorksheetId(found, worksheet), access)
+
+
+def _lacking(grants: Grants, writes: Sequence[Right]) -> ReadOnlyKey | NotGranted:
+    """The error of a key that lacks one of these rights."""
+    if not (grants.may_create or grants.may_update or grants.may_delete):
+        return ReadOnlyKey(
+            "This key may only read. Ask the gateway's operator for a key that may write.",
+            allowed_methods=READ_METHODS,
+        )
+    verbs = " and ".join(writes)
+    return NotGranted(
+        f"This operation needs the right to {verbs} rows, which this key does not have. Ask the "
+        "gateway's operator for a key with it."
+    )
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
@@ -105,14 +119,24 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
         )
 
 
-def may_write(caller: Caller) -> bool:
-    """True if the key has the right to write, and its plan allows it."""
-    return caller.plan.writes and not caller.grants.read_only
+def may_create(caller: Caller) -> bool:
+    """True if the key has the right to create rows, and its plan allows it."""
+    return caller.plan.writes and caller.grants.may_create
+
+
+def may_update(caller: Caller) -> bool:
+    """True if the key has the right to update rows, and its plan allows it."""
+    return caller.plan.writes and caller.grants.may_update
 
 
 def may_delete(caller: Caller) -> bool:
     """True if the key has the right to delete, and its plan allows it."""
     return caller.grants.may_delete and caller.plan.deletes
+
+
+def is_create_only(caller: Caller) -> bool:
+    """True if the key may do nothing but create a row."""
+    return not caller.grants.may_read
 
 
 def may_refresh(caller: Caller) -> bool:

@@ -1,15 +1,15 @@
-"""Creation of keys: validate the operator's request, create a key, store its record."""
+"""Creation and edits of keys: validate the operator's request, store it with its author."""
 
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from gateway.access.caller import normal_origin
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Grants, KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, KeyStore
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.texts import composed
 
@@ -36,26 +36,118 @@ async def create_key(
     plans: Mapping[str, PlanSettings],
     now: datetime,
     random_bytes: RandomBytes = secrets.token_bytes,
+    by: str = "",
 ) -> tuple[KeyRecord, str]:
-    """The stored record and the key, which is stored nowhere.
+    """The stored record and the key, which is stored nowhere; `by` is who creates it.
 
     Raises `ConfigError` with all problems of the request; nothing is stored then.
     """
-    problems = list(_problems(request, plans, now))
-    if problems:
-        raise ConfigError(*problems)
-    key, origins = mint_key(random_bytes), map(normal_origin, request.grants.origins)
+    check_request(request, plans, now)
+    key = mint_key(random_bytes)
     record = KeyRecord(
         id=ID_PREFIX + random_digits(ID_DIGITS, random_bytes),
         name=request.name,
         last4=key[-4:],
         plan=request.plan,
-        grants=replace(request.grants, origins=frozenset(filter(None, origins))),
+        grants=_with_normal_origins(request.grants),
         created_at=now.astimezone(UTC),
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
     )
-    await store.add(record, digest(key, pepper))
+    await store.add(record, digest(key, pepper), by=by)
     return record, key
+
+
+def check_request(
+    request: KeyRequest,
+    plans: Mapping[str, PlanSettings],
+    now: datetime,
+    *,
+    before: KeyRecord | None = None,
+) -> None:
+    """Raise `ConfigError` with all problems of a request for a new key, or for the one `before`.
+
+    An expiry that does not change may be in the past.
+    """
+    if before is not None and request.expires_at == before.expires_at:
+        request = replace(request, expires_at=None)
+    problems = list(_problems(request, plans, now))
+    if problems:
+        raise ConfigError(*problems)
+
+
+async def update_key(
+    before: KeyRecord,
+    request: KeyRequest,
+    *,
+    store: KeyStore,
+    plans: Mapping[str, PlanSettings],
+    now: datetime,
+    by: str = "",
+) -> KeyEdit | None:
+    """Give a key the name, plan, grants and expiry of a request; returns what changed.
+
+    None: somebody else changed the same fields, or revoked the key. Raises `ConfigError` as
+    `check_request` does.
+    """
+    check_request(request, plans, now, before=before)
+    after = replace(
+        before,
+        name=request.name,
+        plan=request.plan,
+        grants=_with_normal_origins(request.grants),
+        expires_at=request.expires_at and request.expires_at.astimezone(UTC),
+    )
+    old, new = editable(before), editable(after)
+    changes = {name: (old[name], value) for name, value in new.items() if value != old[name]}
+    edit = KeyEdit(key_id=before.id, at=now, by=by, action="updated", changes=changes)
+    return edit if not changes or await store.update(before, after, edit) else None
+
+
+async def rotate_key(
+    record: KeyRecord,
+    *,
+    store: KeyStore,
+    pepper: bytes,
+    overlap: timedelta,
+    now: datetime,
+    by: str = "",
+    random_bytes: RandomBytes = secrets.token_bytes,
+) -> str | None:
+    """Make a second secret for a key; the present one counts for `overlap` from now on.
+
+    Returns the new key. None: the key is revoked, or its last rotation overlaps still.
+    """
+    key, ends_at = mint_key(random_bytes), now + overlap
+    changes = {"last4": (record.last4, key[-4:]), "oldSecretEndsAt": (None, ends_at.isoformat())}
+    edit = KeyEdit(key_id=record.id, at=now, by=by, action="rotated", changes=changes)
+    is_done = await store.rotate(record.id, digest(key, pepper), key[-4:], ends_at, edit)
+    return key if is_done else None
+
+
+def editable(record: KeyRecord) -> Mapping[str, object]:
+    """The fields of a key that an operator may change, as JSON."""
+    grants = record.grants
+    return {
+        "name": record.name,
+        "plan": record.plan,
+        "spreadsheets": _listed(grants.spreadsheets),
+        "worksheets": _listed(grants.worksheets),
+        "columns": _listed(grants.columns.readable),
+        "writableColumns": _listed(grants.columns.writable),
+        "may": [*grants.rights],
+        "mayRefresh": grants.may_refresh,
+        "origins": _listed(grants.origins),
+        "expiresAt": record.expires_at and record.expires_at.isoformat(),
+    }
+
+
+def _listed(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _with_normal_origins(grants: Grants) -> Grants:
+    origins = map(normal_origin, grants.origins)
+    return replace(grants, origins=frozenset(filter(None, origins)))
 
 
 def _problems(
@@ -99,15 +191,18 @@ def _problems(
 def _right_problems(grants: Grants) -> Iterator[str]:
     """Problems of rights that exclude or need each other."""
     columns = grants.columns
-    if columns.writable and grants.read_only:
+    may_write = grants.may_create or grants.may_update
+    if not (grants.may_read or may_write or grants.may_delete):
+        yield "--may: name at least one of read, create, update, delete"
+    elif not grants.may_read and (grants.may_update or grants.may_delete or grants.may_refresh):
+        yield "--may: a key without read may only create; name read too, or create alone"
+    if columns.writable and not may_write:
         yield "--writable-column: a key that is --read-only writes none"
     if columns.readable is not None:
         seen = {*map(composed, columns.readable)}
         for name in sorted(columns.writable or ()):
             if composed(name) not in seen:
                 yield f"--writable-column: {name!r} is not among --column; what is written is seen"
-    if grants.may_delete and grants.read_only:
-        yield "--delete: a key that is --read-only deletes nothing"
 
 
 def _is_encodable(text: str) -> bool:

@@ -176,7 +176,12 @@ async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]
     for name, plan, grants, random_bytes in (
         ("paid", "paid", Grants(spreadsheets=sheet, may_delete=True), paid_bytes),
         ("free", "free", Grants(spreadsheets=sheet), token_bytes),
-        ("read-only", "paid", Grants(spreadsheets=sheet, read_only=True), token_bytes),
+        (
+            "read-only",
+            "paid",
+            Grants(spreadsheets=sheet, may_create=False, may_update=False),
+            token_bytes,
+        ),
     ):
         request = KeyRequest(name=f"demo {name}", plan=plan, grants=grants)
         keys.append((await new_key(settings, request, random_bytes=random_bytes))[1])

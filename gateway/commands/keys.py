@@ -2,11 +2,13 @@
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
-import json
+import getpass
+import os
 import sys
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -17,24 +19,69 @@ from gateway.commands.options import (
     flag,
     missing_store,
     new_key,
+    read_duration,
     repeatable,
     run,
     say,
     say_done,
     settings_of,
     warn,
+    warn_or_fail,
 )
 from gateway.commands.terminal import is_styled, print_table
-from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
-    from gateway.storage.key_store import Grants, KeyRecord
+    from gateway.settings.model import Settings
+    from gateway.storage.key_store import KeyRecord, KeyStore
 
-_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
+T = TypeVar("T")
 
-keys = CommandLine("Create, list and revoke API keys.")
+keys = CommandLine("Create, list, change and revoke API keys.")
 
+KeyId = Annotated[str, typer.Argument(metavar="ID")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+PlanOption = typer.Option(metavar="PLAN", help="Plan in the configuration.")
+Spreadsheets = Annotated[
+    list[str] | None,
+    repeatable("ID", "ID or URL of a spreadsheet that the key may use"),
+]
+AnySpreadsheet = Annotated[
+    bool, flag("--any-spreadsheet", "Allow every spreadsheet shared with the account.")
+]
+Worksheets = Annotated[
+    list[str] | None, repeatable("TITLE", "Worksheet that the key may use, by default all")
+]
+Columns = Annotated[
+    list[str] | None, repeatable("NAME", "Field that the key may see, by default all")
+]
+WritableColumns = Annotated[
+    list[str] | None,
+    repeatable("NAME", "Field that the key may write, by default all visible ones"),
+]
+May = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RIGHTS",
+        help="Rights, comma-separated: read, create, update, delete. create alone is a key that "
+        "may only create single rows.",
+    ),
+]
+Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")]
+Expires = Annotated[
+    datetime | None,
+    typer.Option(
+        metavar="DATE",
+        formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
+        help="End of validity in UTC, such as 2099-12-31 or 2099-12-31T18:00:00; by default never.",
+    ),
+]
+NoCheck = Annotated[
+    bool,
+    flag("--no-check", "Do not look whether spreadsheets, worksheets and fields exist."),
+]
+Since = Annotated[
+    str, typer.Option(metavar="TIME", help="How far back: 24h, 90m or 30d; kept for 30 days.")
+]
 
 
 @keys.command(
@@ -47,24 +94,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 )
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
-    plan: Annotated[str, typer.Option(metavar="PLAN", help="Plan in the configuration.")] = "paid",
-    spreadsheet: Annotated[
-        list[str] | None, repeatable("ID", "ID of a spreadsheet that the key may use")
-    ] = None,
-    any_spreadsheet: Annotated[
-        bool, flag("--any-spreadsheet", "Allow every spreadsheet shared with the account.")
-    ] = False,
-    worksheet: Annotated[
-        list[str] | None, repeatable("TITLE", "Worksheet that the key may use, by default all")
-    ] = None,
-    column: Annotated[
-        list[str] | None, repeatable("NAME", "Field that the key may see, by default all")
-    ] = None,
-    writable_column: Annotated[
-        list[str] | None,
-        repeatable("NAME", "Field that the key may write, by default all visible ones"),
-    ] = None,
-    read_only: Annotated[bool, flag("--read-only", "Do not allow writes.")] = False,
+    plan: Annotated[str, PlanOption] = "paid",
+    spreadsheet: Spreadsheets = None,
+    any_spreadsheet: AnySpreadsheet = False,
+    worksheet: Worksheets = None,
+    column: Columns = None,
+    writable_column: WritableColumns = None,
+    may: May = None,
+    read_only: Annotated[bool, flag("--read-only", "Do not allow writes: --may read.")] = False,
     delete: Annotated[
         bool,
         flag("--delete", "Allow deleting whole rows, on a plan with deletes; by default none."),
@@ -72,58 +109,61 @@ def create(
     refresh: Annotated[
         bool, flag("--refresh", "Allow reporting changes, after which rows are read anew.")
     ] = False,
-    origin: Annotated[
-        list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")
-    ] = None,
-    expires: Annotated[
-        datetime | None,
-        typer.Option(
-            metavar="DATE",
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
-            help="End of validity in UTC, such as 2099-12-31 or 2099-12-31T18:00:00; by default "
-            "never.",
-        ),
-    ] = None,
+    origin: Origins = None,
+    expires: Expires = None,
+    no_check: NoCheck = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a key and print it; it is shown only once."""
     from gateway.access.issue import KeyRequest
+    from gateway.commands.key_tables import printed_json
     from gateway.storage.key_store import Grants
     from gateway.table.header import ColumnGrant
 
     if any_spreadsheet == bool(spreadsheet):
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
+    grants = Grants(
+        spreadsheets=None if any_spreadsheet else _ids(spreadsheet or ()),
+        worksheets=_named(worksheet),
+        columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
+        may_refresh=refresh,
+        origins=frozenset(origin or ()),
+        **_rights(may, read_only=read_only, delete=delete),
+    )
     request = KeyRequest(
-        name=name,
-        plan=plan,
-        grants=Grants(
-            spreadsheets=None if any_spreadsheet else frozenset(spreadsheet or ()),
-            worksheets=_named(worksheet),
-            columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
-            read_only=read_only,
-            may_delete=delete,
-            may_refresh=refresh,
-            origins=frozenset(origin or ()),
-        ),
-        expires_at=expires and expires.replace(tzinfo=UTC),
+        name=name, plan=plan, grants=grants, expires_at=expires and expires.replace(tzinfo=UTC)
     )
 
-    record, key = run(new_key(settings, request, replaced=_warn_of_pepper))
+    check = None if no_check else grants
+    record, key = run(
+        new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
+    )
     if any_spreadsheet:
         warn("this key may use every spreadsheet shared with the account.")
-    if delete and not settings.plans[plan].deletes:
-        warn(f"this key deletes nothing yet: set plans.{plan}.deletes to true.")
+    _warn_of_deletes(settings, record)
     if as_json:
-        say(_json({"id": record.id, "key": key}))
+        say(printed_json({"id": record.id, "key": key}))
     else:
         say(*created_lines(record.id, key, is_terminal=sys.stdout.isatty()))
 
 
 @keys.command("list", examples=["sheets-gateway keys list", "sheets-gateway keys list --json"])
-def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+def list_keys(
+    active: Annotated[bool, flag("--active", "Leave out revoked and expired keys.")] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the rights and the last use of all keys, without the keys themselves."""
+    from gateway.commands.key_tables import (
+        KEY_HEADER,
+        aligned,
+        key_cells,
+        key_members,
+        key_row,
+        printed_json,
+    )
     from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
@@ -136,74 +176,208 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         async with KeyStore.open(settings.access.database) as store:
             return await store.list(damaged.append)
 
-    records = run(fetch())
+    now = datetime.now(UTC)
+    records = [record for record in run(fetch()) if not active or record.is_active(now)]
     if as_json:
-        say(_json([described(record) for record in records]))
+        say(printed_json([key_members(record) for record in records]))
     elif records and is_styled():
-        print_table(("KEY", "STATE", "MAY"), [_cells(record) for record in records])
+        print_table(("KEY", "STATE", "MAY"), [key_cells(record) for record in records])
     else:
-        say(*listing(records))
+        say(*aligned(KEY_HEADER, [key_row(record) for record in records]))
+        if not records:
+            say("No keys yet; create one: sheets-gateway keys create")
     if missing:
         say(missing, err=True)
     if damaged:
         fail([f"access.database: {each}" for each in damaged], status=1)
 
 
-@keys.command("revoke", examples=["sheets-gateway keys revoke KEY_ID"])
-def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
+@keys.command("update", examples=["sheets-gateway keys update KEY_ID --may read,create"])
+def update(
+    key_id: KeyId,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What the key is for.")] = None,
+    plan: Annotated[str | None, PlanOption] = None,
+    spreadsheet: Spreadsheets = None,
+    any_spreadsheet: AnySpreadsheet = False,
+    worksheet: Worksheets = None,
+    all_worksheets: Annotated[bool, flag("--all-worksheets", "Allow all worksheets.")] = False,
+    column: Columns = None,
+    all_columns: Annotated[bool, flag("--all-columns", "Allow reading all fields.")] = False,
+    writable_column: WritableColumns = None,
+    all_writable_columns: Annotated[
+        bool, flag("--all-writable-columns", "Allow writing all visible fields.")
+    ] = False,
+    may: May = None,
+    refresh: Annotated[bool, flag("--refresh", "Allow reporting changes.")] = False,
+    no_refresh: Annotated[bool, flag("--no-refresh", "Do not allow reporting changes.")] = False,
+    origin: Origins = None,
+    any_origin: Annotated[bool, flag("--any-origin", "Allow pages of all origins.")] = False,
+    expires: Expires = None,
+    never_expires: Annotated[bool, flag("--never-expires", "Let the key never expire.")] = False,
+    no_check: NoCheck = False,
+    config: ConfigOption = None,
 ) -> None:
+    """Change a key: a repeatable option replaces all of its values. The key itself stays."""
+    from gateway.access.issue import KeyRequest, check_request, update_key
+    from gateway.commands.key_tables import edit_row
+    from gateway.table.header import ColumnGrant
+
+    settings, now = settings_of(config), datetime.now(UTC)
+
+    async def change(store: "KeyStore") -> Sequence[str]:
+        record = await _active_key(store, key_id)
+        old = record.grants
+        rights = _rights(may) if may is not None else {}
+        grants = replace(
+            old,
+            spreadsheets=_changed(old.spreadsheets, _ids(spreadsheet or ()), any_spreadsheet),
+            worksheets=_changed(old.worksheets, worksheet, all_worksheets),
+            columns=ColumnGrant(
+                readable=_changed(old.columns.readable, column, all_columns),
+                writable=_changed(old.columns.writable, writable_column, all_writable_columns),
+            ),
+            may_refresh=refresh or (old.may_refresh and not no_refresh),
+            origins=_changed(old.origins, origin, any_origin) or frozenset(),
+            **rights,
+        )
+        ends = expires.replace(tzinfo=UTC) if expires else record.expires_at
+        request = KeyRequest(
+            name=record.name if name is None else name,
+            plan=plan or record.plan,
+            grants=grants,
+            expires_at=None if never_expires else ends,
+        )
+        names = (grants.spreadsheets, grants.worksheets, grants.columns)
+        check_request(request, settings.plans, now, before=record)
+        if not no_check and names != (old.spreadsheets, old.worksheets, old.columns):
+            await warn_or_fail(settings, grants)
+        edit = await update_key(
+            record, request, store=store, plans=settings.plans, now=now, by=operator()
+        )
+        if edit is None:
+            fail([f"{key_id} was changed by somebody else at the same time: try again"], status=1)
+        _warn_of_deletes(settings, replace(record, plan=request.plan, grants=grants))
+        return [f"{key_id} is changed: {edit_row(edit)[-1]}" if edit.changes else "nothing changed"]
+
+    say(*_in_store(settings, key_id, change))
+
+
+@keys.command("rotate", examples=["sheets-gateway keys rotate KEY_ID --overlap 7d"])
+def rotate(
+    key_id: KeyId,
+    overlap: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the present secret stays valid: 24h, 7d.")
+    ] = "24h",
+    end: Annotated[bool, flag("--end", "Make no secret, but end the old one now.")] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a key another secret; for a time both are valid. It is shown only once."""
+    from gateway.access.issue import rotate_key
+    from gateway.access.pepper import pepper_of
+    from gateway.commands.key_tables import printed_json
+    from gateway.storage.key_store import KeyEdit
+
+    settings, now, seconds = settings_of(config), datetime.now(UTC), read_duration(overlap)
+
+    async def end_old(store: "KeyStore") -> Sequence[str]:
+        edit = KeyEdit(key_id=key_id, at=now, by=operator(), action="ended")
+        if not await store.end_rotation(edit):
+            await _active_key(store, key_id)
+            fail([f"{key_id} has no old secret"])
+        return [f"the old secret of {key_id} is not valid any more"]
+
+    async def make(store: "KeyStore") -> Sequence[str]:
+        record = await _active_key(store, key_id)
+        pepper = await pepper_of(store, settings.access, replaced=_warn_of_pepper)
+        ends = timedelta(seconds=seconds)
+        key = await rotate_key(
+            record, store=store, pepper=pepper, overlap=ends, now=now, by=operator()
+        )
+        if key is None:
+            fail(
+                [
+                    f"the old secret of {key_id} is still valid: end it first, sheets-gateway "
+                    f"keys rotate {key_id} --end"
+                ]
+            )
+        if as_json:
+            until = (now + ends).isoformat()
+            return [printed_json({"id": key_id, "key": key, "oldSecretEndsAt": until})]
+        say(f"The old secret is valid until {now + ends:%Y-%m-%d %H:%M:%S} UTC.", err=True)
+        return created_lines(key_id, key, is_terminal=sys.stdout.isatty())
+
+    say(*_in_store(settings, key_id, end_old if end else make))
+
+
+@keys.command("revoke", examples=["sheets-gateway keys revoke KEY_ID"])
+def revoke(key_id: KeyId, config: ConfigOption = None) -> None:
     """Revoke a key permanently."""
-    from gateway.storage.key_store import KeyStore
 
-    settings = settings_of(config)
-    missing = missing_store(settings.access.database)
-    if missing:
-        fail([f"there is no active key {key_id}: {missing}"])
+    async def end(store: "KeyStore") -> Sequence[str]:
+        if not await store.revoke(key_id, datetime.now(UTC), by=operator()):  # also a damaged key
+            await _active_key(store, key_id)
+        return [f"{key_id} is revoked"]
 
-    async def end() -> bool:
-        async with KeyStore.open(settings.access.database) as store:
-            return await store.revoke(key_id, datetime.now(UTC))
-
-    if not run(end()):
-        fail([f"there is no active key {key_id}"])
-    say_done(f"{key_id} is revoked")
+    say_done(*_in_store(settings_of(config), key_id, end))
 
 
-def _warn_of_pepper() -> None:
-    warn(
-        "the pepper differs from the one last used with this key store; a gateway with another "
-        "pepper will not accept this key."
+@keys.command("report", examples=["sheets-gateway keys report --since 7d"])
+def report(
+    key_id: Annotated[
+        str | None, typer.Option("--key", metavar="ID", help="Only this key, by default all.")
+    ] = None,
+    since: Since = "24h",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the use of keys by the hour, as it was stored at most 10 seconds ago."""
+    from gateway.commands.key_tables import (
+        USE_HEADER,
+        aligned,
+        printed_json,
+        use_members,
+        use_rows,
     )
 
+    begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
+    found = _fetched(settings_of(config), lambda store: store.usage(begin, key_id))
+    if as_json:
+        say(printed_json(use_members(found)))
+    else:
+        say(*aligned(USE_HEADER, use_rows(found)))
 
-def _named(names: list[str] | None) -> frozenset[str] | None:
-    """The values of a repeatable option; None, meaning all, without it."""
-    return frozenset(names) if names else None
+
+@keys.command("log", examples=["sheets-gateway keys log --key KEY_ID"])
+def log(
+    key_id: Annotated[
+        str | None, typer.Option("--key", metavar="ID", help="Only this key, by default all.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print who created, changed, rotated and revoked keys, and what changed."""
+    from gateway.commands.key_tables import (
+        EDIT_HEADER,
+        aligned,
+        edit_members,
+        edit_row,
+        printed_json,
+    )
+
+    edits = _fetched(settings_of(config), lambda store: store.edits(key_id))
+    if as_json:
+        say(printed_json([edit_members(edit) for edit in edits]))
+    else:
+        say(*aligned(EDIT_HEADER, [edit_row(edit) for edit in edits]))
 
 
-def described(record: "KeyRecord") -> dict[str, object]:
-    """A key as a JSON object, without the key itself."""
-    grants = record.grants
-    return {
-        "id": record.id,
-        "name": record.name,
-        "last4": record.last4,
-        "plan": record.plan,
-        "spreadsheets": _listed(grants.spreadsheets),
-        "worksheets": _listed(grants.worksheets),
-        "columns": _listed(grants.columns.readable),
-        "writableColumns": _listed(grants.columns.writable),
-        "readOnly": grants.read_only,
-        "mayDelete": grants.may_delete,
-        "mayRefresh": grants.may_refresh,
-        "origins": _listed(grants.origins),
-        "createdAt": _moment(record.created_at),
-        "expiresAt": _moment(record.expires_at),
-        "revokedAt": _moment(record.revoked_at),
-        "lastUsedAt": _moment(record.last_used_at),
-        "state": _state(record),
-    }
+def operator() -> str:
+    """The user who runs a command, also through sudo."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in some containers
+        return f"user {os.getuid()}"
 
 
 def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
@@ -213,89 +387,98 @@ def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
     return [f"id   {key_id}", f"key  {key}  (shown only once)"]
 
 
-def listing(records: Sequence["KeyRecord"]) -> Iterator[str]:
-    """The keys as a table with rights and the hour of the last use, without the keys themselves."""
-    rows = [_HEADER, *(tuple(map(printable, _row(record))) for record in records)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
-    if not records:
-        yield "No keys yet; create one: sheets-gateway keys create"
+def _in_store(
+    settings: "Settings", key_id: str, work: Callable[["KeyStore"], Awaitable[Sequence[str]]]
+) -> Sequence[str]:
+    """Do something with a key; exit if there is no store, as looking creates none."""
+    from gateway.storage.key_store import KeyStore
+
+    missing = missing_store(settings.access.database)
+    if missing:
+        fail([f"there is no active key {key_id}: {missing}"])
+
+    async def open_and_work() -> Sequence[str]:
+        async with KeyStore.open(settings.access.database) as store:
+            return await work(store)
+
+    return run(open_and_work())
 
 
-def _cells(record: "KeyRecord") -> Sequence[Sequence[str]]:
-    """A key in three cells of lines, which fit into 80 columns."""
-    key_id, ends_in, state, plan, rights, used, expires, name, _ = _row(record)
-    return (
-        (name, key_id, f"ends in {ends_in}"),
-        (state, f"plan {plan}", f"used {used}", f"expires {expires}"),
-        (rights, *_restrictions(record.grants)),
+async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
+    """The key with this ID; exit if it is revoked, damaged or not there."""
+    records = [each for each in await store.list(lambda _: None) if each.revoked_at is None]
+    found = next((each for each in records if each.id == key_id), None)
+    if found is None:
+        named = ", ".join(each.id for each in records if each.name == key_id)
+        hint = f": give the ID of a key, not its name; {key_id} is {named}" if named else ""
+        fail([f"there is no active key {key_id}{hint}"])
+    return found
+
+
+def _fetched(settings: "Settings", fetch: Callable[["KeyStore"], Awaitable[T]]) -> T:
+    """What is fetched from the store; exit if there is none, as looking creates none."""
+    from gateway.storage.key_store import KeyStore
+
+    missing = missing_store(settings.access.database)
+    if missing:
+        fail([missing])
+
+    async def fetch_it() -> T:
+        async with KeyStore.open(settings.access.database) as store:
+            return await fetch(store)
+
+    return run(fetch_it())
+
+
+def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> dict[str, bool]:
+    """The flags of `Grants` for these options."""
+    from gateway.storage.key_store import RIGHTS
+
+    if may is None:
+        if delete and read_only:
+            fail(["--delete: a key that is --read-only deletes nothing; see --may"])
+        named = {"read"} if read_only else {"read", "create", "update"}
+        named |= {"delete"} if delete else set()
+    else:
+        if read_only or delete:
+            fail(["--may has all rights: leave out --read-only and --delete"])
+        named = {right.strip() for right in may.split(",")} - {""}
+    unknown = sorted(named - {*RIGHTS})
+    if unknown:
+        fail([f"--may: {', '.join(unknown)} is not among {', '.join(RIGHTS)}"])
+    return {f"may_{right}": right in named for right in RIGHTS}
+
+
+def _warn_of_deletes(settings: "Settings", record: "KeyRecord") -> None:
+    plan = settings.plans.get(record.plan)
+    if record.grants.may_delete and plan is not None and not plan.deletes:
+        name = f"plans.{record.plan}.deletes"
+        warn(f"this key deletes nothing yet: set {name} to true.")
+
+
+def _warn_of_pepper() -> None:
+    warn(
+        "the pepper differs from the one last used with this key store; a gateway with another "
+        "pepper will not accept this key."
     )
 
 
-def _row(record: "KeyRecord") -> Sequence[str]:
-    return (
-        record.id,
-        f"…{record.last4}",
-        _state(record),
-        record.plan,
-        _rights(record.grants),
-        _hour(record.last_used_at),
-        "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
-        record.name,
-        "; ".join(_restrictions(record.grants)),
-    )
+def _ids(given: Collection[str]) -> frozenset[str]:
+    """IDs of spreadsheets, also from their URLs."""
+    from gateway.table.a1 import id_in, is_spreadsheet_id
+
+    return frozenset(text if is_spreadsheet_id(text) else id_in(text) or text for text in given)
 
 
-def _rights(grants: "Grants") -> str:
-    rights = {
-        "read": True,
-        "write": not grants.read_only,
-        "delete": grants.may_delete,
-        "refresh": grants.may_refresh,
-    }
-    return ", ".join(right for right, is_granted in rights.items() if is_granted)
+def _named(names: list[str] | None) -> frozenset[str] | None:
+    """The values of a repeatable option; None, meaning all, without it."""
+    return frozenset(names) if names else None
 
 
-def _hour(instant: datetime | None) -> str:
-    return "never" if instant is None else f"{instant:%Y-%m-%d %Hh}"
-
-
-def _restrictions(grants: "Grants") -> Iterator[str]:
-    """The restrictions of a key; anything not listed is unrestricted."""
-    named = grants.spreadsheets
-    yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
-    for title, names in (
-        ("worksheets", grants.worksheets),
-        ("columns", grants.columns.readable),
-        ("writes", grants.columns.writable),
-    ):
-        if names is not None:
-            yield f"{title}: {_quoted(names)}"
-    if grants.origins:
-        yield f"origins: {', '.join(sorted(grants.origins))}"
-
-
-def _quoted(names: frozenset[str]) -> str:
-    """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
-    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
-
-
-def _json(value: object) -> str:
-    """JSON in printable ASCII; `json` leaves the delete character as it is."""
-    return json.dumps(value).replace("\x7f", "\\u007f")
-
-
-def _state(record: "KeyRecord") -> str:
-    if record.revoked_at is not None:
-        return "revoked"
-    return "active" if record.is_active(datetime.now(UTC)) else "expired"
-
-
-def _listed(names: frozenset[str] | None) -> list[str] | None:
-    return None if names is None else sorted(names)
-
-
-def _moment(instant: datetime | None) -> str | None:
-    return None if instant is None else instant.isoformat()
+def _changed(
+    old: frozenset[str] | None, new: Collection[str] | None, is_all: bool
+) -> frozenset[str] | None:
+    """The values of an option for which another one means all."""
+    if is_all:
+        return None
+    return frozenset(new) if new else old

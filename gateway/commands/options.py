@@ -27,12 +27,16 @@ if TYPE_CHECKING:
     from gateway.access.issue import KeyRequest
     from gateway.settings.database import Database
     from gateway.settings.model import Settings
-    from gateway.storage.key_store import KeyRecord
+    from gateway.storage.key_store import Grants, KeyRecord
 
 T = TypeVar("T")
 
 DEMO_SPREADSHEET = "demo"
 """ID of the spreadsheet of `demo`, which is read before the demo is imported."""
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_MOST_DIGITS = 4
+"""Of a duration: 9999 days are a date yet."""
 
 ConfigOption = Annotated[
     Path | None,
@@ -117,21 +121,58 @@ async def new_key(
     *,
     replaced: Callable[[], None] = lambda: None,
     random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    by: str = "",
+    check: "Grants | None" = None,
 ) -> tuple["KeyRecord", str]:
-    """Create a key in the store of the settings, as `create_key` and `pepper_of` do."""
-    from gateway.access.issue import create_key
+    """Create a key in the store of the settings, as `create_key` and `pepper_of` do.
+
+    `check` are grants that must exist, if that can be found out.
+    """
+    from gateway.access.issue import check_request, create_key
     from gateway.access.pepper import pepper_of
     from gateway.storage.key_store import KeyStore
 
+    now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
+        pepper = await pepper_of(store, settings.access, replaced=replaced)
+        check_request(request, settings.plans, now)
+        if check is not None:
+            await warn_or_fail(settings, check)
         return await create_key(
             request,
             store=store,
-            pepper=await pepper_of(store, settings.access, replaced=replaced),
+            pepper=pepper,
             plans=settings.plans,
-            now=datetime.now(UTC),
+            now=now,
             random_bytes=random_bytes,
+            by=by,
         )
+
+
+async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
+    """Exit if a spreadsheet, worksheet or field of a key does not exist.
+
+    Warn if that cannot be found out.
+    """
+    from gateway.commands.grant_check import check_grants
+
+    if grants.spreadsheets is None:
+        return
+    looked = await check_grants(settings, grants)
+    if looked.problems:
+        fail([*looked.problems, "nothing was changed; --no-check does it anyway"])
+    for each in looked.unchecked:
+        warn(f"not checked: {each}")
+
+
+def read_duration(text: str, option: str = "--overlap") -> float:
+    """The seconds of a text such as `90m`, `24h` or `7d`; exit if it is none."""
+    number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
+    if unit is None or not (
+        number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
+    ):
+        fail([f"{option}: {text!r} is no time; it is a number with s, m, h or d, as in 24h"])
+    return float(number) * unit
 
 
 def missing_store(database: "Database") -> str | None:

@@ -6,25 +6,36 @@ Rules:
 - The store contains neither a key nor the pepper, nor enough to derive one from the other columns.
 - The stored mark of the pepper detects another pepper, and is too short to find the pepper by brute
   force.
-- Each call is one statement in one transaction, and sees all commits of other processes.
+- Each call is one transaction, and sees all commits of other processes.
 - Times are UTC, stored as ISO 8601 text, because SQLite has no such type; lists as JSON text.
 - Triggers write the change log, in commit order. So it contains every change, even by another
   version's command line or by an operator's SQL. Updates of the last use are not logged: they would
   be one entry per key and hour.
 - A damaged key admits nobody, and keeps no other key from being read.
-- The change log is never shortened: a key has about two entries of 50 bytes in its life.
+- The change log is never shortened: an edit of a key adds one or two entries of 50 bytes.
+- While a rotation overlaps, two secrets have one record. The old one is read as a key that expires
+  when the overlap ends.
+- `rights` is None unless the flags cannot say them. The flags are then narrower, because earlier
+  versions know these alone.
+- Each edit of a key is stored with its author, in the same transaction.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import secrets
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 from sqlalchemy import (
     Column,
+    ColumnElement,
+    Index,
+    Insert,
     Integer,
+    RowMapping,
     String,
     Table,
     bindparam,
@@ -32,6 +43,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    true,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -49,6 +61,7 @@ from gateway.storage.database import (
     upsert,
 )
 from gateway.storage.spent_quota import stored_spent_quota
+from gateway.storage.usage import HourOfUse, find_usage, stored_usage
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
@@ -73,6 +86,20 @@ keys = Table(
     Column("last_used_at", String),
     Column("may_delete", AsStoredFlag, nullable=False, server_default=false()),
     Column("may_refresh", AsStoredFlag, nullable=False, server_default=false()),
+    Column("rights", String),
+    Column("old_digest", AsStoredBytes),
+    Column("old_ends_at", String),
+)
+Index("api_keys_by_old_digest", keys.c.old_digest, unique=True)
+key_edits = Table(
+    "key_edits",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("key_id", String, nullable=False, index=True),
+    Column("at", String, nullable=False),
+    Column("by", String, nullable=False),
+    Column("action", String, nullable=False),
+    Column("changes", String, nullable=False),
 )
 pepper_marks = Table(
     "pepper",
@@ -89,15 +116,29 @@ _key_changes = Table(
 
 _PUT_MARK = upsert(pepper_marks)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_RECORD_COLUMNS = [each for each in keys.columns if each is not keys.c.digest]
+_ALWAYS = true()
+_SECRETS = (keys.c.digest, keys.c.old_digest)
+_RECORD_COLUMNS = [each for each in keys.columns if each not in {*_SECRETS}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
+_EXPIRES_AT, _OLD_ENDS_AT = map(_RECORD_NAMES.index, ("expires_at", "old_ends_at"))
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))
 )
+# Two look-ups in unique indexes: with OR in the join, the plan would depend on statistics.
+_other = keys.alias("other")
+_found_ids = [
+    select(_other.c.id).where(column == _key_changes.c.digest).scalar_subquery()
+    for column in (_other.c.digest, _other.c.old_digest)
+]
 _CHANGES = (
-    select(_key_changes.c.number, _key_changes.c.digest, *_RECORD_COLUMNS)
+    select(
+        _key_changes.c.number,
+        _key_changes.c.digest,
+        _key_changes.c.digest == keys.c.digest,
+        *_RECORD_COLUMNS,
+    )
     .select_from(
-        _key_changes.outerjoin(keys, (_key_changes.c.digest == keys.c.digest) & _may_count)
+        _key_changes.outerjoin(keys, (keys.c.id == func.coalesce(*_found_ids)) & _may_count)
     )
     .where(_key_changes.c.number >= bindparam("first"))
     .order_by(_key_changes.c.number)
@@ -105,6 +146,10 @@ _CHANGES = (
 )
 LONG_EXPIRED = timedelta(days=1)
 """Keys that expired longer ago are never valid; later ones may be if the clock is set back."""
+
+Right = Literal["read", "create", "update", "delete"]
+"""A right to use rows. `Grants` has a flag for each."""
+RIGHTS: Sequence[Right] = get_args(Right)
 
 StoredKey = tuple[Any, ...]
 """A key as stored, for `record_of`.
@@ -117,6 +162,7 @@ Texts and numbers need little memory and no garbage collection.
 class Grants:
     """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
 
+    A key that may not read is a create-only key: it may create, and nothing else.
     `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
     plan allows it.
     `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
@@ -125,16 +171,26 @@ class Grants:
 
     spreadsheets: frozenset[str] | None
     worksheets: frozenset[str] | None = None
-    read_only: bool = False
+    may_read: bool = True
+    may_create: bool = True
+    may_update: bool = True
     origins: frozenset[str] = frozenset()
     columns: ColumnGrant = ALL_COLUMNS
     may_delete: bool = False
     may_refresh: bool = False
 
+    @property
+    def rights(self) -> Sequence[Right]:
+        """The rights to use rows, in the order of `RIGHTS`."""
+        return [right for right in RIGHTS if getattr(self, f"may_{right}")]
+
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRecord:
-    """A stored key. `None` means never; `last_used_at` is rounded down to the hour."""
+    """A stored key. `None` means never; `last_used_at` is rounded down to the hour.
+
+    `old_ends_at` is the end of the secret before the last rotation, None without one.
+    """
 
     id: str
     name: str
@@ -145,10 +201,26 @@ class KeyRecord:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    old_ends_at: datetime | None = None
 
     def is_active(self, now: datetime) -> bool:
         """True if the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]
+"""`ended`: the old secret of a rotation does not count any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyEdit:
+    """An edit of a key: who made it, and each changed field with its values before and after."""
+
+    key_id: str
+    at: datetime
+    by: str = ""
+    action: EditAction
+    changes: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
 
 class KeyChange(NamedTuple):
@@ -192,44 +264,104 @@ class KeyStore:
         """Open the quota of an account that earlier processes with this database spent."""
         return stored_spent_quota(self._engine, account)
 
+    def storing_usage(self, now: Callable[[], datetime]) -> AbstractAsyncContextManager[None]:
+        """Store the use of keys by this process during the block, as `stored_usage` does."""
+        return stored_usage(self._engine, now)
+
+    async def usage(self, since: datetime, key_id: str | None = None) -> Sequence[HourOfUse]:
+        """The use of one key or of all, as `find_usage` finds it."""
+        return await find_usage(self._engine, since, key_id)
+
     def abort_idle(self) -> None:
         """Abort idle connections to a server, which may be dead; later calls connect anew."""
         if self._idle is not None:
             self._idle.abort()
 
-    async def add(self, record: KeyRecord, digest: bytes) -> None:
+    async def add(self, record: KeyRecord, digest: bytes, *, by: str = "") -> None:
+        """Store a new key that `by` created."""
+        edit = KeyEdit(key_id=record.id, at=record.created_at, by=by, action="created")
         async with self._engine.begin() as connection:
             await connection.execute(insert(keys).values(**_row(record), digest=digest))
+            await connection.execute(_log_of(edit))
 
     async def changes(
         self, last: KeyChange | None, now: datetime
     ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
         """A page of changes after `last`, each with the key's current state; empty at the end.
 
-        The key is None if it is revoked, deleted or `LONG_EXPIRED`. Without `last` the page starts
+        The key is None if it is revoked, deleted or `LONG_EXPIRED`. That of an old secret expires
+        with the secret. Without `last` the page starts
         at the first change. Returns None if this store does not contain `last`: the store was
         replaced.
         """
-        values = {
-            "first": 0 if last is None else last.number,
-            "expired_by": (now.astimezone(UTC) - LONG_EXPIRED).isoformat(),
-        }
+        expired_by = (now.astimezone(UTC) - LONG_EXPIRED).isoformat()
+        values = {"first": 0 if last is None else last.number, "expired_by": expired_by}
         async with self._engine.connect() as connection:
             rows = (await connection.execute(_CHANGES, values)).all()
         found = [
-            (KeyChange(number, digest), None if key[0] is None else tuple(key))
-            for number, digest, *key in rows
+            (KeyChange(number, digest), _key_of(key, expired_by, is_current=bool(is_current)))
+            for number, digest, is_current, *key in rows
         ]
         if last is None:
             return found
         return found[1:] if found and found[0][0] == last else None
 
-    async def revoke(self, key_id: str, now: datetime) -> bool:
+    async def revoke(self, key_id: str, now: datetime, *, by: str = "") -> bool:
         """Revoke a key permanently; False if it does not exist or is already revoked."""
-        is_valid = (keys.c.id == key_id) & keys.c.revoked_at.is_(None)
-        statement = update(keys).where(is_valid).values(revoked_at=now.isoformat())
+        edit = KeyEdit(key_id=key_id, at=now, by=by, action="revoked")
+        return await self._edit(edit, {"revoked_at": now.isoformat()})
+
+    async def update(self, before: KeyRecord, after: KeyRecord, edit: KeyEdit) -> bool:
+        """Store the columns of a key that differ; False if others changed one, or revoked it."""
+        old, new = _row(before), _row(after)
+        changed = {name: value for name, value in new.items() if value != old[name]}
+        return await self._edit(edit, changed, {name: old[name] for name in changed})
+
+    async def rotate(
+        self, key_id: str, digest: bytes, last4: str, ends_at: datetime, edit: KeyEdit
+    ) -> bool:
+        """Give a key another secret; the present one counts until `ends_at`.
+
+        False if the key is not there or revoked, or if its old secret counts still: a third would
+        end it early.
+        """
+        ends = ends_at.astimezone(UTC).isoformat()
+        has_one = keys.c.old_ends_at.is_(None) | (keys.c.old_ends_at <= edit.at.isoformat())
+        new = {"digest": digest, "last4": last4, "old_digest": keys.c.digest, "old_ends_at": ends}
+        return await self._edit(edit, new, condition=has_one)
+
+    async def end_rotation(self, edit: KeyEdit) -> bool:
+        """End the old secret of a key at once; False if there is none."""
+        nothing = {"old_digest": None, "old_ends_at": None}
+        return await self._edit(edit, nothing, condition=keys.c.old_digest.is_not(None))
+
+    async def _edit(
+        self,
+        edit: KeyEdit,
+        changed: Mapping[str, object],
+        before: Mapping[str, object] = MappingProxyType({}),
+        *,
+        condition: ColumnElement[bool] = _ALWAYS,
+    ) -> bool:
+        """Change columns of a key that is not revoked, if it has these values `before`."""
+        is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
+        for name, value in before.items():
+            is_meant &= keys.c[name].is_not_distinct_from(value)
         async with self._engine.begin() as connection:
-            return (await connection.execute(statement)).rowcount == 1
+            statement = update(keys).where(is_meant).values(**changed)
+            if (await connection.execute(statement)).rowcount != 1:
+                return False
+            await connection.execute(_log_of(edit))
+        return True
+
+    async def edits(self, key_id: str | None = None) -> Sequence[KeyEdit]:
+        """The edits of one key or of all, oldest first."""
+        query = select(key_edits).order_by(key_edits.c.at, key_edits.c.id)
+        if key_id is not None:
+            query = query.where(key_edits.c.key_id == key_id)
+        async with self._engine.connect() as connection:
+            rows = (await connection.execute(query)).mappings().all()
+        return [_edit_of(row) for row in rows]
 
     async def touch(self, key_id: str, now: datetime) -> None:
         """Record that a key is used; writes at most once per hour."""
@@ -294,8 +426,51 @@ class KeyStore:
         return found
 
 
+def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredKey | None:
+    """A key as one of its secrets has it, None if it is not there.
+
+    With its old secret it expires when this ends, or before. It is not there if that was long ago.
+    """
+    if key[0] is None:
+        return None
+    if is_current:
+        return tuple(key)
+    ends, expires = key[_OLD_ENDS_AT], key[_EXPIRES_AT]
+    if isinstance(ends, str) and isinstance(expires, str | None):
+        ends = min(ends, expires or ends)
+        if ends <= expired_by:
+            return None
+    # A damaged time stays as it is, and so the row is refused.
+    found = [*key]
+    found[_EXPIRES_AT] = "" if ends is None else ends
+    return tuple(found)
+
+
+def _log_of(edit: KeyEdit) -> Insert:
+    return insert(key_edits).values(
+        id=secrets.token_hex(8),
+        key_id=edit.key_id,
+        at=edit.at.astimezone(UTC).isoformat(),
+        by=edit.by,
+        action=edit.action,
+        changes=msgspec.json.encode(edit.changes).decode(),
+    )
+
+
+def _edit_of(row: RowMapping) -> KeyEdit:
+    """Decode a stored edit. Raises DamagedRow."""
+    values = {str(name): value for name, value in row.items() if name != "id"}
+    try:
+        return msgspec.convert({**values, "changes": msgspec.json.decode(row["changes"])}, KeyEdit)
+    except (msgspec.MsgspecError, TypeError) as error:
+        raise DamagedRow(key_edits, row, "it is no edit of a key") from error
+
+
 def _row(record: KeyRecord) -> dict[str, object]:
     grants = record.grants
+    may = dict(zip(_RIGHTS, (grants.may_read, grants.may_create, grants.may_update), strict=True))
+    rights = frozenset(right for right, has_it in may.items() if has_it)
+    is_by_flags = rights == {*_RIGHTS} or (rights == {"read"} and not grants.may_delete)
     return {
         "id": record.id,
         "name": record.name,
@@ -303,7 +478,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "plan": record.plan,
         "spreadsheets": _json(grants.spreadsheets),
         "worksheets": _json(grants.worksheets),
-        "read_only": grants.read_only,
+        "read_only": not (grants.may_create and grants.may_update),
         "origins": _json(grants.origins),
         "created_at": record.created_at.isoformat(),
         "expires_at": record.expires_at and record.expires_at.isoformat(),
@@ -313,6 +488,8 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
         "may_delete": grants.may_delete,
         "may_refresh": grants.may_refresh,
+        "rights": None if is_by_flags else _json(rights),
+        "old_ends_at": record.old_ends_at and record.old_ends_at.isoformat(),
     }
 
 
@@ -338,13 +515,19 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     last_used_at: _Time | None
     may_delete: Flag
     may_refresh: Flag
+    rights: str | None
+    old_ends_at: _Time | None
 
 
 def record_of(key: StoredKey) -> KeyRecord:
     """Decode a stored key. Raises DamagedRow."""
     values = dict(zip(_RECORD_NAMES, key, strict=True))
     stored = checked(keys, values, _Key)
+    rights: Collection[str] = ("read",) if stored.read_only else _RIGHTS
+    may_delete = bool(stored.may_delete) and (stored.rights is not None or not stored.read_only)
     try:
+        if stored.rights is not None:
+            rights = _RIGHTS_DECODER.decode(stored.rights)
         return KeyRecord(
             id=stored.id,
             name=stored.name,
@@ -353,19 +536,26 @@ def record_of(key: StoredKey) -> KeyRecord:
             grants=Grants(
                 spreadsheets=_set(stored.spreadsheets),
                 worksheets=_set(stored.worksheets),
-                read_only=bool(stored.read_only),
+                may_read="read" in rights,
+                may_create="create" in rights,
+                may_update="update" in rights,
                 origins=_set(stored.origins) or frozenset(),
                 columns=ColumnGrant(_set(stored.readable), _set(stored.writable)),
-                may_delete=bool(stored.may_delete),
+                may_delete=may_delete,
                 may_refresh=bool(stored.may_refresh),
             ),
             created_at=stored.created_at,
             expires_at=stored.expires_at,
             revoked_at=stored.revoked_at,
             last_used_at=stored.last_used_at,
+            old_ends_at=stored.old_ends_at,
         )
     except msgspec.MsgspecError as error:
         raise DamagedRow(keys, values, "a list in it is no JSON list of texts") from error
+
+
+_RIGHTS = ("read", "create", "update")
+_RIGHTS_DECODER = msgspec.json.Decoder(frozenset[Literal["read", "create", "update"]])
 
 
 def _json(names: frozenset[str] | None) -> str | None:

@@ -4,24 +4,29 @@ Rules
 - Either everything is copied, in one transaction, or nothing is. The source stays as it is.
 - A damaged row ends the copying, as PostgreSQL does not take it.
 - The change log is not copied, because triggers write a new one; nor is the spent quota, which
-  counts for a minute.
+  counts for a minute. The use of keys that the target has is replaced: a gateway that was only
+  started there has some.
 - No gateway may use either store meanwhile: the caller holds their locks.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy import Table, insert, literal, select, text
+from sqlalchemy import Table, delete, insert, literal, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.storage.database import STORE_ERRORS, open_database, reason_of
-from gateway.storage.key_store import keys, pepper_marks
+from gateway.storage.key_store import key_edits, keys, pepper_marks
+from gateway.storage.usage import key_usage
 from gateway.storage.worksheet_rows import worksheets
 from gateway.storage.write_records import records, sent_batches
 
-COPIED: tuple[Table, ...] = (pepper_marks, keys, records, sent_batches, worksheets)
+COPIED: tuple[Table, ...] = (
+    *(pepper_marks, keys, key_edits, key_usage),
+    *(records, sent_batches, worksheets),
+)
 
 _PAGE_SIZE = 500
 # Records count the batches after the last one that they know, which may be deleted already.
@@ -42,6 +47,7 @@ async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
             async with file.connect() as reading, server.begin() as writing:
                 await reading.exec_driver_sql("BEGIN")  # all tables as they are at one time
                 await _check_empty(writing, target)
+                await writing.execute(delete(key_usage))
                 counts = {table.name: await _copy(table, reading, writing) for table in COPIED}
                 await writing.execute(_CONTINUE_NUMBERS)
         except STORE_ERRORS as error:
@@ -51,6 +57,8 @@ async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
 
 async def _check_empty(connection: AsyncConnection, target: PostgresUrl) -> None:
     for table in COPIED:
+        if table is key_usage:
+            continue
         if await connection.scalar(select(literal(1)).select_from(table).limit(1)):
             raise ConfigError(
                 f"{target} is not empty: {table.name} has rows. Copy into a new database"

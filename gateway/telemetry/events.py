@@ -100,9 +100,21 @@ class RequestTally:
     durations: Durations = field(default_factory=Durations)
 
 
+UsePlace = tuple[str | None, int] | tuple[str | None, str | None, str | None]
+"""Key, spreadsheet and worksheet of a request; key and code of one that failed."""
+UseCounts = list[int]
+"""In the order of `USE`."""
+USE = ("requests", "reads", "writes", "rows", "bytes")
+MOST_PLACES = 10_000
+"""Places that are counted apart until they are stored; others count without their worksheet."""
+
+
 @dataclass(slots=True)
 class Tallies:
     """All counters of the process, and the current gauges."""
+
+    use: dict[UsePlace, UseCounts] = field(default_factory=dict)
+    """Use of keys that is not stored yet (`gateway.storage.usage`)."""
 
     requests: dict[RequestKind, RequestTally] = field(
         default_factory=lambda: {kind: RequestTally() for kind in REQUEST_KINDS}
@@ -239,8 +251,11 @@ def snapshots_kept(count: int, byte_count: int) -> None:
     tallies.snapshots, tallies.snapshot_bytes = count, byte_count
 
 
-def request_done(event: RequestEvent, seconds: float) -> None:
-    """Count the request, which took this long, and write its line."""
+def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int = 0) -> None:
+    """Count the request, which took this long, and write its line.
+
+    `rows` were answered or written, in a body of `size` bytes; an export has its own numbers.
+    """
     kind = event.operation or "other"
     tally = tallies.requests[kind]
     tally.statuses[event.status // 100] += 1
@@ -248,12 +263,36 @@ def request_done(event: RequestEvent, seconds: float) -> None:
     tallies.cache[event.cache] += 1
     if kind not in _LOGGED_KINDS:
         event.operation = msgspec.UNSET
-    event.path = event.path[:_LONGEST_TEXT]
-    event.worksheet = event.worksheet[:_LONGEST_TEXT] if event.worksheet else None
-    # To a tenth; `round` takes three times as long.
-    event.google_ms = int(event.google_ms * 10 + 0.5) / 10
+    worksheet = event.worksheet
+    # Setting a member takes as long as ten conditions.
+    if len(event.path) > _LONGEST_TEXT:
+        event.path = event.path[:_LONGEST_TEXT]
+    if not worksheet:
+        event.worksheet = None
+    elif len(worksheet) > _LONGEST_TEXT:
+        event.worksheet = worksheet[:_LONGEST_TEXT]
+    if event.google_ms:  # to a tenth; `round` takes three times as long
+        event.google_ms = int(event.google_ms * 10 + 0.5) / 10
     event.ms = int(seconds * 10_000 + 0.5) / 10
     event.timestamp = datetime.now(UTC)
+    code, use = event.code, tallies.use
+    place: UsePlace = (
+        (event.key, event.spreadsheet, worksheet) if code is None else (event.key, code)
+    )
+    counts = use.get(place)
+    if counts is None:
+        if len(use) >= MOST_PLACES:
+            place = (event.key, code or 0)
+        counts = use.setdefault(place, [0] * len(USE))
+    counts[0] += 1
+    counts[3] += rows
+    counts[4] += size
+    if event.reads or event.writes:
+        counts[1] += event.reads
+        counts[2] += event.writes
+    if kind == "export" and event.rows is not msgspec.UNSET and event.bytes is not msgspec.UNSET:
+        counts[3] += event.rows
+        counts[4] += event.bytes
     _write_line(event)
 
 
@@ -311,6 +350,11 @@ def damaged_row(table: str, row: str, problem: str) -> None:
 def last_use_failed(key_id: str, error: BaseException) -> None:
     """Log that the time of a key's use could not be stored."""
     log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
+
+
+def usage_failed(error: BaseException) -> None:
+    """Log that the use of keys could not be stored."""
+    log.warning("usage-failed", error=type(error).__name__)
 
 
 def used_ids_accepted() -> None:

@@ -5,6 +5,8 @@ Rules
   else can be refused.
 - Credentials are trimmed, an empty value is absent. Every place is read: two places with different
   values are an error, so that no proxy or log attributes a request to another key.
+- A create-only key is refused here for all that is not a create. `gateway.web.create_only` answers
+  its creates.
 - Authorised reads are cached. An entry is valid for one head: identical credentials, worksheet and
   origin. It holds the caller and their read access, and no rates: each request is charged.
 - Entries are keyed by a digest with a random key of the process, so that no API key is stored.
@@ -20,11 +22,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.access.caller import Caller, authorise, check_origin
+from gateway.access.caller import Caller, authorise, check_origin, is_create_only
 from gateway.access.keys import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
     AmbiguousCredentials,
+    CreateOnlyKey,
     InvalidQuery,
     InvalidRequest,
     KeyNotAllowedInUrl,
@@ -36,6 +39,7 @@ from gateway.errors import (
     Unauthorized,
 )
 from gateway.settings.address import Proxy
+from gateway.storage.key_store import Right
 from gateway.telemetry.events import note_reading
 from gateway.web.client_address import client_address
 from gateway.web.head import Head, asks_for_fresh, decode_title
@@ -113,7 +117,7 @@ class Admission:
         else:
             caller, spreadsheet, lease = await self.recognise(request, parameters, operation)
             title = event.worksheet = decode_title(request.title)  # "" for a spreadsheet
-            target, reading = _authorised(caller, spreadsheet, title, is_write=operation.is_write)
+            target, reading = _authorised(caller, spreadsheet, title, operation.writes)
             if number:
                 self._auth_cache.issue(number, caller, target, reading)
         event.spreadsheet = target.worksheet.spreadsheet
@@ -126,11 +130,13 @@ class Admission:
             is_typed = asks_for_types(asked)
         if is_typed is None:
             is_typed = request.state["api"].values == "typed"
-        unknown, credentials = parameters.unknown, parameters.credentials
+        # A create-only key must not learn by names of parameters which fields there are.
+        unknown = parameters.unknown if caller.grants.may_read else ()
+        credentials = parameters.credentials
         return Admitted(caller, target, lease, asked, unknown, is_typed, credentials)
 
     async def has_right(self, request: Request, right: Callable[[Caller], bool]) -> bool:
-        """True if the request has a key with this right.
+        """True if the request has a key with this right, or a create-only key, which is refused.
 
         Charges and records nothing: without the right, the answer is the same for every request.
         Raises KeysUnavailable.
@@ -143,18 +149,22 @@ class Admission:
             )
         except (AmbiguousCredentials, Unauthorized, TooManyAuthFailures, PlanLimit):
             return False
-        return right(caller)
+        return right(caller) or is_create_only(caller)
 
     async def recognise(
         self, request: Request, parameters: Sifted, operation: Signature
     ) -> Recognised:
         """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
-        head, scope = request.head, request.scope
-        credentials = find_credentials(head, parameters.credentials, is_write=operation.is_write)
+        head, scope, is_write = request.head, request.scope, operation.is_write
+        if is_write and parameters.credentials:  # a key in the URL, perhaps
+            is_write = not await self.has_right(request, is_create_only)
+        credentials = find_credentials(head, parameters.credentials, is_write=is_write)
         caller = await self._gatekeeper.identify(
             credentials.key, lambda: client_address(scope, self._proxies)
         )
         lease = await self._charge(request, parameters, caller)
+        if not (caller.grants.may_read or operation.is_for_create_only):
+            raise CreateOnlyKey
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
@@ -181,14 +191,14 @@ class Admission:
 
 
 def _authorised(
-    caller: Caller, spreadsheet: str | None, title: str, *, is_write: bool
+    caller: Caller, spreadsheet: str | None, title: str, writes: Sequence[Right]
 ) -> tuple[Target, str]:
     """The caller's worksheet of this name or of its second reading."""
     try:
-        return authorise(caller, spreadsheet=spreadsheet, worksheet=title, is_write=is_write), ""
+        return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
     except NotGranted:
         for reading, other in other_titles(title, caller.grants.worksheets or ()):
-            target = authorise(caller, spreadsheet=spreadsheet, worksheet=other, is_write=is_write)
+            target = authorise(caller, spreadsheet=spreadsheet, worksheet=other, writes=writes)
             return target, reading
         raise
 
@@ -201,7 +211,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 def find_credentials(head: Head, parameters: bytes, *, is_write: bool) -> Credentials:
-    """Search all places; a key in the URL is valid for reads only.
+    """Search all places; a key in the URL is valid for reads only, and if it may only create.
 
     `parameters` are the URL's parameters for credentials.
     """

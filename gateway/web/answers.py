@@ -56,6 +56,8 @@ class Answer(msgspec.Struct, frozen=True):
     """
     may_be_compressed: bool = False
     """True if it has no strong tag."""
+    rows: int = 0
+    """Rows in it, or that were written; an export counts its own."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:
@@ -73,6 +75,7 @@ def json_answer(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     media_type: str = JSON_TEXT,
+    rows: int = 0,
 ) -> Answer:
     body = _encode(content)
     lines = {
@@ -81,7 +84,7 @@ def json_answer(
         "Content-Length": str(len(body)),
         "Content-Type": media_type,
     }
-    return Answer(status, header_lines(lines), body)
+    return Answer(status, header_lines(lines), body, rows=rows)
 
 
 def header_lines(headers: Mapping[str, str]) -> HeaderLines:
@@ -110,7 +113,8 @@ class JsonEncoder:
         if paging.total is not None:
             end += b',"total":%d' % paging.total
         body = b"".join((b'{"results":[', b",".join(rows.rows), end, b"}"))
-        return Encoded(body, f"W/{opaque_tag(rows.digests + end)}", paging)
+        tag = f"W/{opaque_tag(rows.digests + end)}"
+        return Encoded(body, tag, paging, rows=len(rows.rows))
 
 
 # Cached answers are keyed by their encoder.
@@ -170,7 +174,7 @@ def encoded_answer(
     if b"if-none-match" in request.head.lines and is_known(request.head, encoded.tag):
         return Answer(304, headers)
     headers += (content_type, (b"content-length", b"%d" % len(encoded.body)))
-    return Answer(200, headers, encoded.body, encoded.tag[0] == "W")
+    return Answer(200, headers, encoded.body, encoded.tag[0] == "W", encoded.rows)
 
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:

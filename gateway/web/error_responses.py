@@ -83,6 +83,16 @@ def error_members(error: GatewayError, event: RequestEvent, state: State) -> dic
     }
     if error.problems:
         members["errors"] = [_problem(problem) for problem in error.problems]
+    if not error.is_without_sheet:
+        members |= _rows(error, state)
+    if outcome is not None:
+        members["outcome"] = outcome
+    return members
+
+
+def _rows(error: GatewayError, state: State) -> dict[str, object]:
+    """The rows that an error shows."""
+    members: dict[str, object] = {}
     if isinstance(error, PreconditionFailed):
         members["existing"] = shaped(error.existing, state["api"].empty_cell)
     if isinstance(error, HeaderChanged | RowsMoved):
@@ -90,8 +100,6 @@ def error_members(error: GatewayError, event: RequestEvent, state: State) -> dic
     if isinstance(error, RowsMoved):
         for name, record in (("expected", error.expected), ("met", error.met)):
             members[name] = record and shaped(record, state["api"].empty_cell)
-    if outcome is not None:
-        members["outcome"] = outcome
     return members
 
 

@@ -85,6 +85,7 @@ class Frame:
         cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
         request = Request(scope, receive, head, event, scope["state"], cors)
         token = begin_event(event)
+        rows = size = 0
         try:
             try:
                 if event.method == "OPTIONS" and is_preflight(head):
@@ -95,7 +96,7 @@ class Frame:
                     answer = await self._respond(request)
             except GatewayError as error:
                 answer = error_answer(request, error)
-            await _send(request, answer, send)
+            rows, size = answer.rows, await _send(request, answer, send)
         except ClientDisconnect:
             event.status = CLIENT_GONE
         except asyncio.CancelledError:  # the server's time to stop is over
@@ -110,7 +111,7 @@ class Frame:
         finally:
             if request.lease is not None:
                 request.lease.leave()
-            request_done(event, time.perf_counter() - started)
+            request_done(event, time.perf_counter() - started, rows, size)
             end_event(token)
 
     def _check_head(self, scope: Scope, head: Head) -> None:
@@ -124,8 +125,11 @@ class Frame:
             raise HeadersTooLarge(message)
 
 
-async def _send(request: Request, answer: Answer, send: Send) -> None:
-    """Send an answer with the header lines that all have."""
+async def _send(request: Request, answer: Answer, send: Send) -> int:
+    """Send an answer with the header lines that all have.
+
+    Returns the bytes of its body, 0 for one that is made while it is sent.
+    """
     event, lines = request.event, request.head.lines
     is_asked = answer.may_be_compressed and b"accept-encoding" in lines
     if is_asked and takes_gzip(lines[b"accept-encoding"]):
@@ -135,8 +139,7 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
         try:  # what fails before the first byte is answered as any error
             first = await anext(body, b"")
         except GatewayError as error:
-            await _send(request, error_answer(request, error), send)
-            return
+            return await _send(request, error_answer(request, error), send)
     event.status = answer.status
     headers = [
         *answer.headers,
@@ -150,10 +153,12 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body})
-        return
+        return len(body) if event.method != "HEAD" else 0
+    size = 0
     if event.method != "HEAD":
-        await _send_parts(event, first, body, send)
+        size = await _send_parts(event, first, body, send)
     await send({"type": "http.response.body", "body": b""})
+    return size
 
 
 async def _send_parts(
@@ -161,15 +166,17 @@ async def _send_parts(
     first: bytes,
     body: Sequence[bytes] | AsyncGenerator[bytes],
     send: Send,
-) -> None:
+) -> int:
     """Send parts of a body, each when the client has taken the one before it.
 
-    `first` is the part of a generator that was made already.
+    `first` is the part of a generator that was made already. Returns the bytes of a sequence.
     """
     if isinstance(body, Sequence):
+        size = 0
         for part in body:
             await send({"type": "http.response.body", "body": part, "more_body": True})
-        return
+            size += len(part)
+        return size
     event.bytes = 0
     async with aclosing(body):
         made = first
@@ -177,6 +184,7 @@ async def _send_parts(
             await send({"type": "http.response.body", "body": made, "more_body": True})
             event.bytes += len(made)
             made = await anext(body, b"")
+    return 0
 
 
 def rate_lines(lease: RateLease) -> HeaderLines:

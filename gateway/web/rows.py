@@ -55,6 +55,7 @@ from gateway.web.body import (
     parse_updates,
     read_body,
 )
+from gateway.web.create_only import create_only
 from gateway.web.error_responses import missing_method
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
@@ -100,6 +101,8 @@ class Asked(msgspec.Struct, frozen=True):
     """The constructor of a write, which lacks the worksheet and the filter."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
+    sent: Any = None
+    """Of a create, the fields of its row, or of each row of a list."""
     format: str = ""
     """Of a schema."""
     applied: Mapping[str, str] = {}
@@ -180,6 +183,9 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
     if operation.price > 1:
         await admitted.lease.raise_to(operation.price)
     asked = await operation.parse(request, admitted)
+    if not admitted.caller.grants.may_read:
+        run = partial(run_as_meant, operation, request, admitted, asked)
+        return await create_only(asked.sent, run)
     target, asked, result = await run_as_meant(operation, request, admitted, asked)
     if asked.parameters is not None:
         for reading in asked.parameters.readings:
@@ -352,7 +358,7 @@ async def parse_create(request: Request, admitted: Admitted) -> Asked:
         request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed
     )
     make = partial(Write.create, rows=body.rows, is_array=body.is_array)
-    return Asked(make=make, idempotent=idempotent, is_array=body.is_array)
+    return Asked(make=make, idempotent=idempotent, is_array=body.is_array, sent=sent)
 
 
 async def parse_update(request: Request, admitted: Admitted) -> Asked:
@@ -472,14 +478,15 @@ def created(request: Request, target: Target, asked: Asked, settled: Settled) ->
     headers = written_headers(settled)
     headers |= {"Location": f"/v2/sheets/{title}/{written.row}", "ETag": written.tag}
     record = shaped(written.record, request.state["api"].empty_cell)
-    return json_answer(record, status=201, headers=headers)
+    return json_answer(record, status=201, headers=headers, rows=1)
 
 
 def updated(request: Request, _target: Target, _asked: Asked, settled: Settled) -> Answer:
     (written,) = settled.results
     tag = {"ETag": written.tag} if written.tag else {}
     headers = {**written_headers(settled), **tag}
-    return json_answer(shaped(written.record, request.state["api"].empty_cell), headers=headers)
+    record = shaped(written.record, request.state["api"].empty_cell)
+    return json_answer(record, headers=headers, rows=1)
 
 
 def written_rows(
@@ -489,7 +496,7 @@ def written_rows(
     empty_cell = request.state["api"].empty_cell
     results = [shaped(written.record, empty_cell) for written in settled.results]
     headers = {**written_headers(settled), **asked.applied}
-    return json_answer({"results": results}, status=status, headers=headers)
+    return json_answer({"results": results}, status=status, headers=headers, rows=len(results))
 
 
 CREATED = "created"
@@ -505,12 +512,13 @@ def counted(_request: Request, _target: Target, asked: Asked, settled: Settled) 
     """The numbers of the rows that a filter matched."""
     results = [{ROW_INDEX: written.row} for written in settled.results]
     headers = {**written_headers(settled), **asked.applied}
-    return json_answer({"count": len(results), "results": results}, headers=headers)
+    found = {"count": len(results), "results": results}
+    return json_answer(found, headers=headers, rows=len(results))
 
 
 def deleted(_request: Request, _target: Target, _asked: Asked, settled: Settled) -> Answer:
     headers = {"Cache-Control": CACHING, **written_headers(settled)}
-    return Answer(204, header_lines(headers))
+    return Answer(204, header_lines(headers), rows=1)
 
 
 async def parse_nothing(_request: Request, _admitted: Admitted) -> Asked:

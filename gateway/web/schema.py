@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.access.caller import may_delete, may_write
+from gateway.access.caller import may_create, may_delete, may_update
 from gateway.errors import InvalidQuery
 from gateway.table.a1 import column_letters
 from gateway.table.column_types import ColumnType, TypeName
@@ -80,7 +80,8 @@ async def run_worksheets(
         state["rows"].kept_count(WorksheetId(spreadsheet, each.title), max_age_seconds=KEPT_SECONDS)
         for each in seen
     )
-    rights = (may_write(caller), may_write(caller) and may_delete(caller))
+    deletes = caller.plan.writes and may_delete(caller)
+    rights = (may_create(caller), may_update(caller), deletes)
 
     def make(contents: Contents) -> Encoded:
         sheets = [_listed(*each, target, *rights) for each in zip(seen, counts, strict=True)]
@@ -97,13 +98,18 @@ async def run_worksheets(
 
 
 def _listed(
-    worksheet: Listed, rows: int | None, target: Target, writes: bool, deletes: bool
+    worksheet: Listed,
+    rows: int | None,
+    target: Target,
+    creates: bool,
+    updates: bool,
+    deletes: bool,
 ) -> Mapping[str, object]:
     view = worksheet.header.seen_with(target.access.columns)
-    may_change = writes and any(
+    has_writable = any(
         view.may_write(column) and name not in NEVER_STORED for name, column in view.columns.items()
     )
-    may = (True, may_change, may_change, deletes)
+    may = (True, creates and has_writable, updates and has_writable, deletes)
     return {
         "name": worksheet.title,
         "rows": rows,
@@ -143,7 +149,7 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
     check_names(worksheet.header)
     view = worksheet.header.seen_with(columns)
     view.check_parameters(admitted.unknown)
-    fields = _Fields(view, may_write(caller), empty)
+    fields = _Fields(view, may_create(caller) or may_update(caller), empty)
     make = partial(_FORMATS[asked.format], worksheet, fields)
     way = (asked.format, worksheet.title, columns, fields.may_write, empty)
     return Served(await catalogue.answer(contents, way, lambda _: _encoded(make())), freshness)

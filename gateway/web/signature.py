@@ -8,6 +8,7 @@ and `OPTIONS` have no parameters, and ignore all.
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.storage.key_store import Right
 from gateway.telemetry.events import RequestKind
 
 KEY_PARAMETER = "apiKey"
@@ -38,15 +39,17 @@ class Signature:
     """Its name in log and metrics."""
     noun: str
     """Its name in messages."""
-    is_write: bool = False
-    """True if it needs the right to write."""
+    writes: tuple[Right, ...] = ()
+    """The rights to write that it needs; every key but a create-only key may read."""
+    is_for_create_only: bool = False
+    """True if a create-only key may ask for it."""
     parameters: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     hint: str = ""
     """Advice if a parameter is not one of its own."""
     ignores_words: bool = False
     """True if words of other services are no mistake, because no rows are answered."""
-
+    is_write: bool = field(init=False)
     names: frozenset[bytes] = field(init=False)
     """The parameters as they are sent."""
     brackets: tuple[bytes, ...] = field(init=False)
@@ -54,6 +57,7 @@ class Signature:
 
     def __post_init__(self) -> None:
         brackets = (f"{name}[" for name in self.parameters if name in BRACKETED)
+        object.__setattr__(self, "is_write", bool(self.writes))
         object.__setattr__(self, "names", frozenset(map(str.encode, self.parameters)))
         object.__setattr__(self, "brackets", tuple(map(str.encode, brackets)))
 
@@ -70,5 +74,7 @@ class Signature:
 
 ANY: Final = Signature(noun="any operation", parameters=PARAMETERS)
 """All parameters, for requests whose operation is not known yet."""
-DESCRIPTION: Final = Signature(noun="the description", parameters=PARAMETERS, ignores_words=True)
+DESCRIPTION: Final = Signature(
+    noun="the description", parameters=PARAMETERS, ignores_words=True, is_for_create_only=True
+)
 """`/openapi.json`, which ignores all parameters but `values` and those for credentials."""

@@ -73,6 +73,8 @@ class Encoded(msgspec.Struct, frozen=True):
     """Of a list."""
     links: dict[bytes, bytes] = {}
     """Of a list, its `Link` by what it depends on besides; bytes, which are not traced."""
+    rows: int = 0
+    """The number of rows in it."""
 
 
 class Freshness(msgspec.Struct, frozen=True):

@@ -404,7 +404,7 @@ class RowService:
                 (shown,) = await worksheet.build(work, target.access.key_id)
             found = row_object(rows.header, row, shown, selected, encoder.empty)
             (body,) = encoder.rows([found])
-            encoded = Encoded(body, view.tag(row, cells, typed))
+            encoded = Encoded(body, view.tag(row, cells, typed), rows=1)
             if isinstance(rows, Snapshot):
                 rows.encodings.answers.keep(key, encoded)
         return Served(encoded, freshness)

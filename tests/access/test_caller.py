@@ -1,5 +1,7 @@
 """Grants and refusals of a caller."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from gateway.access.caller import (
@@ -20,7 +22,7 @@ from gateway.errors import (
     SpreadsheetNotFound,
 )
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, Right
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.header import ALL_COLUMNS, ColumnGrant, IfMatch
 from gateway.worksheets.access import WorksheetId
@@ -29,9 +31,13 @@ ONE = Grants(spreadsheets=frozenset({"one"}))
 TWO = Grants(spreadsheets=frozenset({"one", "two"}))
 ANY = Grants(spreadsheets=None)
 NARROW = Grants(
-    spreadsheets=frozenset({"one", "two"}), worksheets=frozenset({"Cities"}), read_only=True
+    spreadsheets=frozenset({"one", "two"}),
+    worksheets=frozenset({"Cities"}),
+    may_create=False,
+    may_update=False,
 )
-READ, WRITE = False, True
+READ: Sequence[Right] = ()
+WRITE: Sequence[Right] = ("create", "update")
 
 
 def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
@@ -42,7 +48,7 @@ def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
 
 
 @pytest.mark.parametrize(
-    ("grants", "spreadsheet", "worksheet", "is_write", "expected"),
+    ("grants", "spreadsheet", "worksheet", "writes", "expected"),
     [
         pytest.param(ONE, "one", "Cities", READ, "one", id="granted"),
         pytest.param(ONE, "one", "Cities", WRITE, "one", id="granted for writing"),
@@ -53,24 +59,22 @@ def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
     ],
 )
 def test_what_is_granted_is_authorised(
-    grants: Grants, spreadsheet: str | None, worksheet: str, is_write: bool, expected: str
+    grants: Grants, spreadsheet: str | None, worksheet: str, writes: Sequence[Right], expected: str
 ) -> None:
     """A granted request gets the worksheet it named."""
-    target = authorise(
-        caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, is_write=is_write
-    )
+    target = authorise(caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, writes=writes)
 
     assert target.worksheet == WorksheetId(expected, worksheet)
 
 
-@pytest.mark.parametrize("is_write", [READ, WRITE])
-def test_what_is_granted_of_a_worksheet_goes_with_it(is_write: bool) -> None:
+@pytest.mark.parametrize("writes", [READ, WRITE])
+def test_what_is_granted_of_a_worksheet_goes_with_it(writes: Sequence[Right]) -> None:
     """The worksheet knows which columns and other worksheets there are for its caller."""
     columns = ColumnGrant(frozenset({"a", "b"}), frozenset({"a"}))
     titles = frozenset({"Cities", "New"})
     some = Grants(spreadsheets=None, worksheets=titles, columns=columns)
     narrow, free = (
-        authorise(caller(grants), spreadsheet="one", worksheet="Cities", is_write=is_write).access
+        authorise(caller(grants), spreadsheet="one", worksheet="Cities", writes=writes).access
         for grants in (some, ANY)
     )
 
@@ -81,7 +85,7 @@ def test_what_is_granted_of_a_worksheet_goes_with_it(is_write: bool) -> None:
 
 # Each row has all the faults of the rows below it as well, so the order of the checks is held.
 @pytest.mark.parametrize(
-    ("grants", "spreadsheet", "worksheet", "is_write", "error"),
+    ("grants", "spreadsheet", "worksheet", "writes", "error"),
     [
         pytest.param(NARROW, None, "x", WRITE, InvalidSpreadsheetId, id="no id, two grants"),
         pytest.param(ANY, None, "x", WRITE, InvalidSpreadsheetId, id="no id, any"),
@@ -96,12 +100,12 @@ def test_the_first_thing_not_granted_is_reported(
     grants: Grants,
     spreadsheet: str | None,
     worksheet: str,
-    is_write: bool,
+    writes: Sequence[Right],
     error: type[GatewayError],
 ) -> None:
     """Refusals come in one order: id, spreadsheet, worksheet, operation."""
     with pytest.raises(GatewayError) as refusal:
-        authorise(caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, is_write=is_write)
+        authorise(caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, writes=writes)
 
     assert type(refusal.value) is error
 
@@ -129,7 +133,7 @@ def test_what_cannot_be_an_id_goes_no_further(text: str) -> None:
     """An id that could change the path of a call to Google is refused, even for an any-key."""
     assert not is_spreadsheet_id(text)
     with pytest.raises(InvalidSpreadsheetId):
-        authorise(caller(ANY), spreadsheet=text, worksheet="Cities", is_write=False)
+        authorise(caller(ANY), spreadsheet=text, worksheet="Cities")
 
 
 def test_the_id_in_a_url_is_reported() -> None:
@@ -137,7 +141,7 @@ def test_the_id_in_a_url_is_reported() -> None:
     url = "https://docs.google.com/spreadsheets/d/1BxiMVs0/edit?gid=0#secret"
 
     with pytest.raises(InvalidSpreadsheetId) as refusal:
-        authorise(caller(ONE), spreadsheet=url, worksheet="Cities", is_write=False)
+        authorise(caller(ONE), spreadsheet=url, worksheet="Cities")
 
     assert refusal.value.message == (
         "This is the URL of a spreadsheet. Send the id in it alone, which stands between /d/ and "
@@ -154,7 +158,7 @@ def test_what_can_be_an_id_passes(text: str) -> None:
 def test_denied_and_unknown_spreadsheets_are_one_error() -> None:
     """A spreadsheet outside the grant answers exactly as one that Google does not know."""
     with pytest.raises(SpreadsheetNotFound) as denied:
-        authorise(caller(ONE), spreadsheet="two", worksheet="Cities", is_write=True)
+        authorise(caller(ONE), spreadsheet="two", worksheet="Cities", writes=("update",))
     unknown = SpreadsheetNotFound()
 
     assert vars(denied.value) == vars(unknown)
@@ -164,7 +168,7 @@ def test_denied_and_unknown_spreadsheets_are_one_error() -> None:
 def test_a_missing_id_says_where_to_put_it() -> None:
     """Without an id the message names the header and the query parameter."""
     with pytest.raises(InvalidSpreadsheetId, match=r"X-Spreadsheet-Id .*spreadsheetId"):
-        authorise(caller(TWO), spreadsheet=None, worksheet="Cities", is_write=False)
+        authorise(caller(TWO), spreadsheet=None, worksheet="Cities")
 
 
 def test_a_worksheet_refusal_is_the_same_for_every_name() -> None:
@@ -172,7 +176,7 @@ def test_a_worksheet_refusal_is_the_same_for_every_name() -> None:
     messages = set()
     for title in ("Salaries", "no such worksheet"):
         with pytest.raises(NotGranted) as refusal:
-            authorise(caller(NARROW), spreadsheet="one", worksheet=title, is_write=False)
+            authorise(caller(NARROW), spreadsheet="one", worksheet=title)
         messages.add(refusal.value.message)
 
     assert len(messages) == 1
@@ -181,7 +185,7 @@ def test_a_worksheet_refusal_is_the_same_for_every_name() -> None:
 def test_a_read_only_key_gets_the_allowed_methods() -> None:
     """The refusal of a write lists the methods for `Allow`."""
     with pytest.raises(ReadOnlyKey) as refusal:
-        authorise(caller(NARROW), spreadsheet="one", worksheet="Cities", is_write=True)
+        authorise(caller(NARROW), spreadsheet="one", worksheet="Cities", writes=("update",))
 
     assert refusal.value.allowed_methods == ("GET", "HEAD", "OPTIONS")
 
@@ -281,8 +285,10 @@ def test_a_plan_without_writes_refuses_them() -> None:
     """403 code 4034 that names the plan; reads pass. What was not granted is reported first."""
     reading = PlanSettings(writes=False)
 
-    assert authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", is_write=False)
+    assert authorise(caller(ANY, reading), spreadsheet="one", worksheet="x")
     with pytest.raises(PlanLimit, match=r"plan 'free' .*writes"):
-        authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", is_write=True)
+        authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", writes=("update",))
     with pytest.raises(ReadOnlyKey):
-        authorise(caller(NARROW, reading), spreadsheet="one", worksheet="Cities", is_write=True)
+        authorise(
+            caller(NARROW, reading), spreadsheet="one", worksheet="Cities", writes=("update",)
+        )

@@ -22,7 +22,8 @@ NARROW = KeyRequest(
     grants=Grants(
         spreadsheets=frozenset({"one"}),
         worksheets=frozenset({"Cities"}),
-        read_only=True,
+        may_create=False,
+        may_update=False,
         origins=frozenset({"https://a.org"}),
     ),
     expires_at=NOW + timedelta(hours=1),
@@ -56,7 +57,8 @@ async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
         grants=Grants(
             spreadsheets=frozenset({"one"}),
             worksheets=frozenset({"Cities"}),
-            read_only=True,
+            may_create=False,
+            may_update=False,
             origins=frozenset({"https://a.org"}),
         ),
         expires=True,

@@ -48,7 +48,7 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         grants=Grants(
             spreadsheets=frozenset({"one", "two"}),
             worksheets=frozenset({"Cities"}),
-            read_only=False,
+            may_update=True,
             origins=frozenset({"https://a.org"}),
             columns=COLUMNS,
         ),
@@ -60,7 +60,9 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({"grants": replace(REQUEST.grants, read_only=True)}, id="read-only"),
+        pytest.param(
+            {"grants": replace(REQUEST.grants, may_create=False, may_update=False)}, id="read-only"
+        ),
         pytest.param(
             {"grants": replace(REQUEST.grants, columns=ColumnGrant(frozenset({"name"})))},
             id="columns",
@@ -72,7 +74,10 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         pytest.param(
             {
                 "grants": replace(
-                    REQUEST.grants, read_only=True, columns=ColumnGrant(frozenset({"a"}))
+                    REQUEST.grants,
+                    may_create=False,
+                    may_update=False,
+                    columns=ColumnGrant(frozenset({"a"})),
                 )
             },
             id="both",
@@ -199,16 +204,19 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
         pytest.param(
             {
                 "grants": replace(
-                    REQUEST.grants, columns=ColumnGrant(None, frozenset({"a"})), read_only=True
+                    REQUEST.grants,
+                    columns=ColumnGrant(None, frozenset({"a"})),
+                    may_create=False,
+                    may_update=False,
                 )
             },
             "--writable-column: .*--read-only",
             id="written by a read-only key",
         ),
         pytest.param(
-            {"grants": replace(REQUEST.grants, may_delete=True, read_only=True)},
-            "--delete: .*--read-only",
-            id="delete by a read-only key",
+            {"grants": replace(REQUEST.grants, may_read=False, may_update=False, may_delete=True)},
+            "--may: .*without read",
+            id="delete without read",
         ),
         pytest.param(
             {"grants": replace(REQUEST.grants, origins=frozenset({"https://a.org/"}))},

@@ -4,21 +4,22 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import KeyRequest, create_key, rotate_key, update_key
 from gateway.access.keys import mint_key
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.key_signals import SESSION
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants, KeyEdit, KeyStore
 from tests.journeys.failure import refused
 from tests.postgres import PASSWORD, PostgresServer, in_thread, running_server
 from tests.storage.by_hand import execute
@@ -34,9 +35,9 @@ SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND use
 
 @dataclass(frozen=True)
 class Gateways:
-    """Two gateways of one key store, with caches of rows."""
+    """Three gateways of one key store, with caches of rows."""
 
-    surfaces: tuple[Surface, Surface]
+    surfaces: Sequence[Surface]
     database: PostgresUrl
     keys: Mapping[str, str]
 
@@ -106,8 +107,8 @@ def gateways(server: PostgresServer, tmp_path: Path) -> Iterator[Gateways]:
     }
     with ExitStack() as stack:
         first = stack.enter_context(open_surface(tmp_path, REQUESTS, overrides))
-        second = stack.enter_context(open_surface(tmp_path, {}, overrides))
-        opened = Gateways((first, second), database, first.keys)
+        others = [stack.enter_context(open_surface(tmp_path, {}, overrides)) for _ in range(2)]
+        opened = Gateways([first, *others], database, first.keys)
         opened.wait_for_listeners(without=[])
         yield opened
 
@@ -133,7 +134,40 @@ def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -
     new = in_thread(make)
 
     assert gateways.seconds_until(new, (200, 0)) < 1.0
-    assert gateways.answers(key) == [(200, 0)] * 2
+    assert gateways.answers(key) == [(200, 0)] * 3
+
+
+def test_a_key_is_narrowed_and_rotated_on_all_gateways_at_once(gateways: Gateways) -> None:
+    """Fewer rights, a second secret and the end of the old one count within a second."""
+    key = gateways.keys["first"]
+    gateways.seconds_until(key, (200, 0))
+    pepper, now = PEPPER.encode(), datetime.now(UTC)
+
+    async def run(edit: Literal["narrow", "rotate", "end"]) -> str | None:
+        async with KeyStore.open(gateways.database) as store:
+            (record,) = [each for each in await store.list() if each.name == "first"]
+            if edit == "rotate":
+                return await rotate_key(
+                    record, store=store, pepper=pepper, overlap=timedelta(hours=1), now=now
+                )
+            if edit == "end":
+                await store.end_rotation(KeyEdit(key_id=record.id, at=now, action="ended"))
+                return None
+            grants = replace(record.grants, worksheets=frozenset({"New"}))
+            request = KeyRequest(name="first", grants=grants)
+            await update_key(record, request, store=store, plans=Settings().plans, now=now)
+            return None
+
+    second = in_thread(lambda: run("rotate")) or ""
+    rotating = gateways.seconds_until(second, (200, 0))
+    both = gateways.answers(key)
+    in_thread(lambda: run("end"))
+    ending = gateways.seconds_until(key, (401, 4011))
+    in_thread(lambda: run("narrow"))
+    narrowing = gateways.seconds_until(second, (403, 4032))
+
+    assert both == [(200, 0)] * 3
+    assert max(rotating, ending, narrowing) < 1.0
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGSTOP], ids=["cut", "silent"])
@@ -162,7 +196,7 @@ def test_a_lost_connection_delays_a_revocation_a_little(
     assert without < 5.0
     assert reconnecting < 10.0
     assert after < 1.0
-    assert gateways.answers(gateways.keys["third"]) == [(200, 0)] * 2
+    assert gateways.answers(gateways.keys["third"]) == [(200, 0)] * 3
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["stopped", "silent"])

@@ -43,7 +43,7 @@ NEW_KEY = KeyRecord(
     name="n",
     last4="wxyz",
     plan="paid",
-    grants=Grants(spreadsheets=None, read_only=True),
+    grants=Grants(spreadsheets=None, may_create=False, may_update=False),
     created_at=NOW,
 )
 

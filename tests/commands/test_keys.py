@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from gateway.commands.cli import main
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
+from gateway.telemetry.events import RequestEvent, request_done, tallies
 from tests.journeys.process import COMMAND, ENVIRONMENT
 
 Command = Callable[..., Result]
@@ -33,7 +34,8 @@ def command(tmp_path: Path, database: Path) -> Command:
     config.write_text(f"[access]\ndatabase = {json.dumps(str(database))}\n")
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(main, ["keys", *arguments, "--config", str(config)])
+        unchecked = ["--no-check"] if arguments[0] in ("create", "update") else []
+        return CliRunner().invoke(main, ["keys", *arguments, *unchecked, "--config", str(config)])
 
     return run
 
@@ -132,8 +134,8 @@ def test_the_right_to_delete_is_listed(command: Command) -> None:
     }
 
     assert {line[-2]: line[lines[0].index("MAY")] for line in lines[1:]} == {
-        "deleter": "read, write, delete",
-        "writer": "read, write",
+        "deleter": "read, create, update, delete",
+        "writer": "read, create, update",
     }
     assert listed == {"deleter": True, "writer": False}
 
@@ -213,7 +215,15 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
             'spreadsheets: one; worksheets: "a, b"; origins: https://a.example',
         ],
         [
-            *(wide.id, f"…{wide.last4}", "active", "free", "read, write", "never", "never"),
+            *(
+                wide.id,
+                f"…{wide.last4}",
+                "active",
+                "free",
+                "read, create, update",
+                "never",
+                "never",
+            ),
             *("wide", "any spreadsheet"),
         ],
     ]
@@ -240,7 +250,7 @@ def test_output_for_a_terminal_is_labelled(
     command: Command, tmp_path: Path, database: Path
 ) -> None:
     """On a terminal the id and the key are named, and that the key is shown this once."""
-    arguments = ("keys", "create", "--name", "n", "--spreadsheet", "one")
+    arguments = ("keys", "create", "--name", "n", "--spreadsheet", "one", "--no-check")
     terminal, end = pty.openpty()
     try:
         done = subprocess.run(  # noqa: S603  (our own command)
@@ -273,3 +283,179 @@ def test_names_of_a_key_do_not_write_to_the_terminal(command: Command) -> None:
         assert [each for each in done.output if not each.isprintable() and each != "\n"] == []
     assert "a\\u001b[2J\\x7f\\x9b\\u202eb\\u2028" in plain.output
     assert json.loads(as_json.output)[0]["worksheets"] == [nasty]
+
+
+def created(command: Command, *options: str) -> dict[str, str]:
+    """The ID and the secret of a new key."""
+    done = command("create", "--name", "n", "--spreadsheet", "one", "--json", *options)
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "rights"),
+    [
+        ([], ["read", "create", "update"]),
+        (["--read-only"], ["read"]),
+        (["--delete"], ["read", "create", "update", "delete"]),
+        (["--may", "create"], ["create"]),
+        (["--may", "read, delete"], ["read", "delete"]),
+        (["--may", "read,create,update,delete"], ["read", "create", "update", "delete"]),
+    ],
+)
+def test_rights_are_an_option(
+    command: Command, database: Path, options: list[str], rights: list[str]
+) -> None:
+    """`--read-only` and `--delete` are short forms."""
+    created(command, *options)
+    (record,) = kept(database)
+    (listed,) = json.loads(command("list", "--json").stdout)
+
+    assert record.grants.rights == listed["may"] == rights
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--may", "write"], "--may: write is not among read, create, update, delete"),
+        (["--may", ""], "--may: name at least one"),
+        (["--may", "create,update"], "--may: a key without read may only create"),
+        (["--may", "create", "--refresh"], "--may: a key without read may only create"),
+        (["--may", "read", "--delete"], "--may has all rights"),
+        (["--may", "read", "--writable-column", "a"], "--writable-column: a key that is"),
+    ],
+)
+def test_wrong_rights_make_no_key(
+    command: Command, database: Path, options: list[str], complaint: str
+) -> None:
+    """A line names the problem."""
+    done = command("create", "--name", "n", "--spreadsheet", "one", *options)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert complaint in done.stderr
+    assert not database.exists() or kept(database) == []
+
+
+def test_a_spreadsheet_may_be_a_url(command: Command, database: Path) -> None:
+    """Its ID is taken out of it."""
+    url = "https://docs.google.com/spreadsheets/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit"
+    command("create", "--name", "n", "--spreadsheet", url)
+    (record,) = kept(database)
+
+    assert record.grants.spreadsheets == frozenset({"1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms"})
+
+
+def test_a_key_is_changed(command: Command, database: Path) -> None:
+    """Named fields change, the others and the secret stay; the log says who changed what."""
+    key_id = created(command, "--worksheet", "Cities", "--expires", "2999-12-31")["id"]
+    (before,) = kept(database)
+    narrowed = command(
+        *("update", key_id, "--name", "web", "--may", "read", "--column", "b", "--column", "a"),
+        *("--all-worksheets", "--origin", "https://a.example", "--never-expires"),
+    )
+    same = command("update", key_id, "--name", "web")
+    (after,) = kept(database)
+    edits = json.loads(command("log", "--key", key_id, "--json").stdout)
+
+    assert narrowed.exit_code == same.exit_code == 0
+    assert same.stdout == "nothing changed\n"
+    assert (after.name, after.plan, after.last4) == ("web", "paid", before.last4)
+    assert after.grants.rights == ["read"]
+    assert after.grants.columns == ColumnGrant(frozenset({"a", "b"}))
+    assert (after.grants.worksheets, after.expires_at) == (None, None)
+    assert [each["action"] for each in edits] == ["created", "updated"]
+    assert edits[1]["by"]
+    assert edits[1]["changes"] == {
+        "name": {"from": "n", "to": "web"},
+        "worksheets": {"from": ["Cities"], "to": None},
+        "columns": {"from": None, "to": ["a", "b"]},
+        "may": {"from": ["read", "create", "update"], "to": ["read"]},
+        "origins": {"from": [], "to": ["https://a.example"]},
+        "expiresAt": {"from": "2999-12-31T00:00:00+00:00", "to": None},
+    }
+    assert "may: [" in command("log").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["update", "key_x", "--name", "a"], "there is no active key key_x"),
+        (["update", "ID", "--plan", "gold"], "--plan: 'gold' is not configured"),
+        (["update", "ID", "--may", "create,delete"], "--may: a key without read"),
+        (["update", "ID", "--expires", "2000-01-01"], "--expires: lies in the past"),
+        (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is no time"),
+        (["rotate", "ID", "--end"], "has no old secret"),
+        (["report", "--since", "1w"], "--since: '1w' is no time"),
+        (["revoke", "n"], "give the ID of a key, not its name; n is key_"),
+    ],
+)
+def test_a_mistake_changes_no_key(
+    command: Command, database: Path, arguments: list[str], complaint: str
+) -> None:
+    """The exit status is 2, and a line names the problem."""
+    key_id = created(command)["id"]
+    before = kept(database)
+    done = command(*(key_id if each == "ID" else each for each in arguments))
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert complaint in done.stderr
+    assert kept(database) == before
+
+
+def test_a_key_is_rotated(command: Command, database: Path) -> None:
+    """The ID stays; a second rotation is refused until the old secret ends."""
+    first = created(command)
+    done = command("rotate", first["id"], "--overlap", "2h", "--json")
+    second = json.loads(done.stdout)
+    refused = command("rotate", first["id"])
+    listed = command("list").stdout
+    ended = command("rotate", first["id"], "--end")
+    again = command("rotate", first["id"], "--overlap", "0s")
+    (record,) = kept(database)
+
+    assert second["id"] == first["id"]
+    assert second["key"] != first["key"]
+    assert refused.exit_code == 2
+    assert "--end" in refused.stderr
+    assert "old secret until" in listed
+    assert f"…{second['key'][-4:]} + old" in listed
+    assert (ended.exit_code, again.exit_code) == (0, 0)
+    assert again.stdout.split()[1].endswith(record.last4)
+
+
+def test_only_active_keys_are_listed(command: Command) -> None:
+    """`--active` leaves out those that are revoked."""
+    kept_id, revoked = created(command)["id"], created(command)["id"]
+    command("revoke", revoked)
+
+    assert [each["id"] for each in json.loads(command("list", "--active", "--json").stdout)] == [
+        kept_id
+    ]
+    assert revoked in command("list").stdout
+
+
+def test_the_report_has_a_line_for_each_hour_and_key(command: Command, database: Path) -> None:
+    """Refusals are counted by their code, requests without a key apart."""
+    key_id = created(command)["id"]
+    tallies.use.clear()
+
+    async def use() -> None:
+        async with KeyStore.open(database) as store, store.storing_usage(lambda: datetime.now(UTC)):
+            for code in (None, None, 4290, 105):
+                request_done(RequestEvent("r1", "GET", "/", 200, code, key_id), 0.0, 2, 100)
+            request_done(RequestEvent("r1", "GET", "/livez", 200), 0.0, 0, 10)
+
+    asyncio.run(use())
+    of_none, of_key = json.loads(command("report", "--json").stdout)
+    lines = command("report", "--key", key_id, "--since", "90m").stdout.splitlines()
+
+    assert (of_none["key"], of_none["requests"]) == (None, 1)
+    assert {name: of_key[name] for name in ("requests", "refusals", "rows", "bytes")} == {
+        "requests": 4,
+        "refusals": {"105": 1, "4290": 1},
+        "rows": 8,
+        "bytes": 400,
+    }
+    assert len(lines) == 2
+    assert re.split(" {2,}", lines[1])[1:] == [key_id, "4", "105: 1, 4290: 1", "0", "0", "8", "400"]

@@ -42,7 +42,7 @@ KEYS: Mapping[str, KeyRequest] = {
     "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
     "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
     "read-only": KeyRequest(
-        name="r", grants=Grants(spreadsheets=DEMO, read_only=True, columns=SEEN)
+        name="r", grants=Grants(spreadsheets=DEMO, may_create=False, may_update=False, columns=SEEN)
     ),
     "some": KeyRequest(
         name="some",

@@ -34,7 +34,9 @@ BOOK = frozenset({"book"})
 KEYS: Mapping[str, KeyRequest] = {
     "all": KeyRequest(name="all", grants=Grants(spreadsheets=BOOK)),
     "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=BOOK)),
-    "reader": KeyRequest(name="reader", grants=Grants(spreadsheets=BOOK, read_only=True)),
+    "reader": KeyRequest(
+        name="reader", grants=Grants(spreadsheets=BOOK, may_create=False, may_update=False)
+    ),
     "some": KeyRequest(
         name="some",
         grants=Grants(

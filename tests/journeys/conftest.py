@@ -38,7 +38,7 @@ def keys_to(spreadsheet: str) -> dict[str, KeyRequest]:
     grants = {
         "paid": Grants(spreadsheets=own),
         "free": Grants(spreadsheets=own),
-        "read-only": Grants(spreadsheets=own, read_only=True),
+        "read-only": Grants(spreadsheets=own, may_create=False, may_update=False),
         "cities": Grants(spreadsheets=own, worksheets=frozenset({"Cities"})),
         "misnamed": Grants(spreadsheets=own, worksheets=frozenset({"Citiez", "New"})),
         "two": Grants(spreadsheets=own | {"other"}),

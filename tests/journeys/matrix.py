@@ -63,7 +63,8 @@ def make_requests() -> Iterator[tuple[str, KeyRequest]]:
                     spreadsheets=GRANTED_BOOKS[books],
                     worksheets=frozenset({"Open"}) if titles == "open" else None,
                     columns=some if fields == "some" else ALL_COLUMNS,
-                    read_only=is_read_only,
+                    may_create=not is_read_only,
+                    may_update=not is_read_only,
                 ),
             ),
         )
@@ -154,7 +155,7 @@ def denial(request: KeyRequest, asked: Cell) -> tuple[int, int] | None:
         return 403, 4032
     if not asked.operation.is_write:
         return None
-    if grants.read_only:
+    if not grants.may_update:
         return 405, 4050
     columns = grants.columns
     withheld = asked.operation.fields & (columns.readable or frozenset())

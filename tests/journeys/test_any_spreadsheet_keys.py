@@ -10,7 +10,7 @@ from gateway.storage.key_store import Grants
 from tests.journeys.conftest import EmulatorControl, make_keys, running_gateways
 
 ONE = KeyRequest(name="one", grants=Grants(spreadsheets=frozenset({"demo"})))
-ANY = KeyRequest(name="any", grants=Grants(spreadsheets=None, read_only=True))
+ANY = KeyRequest(name="any", grants=Grants(spreadsheets=None, may_create=False, may_update=False))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ RECORD = KeyRecord(
     grants=Grants(
         spreadsheets=frozenset({"one", "two"}),
         worksheets=frozenset({"Städte", "a'!B1:Z9,'x"}),
-        read_only=True,
+        may_create=False,
+        may_update=False,
         origins=frozenset({"https://a.org"}),
         columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
     ),

@@ -25,7 +25,9 @@ SETTINGS: Mapping[str, object] = {
 KEYS: Mapping[str, KeyRequest] = {
     KEY: KeyRequest(name=KEY, plan="all", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
     "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
-    "read-only": KeyRequest(name="read-only", grants=Grants(spreadsheets=GRANTED, read_only=True)),
+    "read-only": KeyRequest(
+        name="read-only", grants=Grants(spreadsheets=GRANTED, may_create=False, may_update=False)
+    ),
     "cities": KeyRequest(
         name="cities", grants=Grants(spreadsheets=GRANTED, worksheets=frozenset({"Cities"}))
     ),

@@ -15,7 +15,8 @@ from tests.surfaces.stage import GRANTED, Surface, open_surface
 HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"
 SPELLINGS: Sequence[Literal["NFC", "NFD"]] = ("NFC", "NFD")
 REPORTER = KeyRequest(
-    name="script", grants=Grants(spreadsheets=GRANTED, read_only=True, may_refresh=True)
+    name="script",
+    grants=Grants(spreadsheets=GRANTED, may_create=False, may_update=False, may_refresh=True),
 )
 KEYS: Mapping[str, KeyRequest] = {
     "script": REPORTER,

@@ -28,7 +28,9 @@ KEYS = {
     "paid": KeyRequest(
         name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True, may_refresh=True)
     ),
-    "reader": KeyRequest(name="reader", grants=Grants(spreadsheets=GRANTED, read_only=True)),
+    "reader": KeyRequest(
+        name="reader", grants=Grants(spreadsheets=GRANTED, may_create=False, may_update=False)
+    ),
     "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
     "some": KeyRequest(
         name="some",

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from structlog.testing import capture_logs
 
 from gateway.errors import (
+    CreateOnlyKey,
     GatewayError,
     HeaderChanged,
     InternalError,
@@ -47,6 +48,7 @@ OWN_WORDS: Mapping[type[GatewayError], GatewayError] = {
     LookOutdated: LookOutdated(retry_after_seconds=None),
     RowsMoved: RowsMoved("what to do", row=2, expected=EXISTING, met=None),
     SpreadsheetNotFound: SpreadsheetNotFound(),
+    CreateOnlyKey: CreateOnlyKey(),
     UnknownField: UnknownField("what to do", parameter="order"),
     UpstreamRefusal: UpstreamRefusal("Invalid value at A1: secret"),
 }

@@ -7,6 +7,7 @@ import pytest
 
 from gateway import errors
 from gateway.errors import (
+    CreateOnlyKey,
     CursorLost,
     DuplicateKey,
     GatewayError,
@@ -30,7 +31,7 @@ ERRORS = list(concrete_errors())
 ADDED = (
     *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
     *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge),
-    *(MetadataFull, RowsMoved, CursorLost),
+    *(MetadataFull, RowsMoved, CursorLost, CreateOnlyKey),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""

@@ -197,7 +197,7 @@ _OF_HTTP: _Errors = (
 _OF_KEYS: _Errors = (
     *(errors.MissingApiKey, errors.InvalidApiKey, errors.AmbiguousCredentials),
     *(errors.InvalidSpreadsheetId, errors.InvalidPath, errors.RouteNotFound),
-    *(errors.OriginNotAllowed, errors.NotGranted, errors.PlanLimit),
+    *(errors.OriginNotAllowed, errors.NotGranted, errors.PlanLimit, errors.CreateOnlyKey),
     *(errors.SpreadsheetNotFound, errors.SpreadsheetNotShared, errors.UnsupportedDocument),
     *(errors.WorksheetNotFound, errors.NoHeaderRow, errors.SheetTooLarge),
     *(errors.RateLimited, errors.TooManyInFlight, errors.TooManyAuthFailures),
@@ -348,6 +348,7 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
     type(error): error
     for error in (
         errors.SpreadsheetNotFound(),
+        errors.CreateOnlyKey(),
         errors.UpstreamRefusal(""),
         errors.LookOutdated(),
         errors.UnknownField(_message(errors.UnknownField), parameter="where"),

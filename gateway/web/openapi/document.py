@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from gateway.access.caller import granted_spreadsheet
+from gateway.access.caller import granted_spreadsheet, is_create_only
 from gateway.errors import InvalidQuery
 from gateway.table.header import opaque_tag
 from gateway.web.admission import find_credentials
@@ -62,6 +62,9 @@ async def describe(request: Request) -> Answer:
         reach = reach_of_all(state["api"], is_typed=is_typed)
         return encoded_answer(request, general_document(reach), ())
     caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
+    if is_create_only(caller):
+        reach = reach_of_all(state["api"], is_typed=asks_for_types(parameters.asked))
+        return encoded_answer(request, general_document(reach), ())
     spreadsheet = granted_spreadsheet(caller.grants, named)
     request.event.spreadsheet = spreadsheet
     reach = reach_of(caller, named, state["api"], is_typed=asks_for_types(parameters.asked))

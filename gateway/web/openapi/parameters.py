@@ -185,7 +185,7 @@ def shared_parameters(reach: Reach) -> Nodes:
     }
     if reach.has("export"):
         parameters |= {"Format": _FORMAT, "Formulas": _FORMULAS}
-    if reach.may_write:
+    if reach.may_write or reach.may_delete:
         parameters |= {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
     if reach.has("upsert"):
         parameters["Resolution"] = _PREFER_RESOLUTION

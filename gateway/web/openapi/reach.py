@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gateway.access.caller import Caller, may_delete, may_refresh, may_write
+from gateway.access.caller import Caller, may_create, may_delete, may_refresh, may_update
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.column_types import ColumnType
@@ -35,7 +35,8 @@ class Reach:
     """True for the worksheets of a key's spreadsheet, False for the API in general."""
     plan: PlanSettings | None = None
     """The key's plan; None for any plan."""
-    may_write: bool = True
+    may_create: bool = True
+    may_update: bool = True
     may_delete: bool = True
     may_refresh: bool = True
     columns: ColumnGrant = ALL_COLUMNS
@@ -48,7 +49,12 @@ class Reach:
 
     def __hash__(self) -> int:
         """Hash of the parts that differ between keys; hashing the plan would cost more."""
-        return hash((self.columns, self.worksheets, self.spreadsheet, self.may_write))
+        return hash((self.columns, self.worksheets, self.spreadsheet, self.may_update))
+
+    @property
+    def may_write(self) -> bool:
+        """True if rows may be created or updated."""
+        return self.may_create or self.may_update
 
     @property
     def may_query(self) -> bool:
@@ -67,14 +73,16 @@ class Reach:
 
     def has(self, kind: RequestKind) -> bool:
         """True if the key and its plan have an operation."""
-        many = self.may_write and not self.must_condition
+        many = not self.must_condition
         filtered = many and self.may_query and (self.plan is None or self.plan.max_affected > 0)
         return {
             **dict.fromkeys(("list", "read", "worksheets", "schema"), True),
             "export": self.plan is None or self.plan.max_export_rows > 0,
-            **dict.fromkeys(("create", "update"), self.may_write),
-            **dict.fromkeys(("upsert", "update_rows"), many),
-            "update_where": filtered,
+            "create": self.may_create,
+            "update": self.may_update,
+            "upsert": many and self.may_create and self.may_update,
+            "update_rows": many and self.may_update,
+            "update_where": filtered and self.may_update,
             "delete": self.may_delete,
             "delete_where": self.may_delete and filtered,
             "refresh": self.may_refresh,
@@ -101,8 +109,9 @@ def reach_of(
         reach_of_all(api, is_typed=is_typed),
         is_for_key=True,
         plan=caller.plan,
-        may_write=may_write(caller),
-        may_delete=may_write(caller) and may_delete(caller),
+        may_create=may_create(caller),
+        may_update=may_update(caller),
+        may_delete=caller.plan.writes and may_delete(caller),
         may_refresh=may_refresh(caller),
         columns=grants.columns,
         worksheets=grants.worksheets,

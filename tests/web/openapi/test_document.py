@@ -188,7 +188,10 @@ def test_only_operations_that_are_allowed_are_reported(told: Reach, expected: se
         pytest.param(reach(may_delete=True), {"patch"}, set(), id="plan without deletes"),
         pytest.param(reach(plan=DELETING), {"patch"}, set(), id="key without deletes"),
         pytest.param(
-            reach(plan=DELETING, may_delete=True, read_only=True), set(), set(), id="reader"
+            reach(plan=DELETING, may_delete=True, read_only=True),
+            {"delete"},
+            {"delete"},
+            id="reads and deletes",
         ),
         pytest.param(reach(plan=CAREFUL, may_delete=True), set(), {"delete"}, id="If-Match"),
         pytest.param(

@@ -44,7 +44,8 @@ def reach(
         grants=Grants(
             spreadsheets=spreadsheets,
             worksheets=worksheets,
-            read_only=read_only,
+            may_create=not read_only,
+            may_update=not read_only,
             may_delete=may_delete,
             columns=columns,
         ),

@@ -1,0 +1,183 @@
+"""Keys, their use and their edits as rows of tables and as JSON; no secret is in any of them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from gateway.access.issue import editable
+from gateway.storage.key_store import Grants, KeyEdit, KeyRecord
+from gateway.storage.usage import HourOfUse
+from gateway.table.quoting import printable
+
+KEY_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
+USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES")
+EDIT_HEADER = ("AT", "KEY", "BY", "ACTION", "CHANGES")
+
+Row = Sequence[str]
+"""Cells of a table."""
+
+
+def aligned(header: Row, rows: Sequence[Row]) -> Iterator[str]:
+    """Lines of a table, each column as wide as its longest cell."""
+    shown = [header, *([*map(printable, row)] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def key_row(record: KeyRecord) -> Row:
+    """A key with its rights and the hour of its last use."""
+    ends = f"…{record.last4}"
+    if _has_old_secret(record):
+        ends += " + old"
+    return (
+        record.id,
+        ends,
+        state_of(record),
+        record.plan,
+        ", ".join([*record.grants.rights, *(["refresh"] if record.grants.may_refresh else [])]),
+        "never" if record.last_used_at is None else f"{record.last_used_at:%Y-%m-%d %Hh}",
+        "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
+        record.name,
+        "; ".join(_restrictions(record)),
+    )
+
+
+def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
+    """A key in three cells of lines, which fit into 80 columns."""
+    key_id, ends_in, state, plan, rights, used, expires, name, _ = key_row(record)
+    return (
+        (name, key_id, f"ends in {ends_in}"),
+        (state, f"plan {plan}", f"used {used}", f"expires {expires}"),
+        (rights, *_restrictions(record)),
+    )
+
+
+def key_members(record: KeyRecord) -> Mapping[str, object]:
+    """A key as a JSON object."""
+    found, grants = editable(record), record.grants
+    return {
+        "id": record.id,
+        "name": found["name"],
+        "last4": record.last4,
+        **{name: value for name, value in found.items() if name not in ("name", "expiresAt")},
+        "readOnly": grants.rights == ["read"],
+        "mayDelete": grants.may_delete,
+        "createdAt": _moment(record.created_at),
+        "expiresAt": found["expiresAt"],
+        "revokedAt": _moment(record.revoked_at),
+        "lastUsedAt": _moment(record.last_used_at),
+        "oldSecretEndsAt": _moment(record.old_ends_at) if _has_old_secret(record) else None,
+        "state": state_of(record),
+    }
+
+
+def state_of(record: KeyRecord) -> str:
+    """One word for whether a key is valid."""
+    if record.revoked_at is not None:
+        return "revoked"
+    return "active" if record.is_active(datetime.now(UTC)) else "expired"
+
+
+def use_rows(found: Sequence[HourOfUse]) -> Sequence[Row]:
+    """The use of keys, a row for each hour and key."""
+    return [
+        (
+            f"{each['hour']:.13}h".replace("T", " "),
+            str(each["key"] or "none"),
+            str(each["requests"]),
+            ", ".join(f"{code}: {count}" for code, count in each["refusals"].items()) or "0",
+            *(str(each[name]) for name in ("reads", "writes", "rows", "bytes")),
+        )
+        for each in use_members(found)
+    ]
+
+
+def use_members(found: Sequence[HourOfUse]) -> Sequence[dict[str, Any]]:
+    """The use of keys as JSON objects, one for each hour and key; a key of null is none."""
+    told = []
+    for (hour, key_id), group in groupby(found, lambda each: (each.hour, each.key_id)):
+        lines = [*group]
+        told.append(
+            {
+                "hour": hour.isoformat(),
+                "key": key_id or None,
+                "requests": sum(each.requests for each in lines),
+                "refusals": {str(each.code): each.requests for each in lines if each.code},
+                "reads": sum(each.reads for each in lines),
+                "writes": sum(each.writes for each in lines),
+                "rows": sum(each.rows for each in lines),
+                "bytes": sum(each.bytes for each in lines),
+            }
+        )
+    return told
+
+
+def edit_row(edit: KeyEdit) -> Row:
+    """An edit of a key, with each changed field before and after."""
+    changes = (
+        f"{name}: {_short(before)} -> {_short(after)}"
+        for name, (before, after) in edit.changes.items()
+    )
+    at = edit.at.astimezone(UTC)
+    return (
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        edit.key_id,
+        edit.by or "unknown",
+        edit.action,
+        "; ".join(changes),
+    )
+
+
+def edit_members(edit: KeyEdit) -> Mapping[str, object]:
+    """An edit as a JSON object."""
+    return {
+        "at": _moment(edit.at),
+        "key": edit.key_id,
+        "by": edit.by or None,
+        "action": edit.action,
+        "changes": {name: {"from": old, "to": new} for name, (old, new) in edit.changes.items()},
+    }
+
+
+def printed_json(value: object) -> str:
+    """JSON in printable ASCII; `json` leaves the delete character as it is."""
+    return json.dumps(value).replace("\x7f", "\\u007f")
+
+
+def _has_old_secret(record: KeyRecord) -> bool:
+    return record.old_ends_at is not None and datetime.now(UTC) < record.old_ends_at
+
+
+def _short(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _restrictions(record: KeyRecord) -> Iterator[str]:
+    """The restrictions of a key; anything not listed is unrestricted."""
+    grants: Grants = record.grants
+    named = grants.spreadsheets
+    yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
+    for title, names in (
+        ("worksheets", grants.worksheets),
+        ("columns", grants.columns.readable),
+        ("writes", grants.columns.writable),
+    ):
+        if names is not None:
+            yield f"{title}: {_quoted(names)}"
+    if grants.origins:
+        yield f"origins: {', '.join(sorted(grants.origins))}"
+    if record.old_ends_at is not None and _has_old_secret(record):
+        yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
+
+
+def _quoted(names: frozenset[str]) -> str:
+    """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
+
+
+def _moment(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()

@@ -1,0 +1,177 @@
+"""Use of keys by the hour: what the log's lines say, summed up and stored for 30 days.
+
+Rules
+- A request adds to a dict of this process (`gateway.telemetry.events.request_done`). The dict is
+  stored every `FLUSH_SECONDS` and at the end, so a process that dies loses no more.
+- Refused requests count by their code, without the worksheet: its name may be anything.
+- What could not be stored is stored later. It is dropped if it may have been stored: no request
+  counts twice.
+- A failure is logged once until storing works again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Column, Integer, String, Table, bindparam, delete, func, select, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from gateway.storage.database import BIG, metadata
+from gateway.telemetry.events import USE, UseCounts, UsePlace, tallies, usage_failed
+
+FLUSH_SECONDS = 5.0
+KEPT = timedelta(days=30)
+HOUR = timedelta(hours=1)
+
+key_usage = Table(
+    "key_usage",
+    metadata,
+    Column("hour", String, primary_key=True),
+    Column("key_id", String, primary_key=True),  # "" for requests without a valid key
+    Column("spreadsheet", String, primary_key=True),
+    Column("worksheet", String, primary_key=True),
+    Column("code", Integer, primary_key=True, autoincrement=False),  # of the error, 0 for none
+    *(Column(name, BIG, nullable=False) for name in USE),
+)
+_PLACE = [column.name for column in key_usage.primary_key]
+_NAMES = [column.name for column in key_usage.columns]
+_ADD = text(
+    f"INSERT INTO key_usage ({', '.join(_NAMES)}) "  # noqa: S608 - names of columns
+    f"VALUES ({', '.join(f':{name}' for name in _NAMES)}) ON CONFLICT ({', '.join(_PLACE)}) "
+    f"DO UPDATE SET {', '.join(f'{name} = key_usage.{name} + excluded.{name}' for name in USE)}"
+)
+_FORGET = delete(key_usage).where(key_usage.c.hour < bindparam("oldest"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HourOfUse:
+    """Requests of a key in an hour that had this code, 0 for no error, and what they used."""
+
+    hour: datetime
+    key_id: str
+    code: int
+    requests: int
+    reads: int
+    writes: int
+    rows: int
+    bytes: int
+
+
+@asynccontextmanager
+async def stored_usage(
+    engine: AsyncEngine, now: Callable[[], datetime], *, every_seconds: float = FLUSH_SECONDS
+) -> AsyncIterator[None]:
+    """Store the use of keys by this process during the block; `now` gives UTC."""
+    storing = _Storing(engine, now)
+    is_over = asyncio.Event()
+
+    async def run() -> None:
+        has_ended = False
+        while not has_ended:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(every_seconds, storing.seconds_left())):
+                    await is_over.wait()
+            has_ended = is_over.is_set()
+            await storing.flush()
+
+    task = asyncio.get_running_loop().create_task(run())
+    try:
+        yield
+    finally:
+        is_over.set()
+        await task
+
+
+async def find_usage(
+    engine: AsyncEngine, since: datetime, key_id: str | None = None
+) -> Sequence[HourOfUse]:
+    """The use of one key or of all from the hour of `since` on, by hour, key and code."""
+    place = (key_usage.c.hour, key_usage.c.key_id, key_usage.c.code)
+    query = (
+        select(*place, *(func.sum(key_usage.c[name]) for name in USE))
+        .where(key_usage.c.hour >= _hour_of(since))
+        .group_by(*place)
+        .order_by(*place)
+    )
+    if key_id is not None:
+        query = query.where(key_usage.c.key_id == key_id)
+    async with engine.connect() as connection:
+        rows = (await connection.execute(query)).all()
+    return [
+        HourOfUse(
+            hour=datetime.fromisoformat(hour),
+            key_id=found,
+            code=code,
+            **dict(zip(USE, map(int, counts), strict=True)),
+        )
+        for hour, found, code, *counts in rows
+    ]
+
+
+class _Storing:
+    """Stores counts of one hour after the other."""
+
+    def __init__(self, engine: AsyncEngine, now: Callable[[], datetime]) -> None:
+        self._engine = engine
+        self._now = now
+        self._hour = _hour_of(now())
+        self._cleared_at = ""
+        """The hour in which old rows were deleted."""
+        self._has_failed = False
+
+    def seconds_left(self) -> float:
+        """The time to the end of the hour, at which its last counts are stored."""
+        now = self._now()
+        return (HOUR - (now - now.replace(minute=0, second=0, microsecond=0))).total_seconds()
+
+    async def flush(self) -> None:
+        """Store the counts of the hour in which they began."""
+        hour, self._hour = self._hour, _hour_of(self._now())
+        taken, tallies.use = tallies.use, {}
+        if not taken and self._cleared_at == self._hour:
+            return
+        # In one order, so that no two processes wait for each other.
+        rows = sorted(
+            ({"hour": hour, **_row(*each)} for each in taken.items()),
+            key=lambda row: [str(row[name]) for name in _PLACE],
+        )
+        may_be_stored = False
+        try:
+            async with self._engine.connect() as connection:
+                if rows:
+                    await connection.execute(_ADD, rows)
+                if self._cleared_at != self._hour:
+                    oldest = _hour_of(self._now() - KEPT)
+                    await connection.execute(_FORGET, {"oldest": oldest})
+                may_be_stored = True
+                await connection.commit()
+        except Exception as error:  # the edge of a background task
+            if not may_be_stored:
+                _give_back(taken)
+            if not self._has_failed:
+                usage_failed(error)
+            self._has_failed = True
+            return
+        self._cleared_at, self._has_failed = self._hour, False
+
+
+def _row(place: UsePlace, counts: UseCounts) -> dict[str, object]:
+    key_id, code = place[0], place[1] if len(place) == 2 else 0
+    names = (key_id, *(place[1:] if len(place) == 3 else ("", "")))
+    texts = [(name or "").encode("utf-8", "replace").decode() for name in names]
+    return dict(zip(_NAMES[1:], [*texts, code, *counts], strict=True))
+
+
+def _give_back(taken: dict[UsePlace, UseCounts]) -> None:
+    for place, counts in taken.items():
+        present = tallies.use.get(place)
+        if present is None:
+            tallies.use[place] = counts
+        else:
+            present[:] = map(sum, zip(present, counts, strict=True))
+
+
+def _hour_of(instant: datetime) -> str:
+    return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()

@@ -1,0 +1,256 @@
+"""Edits of keys in both databases: rights, second secrets, and who changed what."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from gateway.settings.database import Database, PostgresUrl
+from gateway.storage.database import migrate_database, server_engine
+from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, KeyStore, record_of
+from gateway.storage.upgrade import scripts
+from tests.postgres import PostgresServer
+from tests.storage.by_hand import execute
+from tests.storage.conftest import NOW
+from tests.storage.test_key_store import RECORD, WIDE, active
+
+LATER = NOW + timedelta(hours=24)
+SECOND = timedelta(seconds=1)
+
+
+def edit(action: Any, at: Any = NOW, **changes: Any) -> KeyEdit:
+    return KeyEdit(key_id=WIDE.id, at=at, by="ann", action=action, changes=changes)
+
+
+async def rotate(store: KeyStore, digest: bytes, at: Any = NOW) -> bool:
+    until = at + timedelta(hours=24)
+    return await store.rotate(WIDE.id, digest, "new4", until, edit("rotated", at))
+
+
+@pytest.mark.parametrize(
+    "grants",
+    [
+        pytest.param({}, id="all but deletes"),
+        pytest.param({"may_create": False, "may_update": False}, id="read"),
+        pytest.param({"may_read": False, "may_update": False}, id="create only"),
+        pytest.param({"may_update": False}, id="read and create"),
+        pytest.param({"may_create": False}, id="read and update"),
+        pytest.param({"may_create": False, "may_update": False, "may_delete": True}, id="delete"),
+        pytest.param({"may_delete": True, "may_refresh": True}, id="everything"),
+    ],
+)
+async def test_rights_are_kept(store: KeyStore, grants: Mapping[str, Any]) -> None:
+    """Each set of them is read as it was stored."""
+    record = replace(RECORD, grants=Grants(spreadsheets=None, **grants))
+    await store.add(record, b"1")
+
+    assert await active(store) == {b"1": record}
+
+
+@pytest.mark.parametrize(
+    ("flags", "rights"),
+    [
+        ("read_only = true, may_delete = false", ["read"]),
+        ("read_only = true, may_delete = true", ["read"]),
+        ("read_only = false, may_delete = true", ["read", "create", "update", "delete"]),
+    ],
+)
+async def test_flags_of_earlier_versions_count(
+    store: KeyStore, database: Database, flags: str, rights: list[str]
+) -> None:
+    """A key without `rights` may do what its flags say."""
+    await store.add(WIDE, b"1")
+    execute(database, f"UPDATE api_keys SET {flags}")  # noqa: S608
+    (record,) = await store.list()
+
+    assert record.grants.rights == rights
+
+
+async def test_two_secrets_count_while_a_rotation_overlaps(store: KeyStore) -> None:
+    """Both find the one record; with the old secret it ends with the overlap."""
+    await store.add(WIDE, b"old")
+    changed = await rotate(store, b"new")
+    found = await active(store)
+    (listed,) = await store.list()
+
+    assert changed
+    assert found[b"new"] == listed == replace(WIDE, last4="new4", old_ends_at=LATER)
+    assert found[b"old"] == replace(listed, expires_at=LATER)
+
+
+async def test_a_key_that_ends_before_its_old_secret(store: KeyStore) -> None:
+    """The earlier end counts for both secrets."""
+    ending = replace(WIDE, expires_at=NOW + SECOND)
+    await store.add(ending, b"old")
+    await rotate(store, b"new")
+
+    assert {each.expires_at for each in (await active(store)).values()} == {NOW + SECOND}
+
+
+async def test_a_second_rotation_waits_for_the_first(store: KeyStore) -> None:
+    """No third secret ends the old one early; `--end` does, and then both are possible."""
+    await store.add(WIDE, b"1")
+    await rotate(store, b"2")
+    refused = await rotate(store, b"3", LATER - SECOND)
+    ended = await store.end_rotation(edit("ended"))
+    again = await store.end_rotation(edit("ended"))
+    rotated = await rotate(store, b"3", LATER - SECOND)
+
+    assert (refused, ended, again, rotated) == (False, True, False, True)
+    assert {*await active(store)} == {b"2", b"3"}
+
+
+async def test_a_rotation_after_the_overlap(store: KeyStore) -> None:
+    """An old secret that has ended hinders nothing, and is not found a day later."""
+    await store.add(WIDE, b"1")
+    await rotate(store, b"2")
+    rotated = await rotate(store, b"3", LATER)
+    changes = await store.changes(None, LATER + timedelta(days=3)) or []
+
+    assert rotated
+    assert {change.digest for change, key in changes if key is not None} == {b"3"}
+
+
+async def test_edits_of_a_key_with_two_secrets_are_changes_of_both(store: KeyStore) -> None:
+    """A process that knows either of them looks again."""
+    await store.add(WIDE, b"old")
+    await rotate(store, b"new")
+    last = (await store.changes(None, NOW) or [])[-1][0]
+    await store.revoke(WIDE.id, NOW)
+    found = await store.changes(last, NOW)
+
+    assert {change.digest: key for change, key in found or ()} == {b"old": None, b"new": None}
+
+
+async def test_emptying_the_table_ends_both_secrets(postgres: PostgresServer) -> None:
+    """TRUNCATE logs the old ones, too."""
+    database = postgres.new_database()
+    async with KeyStore.open(database) as store:
+        await store.add(WIDE, b"old")
+        await rotate(store, b"new")
+        await asyncio.to_thread(execute, database, "TRUNCATE api_keys")
+
+        assert await active(store) == {}
+
+
+async def test_an_update_changes_what_differs(store: KeyStore) -> None:
+    """Of two that start from the same record, the second fails if it changes the same field."""
+    await store.add(WIDE, b"1")
+    narrow = replace(WIDE, grants=replace(WIDE.grants, worksheets=frozenset({"Cities"})))
+    renamed = replace(WIDE, name="other")
+    first = await store.update(WIDE, narrow, edit("updated", worksheets=(None, ["Cities"])))
+    second = await store.update(WIDE, renamed, edit("updated", name=(WIDE.name, "other")))
+    lost = await store.update(WIDE, replace(WIDE, name="third"), edit("updated"))
+    await store.revoke(WIDE.id, NOW, by="bob")
+    late = await store.update(renamed, WIDE, edit("updated"))
+    (record,) = await store.list()
+
+    assert (first, second, lost, late) == (True, True, False, False)
+    assert record == replace(narrow, name="other", revoked_at=NOW)
+
+
+async def test_edits_are_logged(store: KeyStore) -> None:
+    """Who, when, what, and each field before and after; nothing of an edit that failed."""
+    await store.add(WIDE, b"1", by="eve")
+    await store.update(WIDE, replace(WIDE, plan="free"), edit("updated", plan=("paid", "free")))
+    await rotate(store, b"2", NOW + 2 * SECOND)
+    await rotate(store, b"3", NOW + 2 * SECOND)
+    await store.revoke(WIDE.id, NOW + 3 * SECOND, by="bob")
+    await store.add(RECORD, b"4")
+    edits = await store.edits(WIDE.id)
+
+    assert [(each.action, each.by) for each in edits] == [
+        ("updated", "ann"),
+        ("created", "eve"),
+        ("rotated", "ann"),
+        ("revoked", "bob"),
+    ]
+    assert edits[0].changes == {"plan": ["paid", "free"]}
+    assert len(await store.edits()) == 5
+
+
+@pytest.mark.parametrize(
+    "damage", ["rights = 'x'", "rights = '[\"fly\"]'", "old_ends_at = 'x'", "old_ends_at = NULL"]
+)
+async def test_a_damaged_edit_grants_nothing(
+    store: KeyStore, database: Database, damage: str
+) -> None:
+    """It hurts the one key, with its old secret at least."""
+    await store.add(WIDE, b"old")
+    await rotate(store, b"new")
+    await store.add(RECORD, b"other")
+    execute(database, f"UPDATE api_keys SET {damage} WHERE id = '{WIDE.id}'")  # noqa: S608
+    readable: dict[bytes, KeyRecord] = {}
+    for change, key in await store.changes(None, NOW) or ():
+        try:
+            readable |= {} if key is None else {change.digest: record_of(key)}
+        except ValueError:
+            continue
+
+    assert readable[b"other"] == RECORD
+    assert b"old" not in readable
+
+
+async def make_first_schema(database: Database) -> None:
+    """The tables of the first release, with a key of each kind."""
+
+    def upgrade(connection: Connection) -> None:
+        found = scripts()
+        with EnvironmentContext(
+            Config(), found, fn=lambda current, _: found._upgrade_revs("0005", current)
+        ) as environment:
+            environment.configure(connection=connection)
+            environment.run_migrations()
+
+    engine = (
+        server_engine(database)
+        if isinstance(database, PostgresUrl)
+        else create_async_engine(f"sqlite+aiosqlite:///{database}")
+    )
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade)
+    await engine.dispose()
+    columns = "id, digest, name, last4, plan, read_only, origins, created_at, may_delete"
+    for number, flags in enumerate(("true, '[]', '{}', false", "false, '[]', '{}', true")):
+        values = flags.format(NOW.isoformat())
+        execute(
+            database,
+            f"INSERT INTO api_keys ({columns}) "  # noqa: S608
+            f"VALUES ('key_{number}', $1, 'n', '4444', 'paid', {values})",
+            bytes([number]),
+        )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_a_store_of_the_first_schema_is_upgraded_in_place(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Its keys keep their rights, and can be rotated and changed."""
+    database: Database
+    if kind == "sqlite":
+        file: Path = request.getfixturevalue("file")
+        file.touch(0o600)  # noqa: ASYNC240
+        database = file
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        database = server.new_database(is_migrated=False)
+    await make_first_schema(database)
+    await migrate_database(database)
+    async with KeyStore.open(database) as store:
+        rights = {record.id: record.grants.rights for record in await store.list()}
+        last = (await store.changes(None, NOW) or [])[-1][0]
+        until = edit("rotated")
+        rotated = await store.rotate("key_1", b"new", "new4", LATER, replace(until, key_id="key_1"))
+        changes = await store.changes(last, NOW)
+
+    assert rights == {"key_0": ["read"], "key_1": ["read", "create", "update", "delete"]}
+    assert rotated
+    assert {change.digest for change, _ in changes or ()} == {b"\x01", b"new"}

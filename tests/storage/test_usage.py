@@ -1,0 +1,139 @@
+"""Use of keys by the hour in both databases."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.settings.database import Database
+from gateway.storage.key_store import KeyStore
+from gateway.storage.usage import KEPT, HourOfUse, stored_usage
+from gateway.telemetry.events import MOST_PLACES, RequestEvent, request_done, tallies
+from tests.storage.by_hand import allow, execute, refuse
+
+HOUR = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def no_use() -> Iterator[None]:
+    """Other tests count in the same process."""
+    tallies.use.clear()
+    yield
+    tallies.use.clear()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = HOUR + timedelta(minutes=30)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def ask(key: str | None = "k1", worksheet: str = "Cities", code: int | None = None) -> None:
+    event = RequestEvent("r1", "GET", "/v2", 200 if code is None else 400, code, key)
+    event.spreadsheet, event.worksheet = "book", worksheet
+    event.reads, event.writes = 2, 1
+    request_done(event, 0.001, 24, 1000)
+
+
+def use(code: int = 0, requests: int = 1, key: str = "k1") -> HourOfUse:
+    return HourOfUse(
+        hour=HOUR,
+        key_id=key,
+        code=code,
+        requests=requests,
+        reads=2 * requests,
+        writes=requests,
+        rows=24 * requests,
+        bytes=1000 * requests,
+    )
+
+
+async def test_requests_are_summed_up(store: KeyStore) -> None:
+    """By hour, key and code, of all worksheets and of several processes together."""
+    for count in (2, 1):
+        async with store.storing_usage(Clock()):
+            for _ in range(count):
+                ask()
+                ask(worksheet="Städte \ud800")
+            ask(code=4290)
+            ask(None, code=4010)
+
+    assert await store.usage(HOUR + timedelta(minutes=50)) == [
+        use(4010, 2, key=""),
+        use(0, 6),
+        use(4290, 2),
+    ]
+    assert await store.usage(HOUR, "k2") == []
+
+
+async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
+    """Those that were sent, as in its line of the log."""
+    event = RequestEvent("r1", "GET", "/v2", 200, key="k1", operation="export", rows=7, bytes=70)
+    async with store.storing_usage(Clock()):
+        request_done(event, 0.001, 0, 0)
+    (found,) = await store.usage(HOUR)
+
+    assert (found.rows, found.bytes) == (7, 70)
+
+
+async def test_what_was_not_stored_is_stored_later(store: KeyStore, database: Database) -> None:
+    """A failure is logged once, and loses nothing."""
+    refuse(database, "INSERT", table="key_usage")
+    with capture_logs() as logs:
+        for _ in range(2):
+            async with store.storing_usage(Clock()):
+                ask()
+    allow(database, "key_usage")
+    async with store.storing_usage(Clock()):
+        ask()
+
+    assert [line["event"] for line in logs if line["event"] != "request"] == ["usage-failed"] * 2
+    assert await store.usage(HOUR) == [use(0, 3)]
+
+
+async def test_use_is_kept_for_a_month(store: KeyStore, database: Database) -> None:
+    """Older hours are deleted, whoever stored them."""
+    clock = Clock()
+    async with store.storing_usage(clock):
+        ask()
+    clock.now += KEPT
+    async with store.storing_usage(clock):
+        ask("k2")
+    both = await store.usage(HOUR)
+    clock.now += timedelta(hours=1)
+    async with store.storing_usage(clock):
+        pass
+
+    assert [each.key_id for each in both] == ["k1", "k2"]
+    assert execute(database, "SELECT key_id FROM key_usage") == [("k2",)]
+
+
+async def test_counts_belong_to_the_hour_in_which_they_began(store: KeyStore) -> None:
+    """They are stored at the end of an hour, so that none is counted in the next."""
+    clock = Clock()
+    async with store.storing_usage(clock):
+        ask()
+        clock.now += timedelta(hours=1)
+    assert [each.hour for each in await store.usage(HOUR)] == [HOUR]
+
+
+async def test_counts_are_stored_while_the_gateway_runs(store: KeyStore) -> None:
+    """A process that is killed loses those of the last seconds alone."""
+    async with stored_usage(store._engine, Clock(), every_seconds=0.01):
+        ask()
+        while not await store.usage(HOUR):
+            pass
+
+    assert await store.usage(HOUR) == [use()]
+
+
+def test_names_of_worksheets_take_no_memory_without_end() -> None:
+    """Beyond the bound, requests count without their worksheet."""
+    for number in range(MOST_PLACES + 50):
+        ask(worksheet=str(number))
+
+    assert len(tallies.use) == MOST_PLACES + 1
+    assert sum(counts[0] for counts in tallies.use.values()) == MOST_PLACES + 50

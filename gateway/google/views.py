@@ -235,19 +235,19 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
             for at, column in typed_columns.items()
             if column.data_validation_rule and column.data_validation_rule.condition
         },
-        tables=[
+        tables=tuple(
             NamedTable(
                 name=each.name,
                 area=each.range.area,
                 has_footer=bool(each.rows_properties.footer_color_style),
             )
             for each in sheet.tables
-        ],
-        protections=[
+        ),
+        protections=tuple(
             Protection(area=each.range.area, has_exceptions=bool(each.unprotected_ranges))
             for each in sheet.protected_ranges
             if not (each.warning_only or each.requesting_user_can_edit)
-        ],
+        ),
     )
 
 

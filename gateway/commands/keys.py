@@ -415,15 +415,18 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
     return found
 
 
-def _fetched(settings: "Settings", fetch: Callable[["KeyStore"], Awaitable[T]]) -> T:
-    """What is fetched from the store; exit if there is none, as looking creates none."""
+def _fetched(
+    settings: "Settings", fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]]
+) -> Sequence[T]:
+    """What is fetched from the store; nothing if there is none, as looking creates none."""
     from gateway.storage.key_store import KeyStore
 
     missing = missing_store(settings.access.database)
     if missing:
-        fail([missing])
+        say(missing, err=True)
+        return []
 
-    async def fetch_it() -> T:
+    async def fetch_it() -> Sequence[T]:
         async with KeyStore.open(settings.access.database) as store:
             return await fetch(store)
 

@@ -124,6 +124,17 @@ def test_looking_creates_no_key_store(command: Command, database: Path) -> None:
     assert not database.exists()
 
 
+@pytest.mark.parametrize("name", ["report", "log"])
+def test_a_report_creates_no_key_store(command: Command, database: Path, name: str) -> None:
+    """Without a store it is empty, and names the file that does not exist."""
+    plain, as_json = command(name), command(name, "--json")
+
+    assert (plain.exit_code, as_json.exit_code, as_json.stdout) == (0, 0, "[]\n")
+    assert len(plain.stdout.splitlines()) == 1
+    assert f"{database} does not exist" in plain.stderr
+    assert not database.exists()
+
+
 def test_the_right_to_delete_is_listed(command: Command) -> None:
     """Beside those to read and to write, for people and as JSON."""
     command("create", "--name", "deleter", "--spreadsheet", "one", "--delete")

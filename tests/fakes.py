@@ -18,9 +18,12 @@ from gateway.google.sheets import (
     Batch,
     Block,
     Change,
+    Copied,
+    CopiedCells,
     Detail,
     EmptiedRow,
     Fence,
+    InsertedRows,
     KnownRange,
     RemovedRows,
     Render,
@@ -32,6 +35,7 @@ from gateway.google.sheets import (
     Values,
     WorksheetProperties,
     WrittenCells,
+    WrittenRows,
 )
 from gateway.table.column_kinds import CellForm, NumberFormat
 from tests.fake_ranges import Box, echo, parse_range
@@ -99,6 +103,23 @@ class FakeWorksheet:
                 self.formats.pop((row, column), None)
         self._move(from_row=first + count, by=-count)
 
+    def copy(self, change: CopiedCells) -> None:
+        """Copy cells with their formulas, constants too, or their rules.
+
+        Assumed for simplicity: a copied formula displays what its model does.
+        """
+        last = self.columns - 1 if change.last is None else change.last
+        for row in range(change.first_row, change.last_row + 1):
+            for column in range(change.first + 1, last + 2):
+                source, place = (change.row, column), (row, column)
+                if change.part is Copied.RULES:
+                    _copy(self.rules, source, place)
+                    continue
+                _copy(self.cells, source, place)
+                self.computed.discard(place)
+                if source in self.computed:
+                    self.computed.add(place)
+
     def lines(self) -> list[list[Value]]:
         """All that the worksheet displays, row by row, from A1."""
         shown = self.block(Box(1, 1, self.rows, self.columns), Render.DISPLAYED)
@@ -132,6 +153,15 @@ class FakeWorksheet:
         self.rows += by
         self.cells = _moved(self.cells, from_row, by)
         self.formats = _moved(self.formats, from_row, by)
+        self.rules = _moved(self.rules, from_row, by)
+        self.computed = set(_moved(dict.fromkeys(self.computed, True), from_row, by))
+
+
+def _copy(cells: dict[tuple[int, int], T], source: tuple[int, int], place: tuple[int, int]) -> None:
+    if source in cells:
+        cells[place] = cells[source]
+    else:
+        cells.pop(place, None)
 
 
 def _moved(cells: dict[tuple[int, int], T], from_row: int, by: int) -> dict[tuple[int, int], T]:
@@ -232,6 +262,7 @@ class FakeSheets:
             sheet_id=worksheet.sheet_id,
             title=worksheet.title,
             rows=worksheet.rows,
+            columns=worksheet.columns,
             frozen_rows=worksheet.frozen_rows,
             blocks=[_block(worksheet, box) for _, box in found],
             column_types=worksheet.column_types,
@@ -371,6 +402,16 @@ def _change(worksheet: FakeWorksheet, change: Change) -> None:
         for column, number_format in enumerate(change.formats, change.column + 1):
             worksheet.formats[change.row, column] = number_format
         return
+    if isinstance(change, InsertedRows):
+        worksheet.insert_rows(change.first_row, change.count)
+        return
+    if isinstance(change, WrittenRows):
+        for row, cells in enumerate(change.rows, change.first_row):
+            worksheet.type(row, *["" if value is None else value for value in cells])
+        return
+    if isinstance(change, CopiedCells):
+        worksheet.copy(change)
+        return
     if isinstance(change, EmptiedRow):
         worksheet.type(change.row, *[""] * worksheet.columns)
         return
@@ -400,16 +441,18 @@ def _block(worksheet: FakeWorksheet, box: Box) -> Block:
     ]
     while widths and not widths[-1]:
         widths.pop()
+    computed = [
+        [at for at in range(width) if (row, at + box.left) in worksheet.computed]
+        for row, width in enumerate(widths, box.top)
+    ]
     return Block(
         first_row=box.top,
         texts=[
             [str(cell) for cell in line[:width]] for line, width in zip(texts, widths, strict=False)
         ],
         values=[line[:width] for line, width in zip(values, widths, strict=False)],
-        computed=[
-            [at for at in range(width) if (row, at + box.left) in worksheet.computed]
-            for row, width in enumerate(widths, box.top)
-        ],
+        computed=computed,
+        formulas=computed,
         forms=[
             [form or CellForm() for form in marks[:width]]
             for marks, width in zip(forms, widths, strict=False)

@@ -26,9 +26,11 @@ from gateway.google.sheets import (
     AppendedRows,
     Batch,
     Change,
+    CopiedCells,
     Detail,
     EmptiedRow,
     Fence,
+    InsertedRows,
     KnownRange,
     RemovedRows,
     Render,
@@ -40,6 +42,7 @@ from gateway.google.sheets import (
     Values,
     WorksheetProperties,
     WrittenCells,
+    WrittenRows,
 )
 from gateway.google.views import (
     PIECE_BYTES,
@@ -245,9 +248,11 @@ class ReadSheet(Call[SheetView]):
 
 @dataclass(frozen=True)
 class ReadSheetTexts(ReadSheet):
-    """Reads displayed texts only."""
+    """Reads displayed texts, and which cells have formulas."""
 
-    fields: ClassVar[str] = _SHEETS.replace(",effectiveValue,userEnteredValue", "")
+    fields: ClassVar[str] = _SHEETS.replace(
+        "effectiveValue,userEnteredValue", "userEnteredValue.formulaValue"
+    )
 
 
 @dataclass(frozen=True)
@@ -453,6 +458,8 @@ def encoded_changes(sheet_id: int, changes: Sequence[Change]) -> Work[Sequence[m
         if isinstance(change, AppendedRows):
             rows, formats = change.rows, change.formats
             first = change.table.first_column
+        elif isinstance(change, WrittenRows):
+            rows = change.rows
         elif isinstance(change, WrittenCells):
             rows = [change.values]
             formats = [dict(enumerate(change.formats))] if change.formats else ()
@@ -528,6 +535,30 @@ def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[
             return {
                 "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **removed}}
             }
+        case InsertedRows():
+            start_row = change.first_row - 1
+            lines = {"startIndex": start_row, "endIndex": start_row + change.count}
+            return {
+                "insertDimension": {
+                    "range": {"sheetId": sheet_id, "dimension": "ROWS", **lines},
+                    "inheritFromBefore": change.is_like_above,
+                }
+            }
+        case WrittenRows():
+            start = {"sheetId": sheet_id, "rowIndex": change.first_row - 1, "columnIndex": 0}
+            return {"updateCells": {"start": start, **cells}}
+        case CopiedCells():
+            columns = {"startColumnIndex": change.first}
+            if change.last is not None:
+                columns["endColumnIndex"] = change.last + 1
+            places = {
+                name: {"sheetId": sheet_id, "startRowIndex": top, "endRowIndex": end, **columns}
+                for name, top, end in (
+                    ("source", change.row - 1, change.row),
+                    ("destination", change.first_row - 1, change.last_row),
+                )
+            }
+            return {"copyPaste": {**places, "pasteType": change.part}}
 
 
 class ValueRange(msgspec.Struct):

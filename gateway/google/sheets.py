@@ -47,7 +47,7 @@ class Detail(Enum):
     """Contents of the blocks of a view; each has those above it, too."""
 
     TEXTS = auto()
-    """Displayed texts."""
+    """Displayed texts, and which cells have formulas."""
     VALUES = auto()
     """Typed values, and which cells are computed."""
     FORMS = auto()
@@ -211,7 +211,49 @@ class EmptiedRow:
     row: int
 
 
-Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow
+@dataclass(frozen=True, kw_only=True)
+class InsertedRows:
+    """Blank rows before the row `first_row`, which moves down with all below it.
+
+    They have the formats and rules of the row above, or of the row that moves down.
+    """
+
+    first_row: int
+    count: int
+    is_like_above: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenRows:
+    """Cells of neighbouring rows from column A; None empties a cell. Rows count from 1."""
+
+    first_row: int
+    rows: Sequence[Sequence[Value]]
+
+
+class Copied(StrEnum):
+    """Parts of a cell that are copied; Google copies constants as formulas, too."""
+
+    FORMULAS = "PASTE_FORMULA"
+    RULES = "PASTE_DATA_VALIDATION"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedCells:
+    """A part of some columns of a row, copied to other rows; all columns if `last` is None."""
+
+    part: Copied
+    row: int
+    first_row: int
+    last_row: int
+    first: int = 0
+    last: int | None = None
+
+
+Insertion = InsertedRows | WrittenRows | CopiedCells
+"""Changes that make new rows between others."""
+
+Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow | Insertion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,14 +282,15 @@ class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
     Trailing blank cells and trailing blank rows may be left out. `computed` has the columns of each
-    row whose cells show the result of a formula; it is known where typed values are. `forms` are
-    those of the cells, if they were requested.
+    row whose cells show the result of a formula; it is known where typed values are. `formulas` are
+    those with a formula of their own. `forms` are those of the cells, if they were requested.
     """
 
     first_row: int
     texts: Sequence[Sequence[str]]
     values: Sequence[Sequence[Value]]
     computed: Sequence[Collection[int]] = ()
+    formulas: Sequence[Collection[int]] = ()
     forms: Sequence[Sequence[CellForm]] = ()
 
 
@@ -281,6 +324,7 @@ class SheetView:
     sheet_id: int
     title: str
     rows: int
+    columns: int = 0
     frozen_rows: int = 0
     blocks: Sequence[Block]
     table: NativeTable = NO_TABLE

@@ -203,7 +203,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
     for each in data:
         yield BLOCK_BYTES
         rows = yield from mapped(_cells, each.row_data, len, PIECE_BYTES)
-        texts, values, computed = zip(*rows, strict=True) if rows else ((), (), ())
+        texts, values, computed, formulas = zip(*rows, strict=True) if rows else ((), (), (), ())
         forms: Sequence[Sequence[CellForm]] = ()
         if has_forms:
             forms = yield from mapped(_forms, each.row_data, len, PIECE_BYTES)
@@ -213,6 +213,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
                 texts=[*texts],
                 values=[*values],
                 computed=[*computed],
+                formulas=[*formulas],
                 forms=forms,
             )
         )
@@ -226,6 +227,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         sheet_id=properties.sheet_id,
         title=properties.title,
         rows=grid.row_count,
+        columns=grid.column_count,
         frozen_rows=grid.frozen_row_count,
         blocks=blocks,
         table=_native(tables[0]) if len(tables) == 1 else NO_TABLE,
@@ -261,8 +263,8 @@ def _native(table: ShownTable) -> NativeTable:
     )
 
 
-def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
-    """The displayed texts and typed values of a row, and the columns of computed cells.
+def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int], list[int]]:
+    """The displayed texts and typed values of a row, and columns: computed cells, and formulas.
 
     An equal text and value are one object. The value of an error is its text, as in reads of
     values. A cell is computed by its formula, or by one of another cell that fills it.
@@ -270,6 +272,7 @@ def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
     texts: list[str] = []
     values: list[Value] = []
     computed: list[int] = []
+    formulas: list[int] = []
     for at, cell in enumerate(_row.decode(row).values):
         text, effective, entered = (
             cell.formatted_value,
@@ -286,9 +289,12 @@ def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int]]:
                 value = text
         texts.append(text)
         values.append(value)
-        if effective is not None if entered is None else entered.formula_value is not None:
+        if entered is not None and entered.formula_value is not None:
+            formulas.append(at)
             computed.append(at)
-    return texts, values, computed
+        elif entered is None and effective is not None:
+            computed.append(at)
+    return texts, values, computed, formulas
 
 
 def _forms(row: msgspec.Raw) -> list[CellForm]:

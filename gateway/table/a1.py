@@ -71,13 +71,9 @@ def is_published(given: str) -> bool:
     return _PUBLISHED.search(given) is not None
 
 
-def row_range(title: str, row: int) -> str:
-    return f"{_quoted(title)}!{row}:{row}"
-
-
-def whole_rows(title: str, first_row: int, last_row: int) -> str:
-    """Some rows, both ends included."""
-    return f"{_quoted(title)}!{first_row}:{last_row}"
+def row_range(title: str, row: int, last_row: int = 0) -> str:
+    """A whole row, or the rows until another one."""
+    return f"{_quoted(title)}!{row}:{last_row or row}"
 
 
 def cells_of_row(title: str, row: int, first: int, last: int) -> str:
@@ -85,9 +81,9 @@ def cells_of_row(title: str, row: int, first: int, last: int) -> str:
     return f"{_quoted(title)}!{column_letters(first)}{row}:{column_letters(last)}{row}"
 
 
-def rows_from(title: str, row: int) -> str:
-    """Everything from `row` down to the end of the grid."""
-    return f"{_quoted(title)}!A{row}:{LAST_COLUMN}"
+def rows_from(title: str, row: int, last: str = LAST_COLUMN) -> str:
+    """Everything from `row` down to the end of the grid, or to the cell `last`."""
+    return f"{_quoted(title)}!A{row}:{last}"
 
 
 def rows_between(title: str, first_row: int, last_row: int) -> str:

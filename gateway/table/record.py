@@ -173,12 +173,35 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
     return row
 
 
-def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
-    """Raise InvalidBody unless a value fills a cell: a blank row is not a row."""
+def check_has_value(
+    values: Iterable[Stored], *, at: str = WHOLE_BODY, skips_false: bool = False
+) -> None:
+    """Raise InvalidBody unless a value fills a cell: a blank row is not a row.
+
+    `skips_false`: nor is one of `FALSE` and blank cells.
+    """
+    detail = "A new row needs at least one field with a value."
     for value in values:
         if value is not None and value != "":
-            return
-    detail = "A new row needs at least one field with a value."
+            if value is not False or not skips_false:
+                return
+            detail = "A new row needs a value besides false: rows of false are filled down."
+    raise InvalidBody(detail, problems=[Problem(at, detail)])
+
+
+def check_record_field(
+    cells: Mapping[int, Stored], column: int, view: View, *, at: str = WHOLE_BODY
+) -> None:
+    """Raise InvalidBody for a new row without the field without which a row is no record.
+
+    The message names it if the view may write it.
+    """
+    if cells.get(column) not in (None, ""):
+        return
+    detail = "These fields alone make no record of this worksheet."
+    if column in view.names and view.may_write(column):
+        name = quoted(view.names[column])
+        detail = f"A new row needs a value of {name}: rows without it are filled down."
     raise InvalidBody(detail, problems=[Problem(at, detail)])
 
 

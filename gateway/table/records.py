@@ -3,16 +3,27 @@
 Rules
 - Only trailing rows can be no records: a row in the middle is one, even if it is blank.
 - A cell is blank if it displays nothing, whatever it holds: a formula, a format that hides.
+- The first filled-down row is the model of rows that are created above it: Google copies its
+  formulas, and its constants are written to the cells that a client does not send.
 - The word of a boolean depends on the locale (FALSE, FALSCH, FAUX), and a text may be the same
   word. So the typed rendering decides; displayed cells only show whether it has to be read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
+from gateway.table.steps import Work
+
 Columns = Sequence[Sequence[object]]
 """Cells by column, of neighbouring rows; blank cells at the end of a column may be left out."""
+
+Lines = Sequence[Sequence[object]]
+"""Cells by row; blank cells at the end of a row may be left out."""
+
+_CELLS_OF_STEP = 4
+"""Cells of a look that are compared in one step."""
 
 _LONGEST_WORD = 20
 """Characters of the word of a boolean in any locale."""
@@ -71,3 +82,81 @@ def _may_be_boolean(text: object) -> bool:
         and text == text.upper()
         and not any(map(str.isdigit, text))
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilledRow:
+    """The first filled-down row: the constants and the columns of the formulas in its cells.
+
+    `is_first`: there is no record above it.
+    """
+
+    row: int
+    is_first: bool
+    constants: Mapping[int, str | int | float | bool]
+    formulas: frozenset[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetEnd:
+    """The last record, or the header, and the first filled-down row below it, if there is one.
+
+    `beside` are these two rows as they are displayed, without the header.
+    """
+
+    last_row: int
+    filled: FilledRow | None
+    beside: Mapping[int, Sequence[str]]
+
+
+def sheet_end(
+    rule: EndRule,
+    above: int,
+    texts: Sequence[Sequence[str]],
+    values: Sequence[Sequence[str | int | float | bool | None]],
+    *,
+    computed: Sequence[Collection[int]],
+    formulas: Sequence[Collection[int]],
+    is_whole: bool,
+) -> Work[SheetEnd | None]:
+    """The end of the records among the rows below the row `above`, down to the last one.
+
+    `computed` and `formulas` are the columns of each row with computed cells and with formulas of
+    their own. None if no row is a record, unless these are all rows (`is_whole`).
+    """
+    yield sum(map(len, texts)) // _CELLS_OF_STEP
+    columns = ([*zip_longest(*lines, fillvalue="")] for lines in (texts, values))
+    last = last_record(rule, *columns) or 0
+    if not (last or is_whole):
+        return None
+    filled: FilledRow | None = None
+    for at in range(last, len(texts) if rule != BLANK_ONLY else 0):
+        if any(texts[at]) or computed[at]:
+            filled = FilledRow(
+                row=above + 1 + at,
+                is_first=not last,
+                constants={
+                    column: value
+                    for column, value in enumerate(values[at])
+                    if value is not None and value != "" and column not in computed[at]
+                },
+                formulas=frozenset(formulas[at]),
+            )
+            break
+    rows = [above + last] * bool(last) + ([filled.row] if filled else [])
+    beside = {row: texts[row - above - 1] for row in rows}
+    return SheetEnd(last_row=above + last, filled=filled, beside=beside)
+
+
+def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) -> bool:
+    """True if these rows are directly below a record, the first row is 0, and above none.
+
+    Nothing has to be above the first row.
+    """
+
+    def has_record(first: int, end: int | None) -> bool:
+        columns = ([*zip_longest(*lines[first:end], fillvalue="")] for lines in (texts, values))
+        return bool(last_record(rule, *columns))
+
+    is_below = not rows.start or has_record(rows.start - 1, rows.start)
+    return is_below and not has_record(rows.stop, None)

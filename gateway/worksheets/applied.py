@@ -17,12 +17,18 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from gateway.errors import GatewayError, HeaderChanged, RowsMoved, UpstreamRefusal
+from gateway.errors import (
+    GatewayError,
+    HeaderChanged,
+    RowNumberUnknown,
+    RowsMoved,
+    UpstreamRefusal,
+)
 from gateway.google.sheets import NO_TABLE, Block, NativeTable, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
-from gateway.table.records import last_record
+from gateway.table.records import is_below_records, last_record
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch
@@ -60,7 +66,8 @@ class SentBatch:
     """A batch as it was sent: the tab, the header it was planned by, the row that its new rows come
     after, and the native table that they go into, of which its answer shows the rows down to
     `shown_to`; the cells that its answer shows of changed rows and beside removed ones, and when it
-    was sent, as a moment and in monotonic seconds."""
+    was sent, as a moment and in monotonic seconds. `is_inserted`: new rows are directly below that
+    row, where people had not moved it."""
 
     sheet_id: int
     header: Header
@@ -69,6 +76,7 @@ class SentBatch:
     table: NativeTable = NO_TABLE
     shown_to: int = 0
     has_forms: bool = False
+    is_inserted: bool
     asked: Sequence[Asked]
     edges: Sequence[Edge]
     sent_at: int
@@ -371,11 +379,21 @@ def _read(
     """The results of a batch; none if the end of the sheet does not show all of its new rows.
 
     `blocks` are those of changed rows, `beside` those beside removed ones. `tail` shows the rows
-    from the end of the sheet as of the look; otherwise the new rows are `placed`.
+    from the end of the sheet as of the look, or inserted rows and those around; otherwise the new
+    rows are `placed`.
     """
     creates = [each.created.rows for each in writes if each.created]
+    misplaced: RowNumberUnknown | None = None
     if tail is not None:
-        placed = yield from _placed(tail, creates, at_the_end, sent.header.row)
+        find = at_the_end
+        if sent.is_inserted:
+            first = int(sent.after_row > sent.header.row)
+            find, skipped = partial(_directly_below, first=first), 1 - first
+            cells = tail.texts[skipped:], tail.values[skipped:]
+            rows = range(first, first + sum(map(len, creates)))
+            if not is_below_records(sent.header.end, *cells, rows):
+                misplaced = _misplaced(sent.after_row + 1)
+        placed = yield from _placed(tail, creates, find, sent.header.row)
         if None in placed:
             return _Found({}, placed, None)
     seen: dict[RowChange, list[Span]] = {}
@@ -414,8 +432,10 @@ def _read(
             other = others.get(each.index)
             # After a lost answer people may have changed the row later, too.
             outcomes[each.index] = number_unknown() if other and is_lost else other or results
+        if misplaced is not None and each.created:
+            outcomes[each.index] = misplaced
     patches: Sequence[RowPatch] | None = None
-    if len(seen) == change_count and is_as_planned and has_header:
+    if len(seen) == change_count and is_as_planned and has_header and misplaced is None:
         typed: dict[int, Sequence[object]] = {}
         for each in writes:
             typed |= each.typed
@@ -624,6 +644,12 @@ def at_the_end(
     return [None] * len(creates)
 
 
+def _directly_below(_: Cells, creates: Sequence[Rows], *, first: int) -> Work[Sequence[int | None]]:
+    """The same of inserted rows, the first of which has this index."""
+    yield len(creates)
+    return _stacked(first, creates)
+
+
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[Sequence[int | None]]:
@@ -733,6 +759,15 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
                 texts[column] = text
                 values[column] = "" if value is None else value
     return RowPatch(row=change.row, texts=texts, values=values)
+
+
+def _misplaced(row: int) -> RowNumberUnknown:
+    """The error of created rows that are not directly below the last record."""
+    return RowNumberUnknown(
+        f"The rows were created from row {row} on, but people moved or changed rows in the moment "
+        "between the gateway's look and its write: they are not directly below the last record. "
+        "Look at the worksheet, and do not send them again."
+    )
 
 
 def _header_gone(row: int) -> HeaderChanged:

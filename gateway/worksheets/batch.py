@@ -8,6 +8,10 @@ Rules
   What it does not show is not claimed: no tag, and no patch of cached rows.
 - Rows that go into a native table are one request, since Google gives several the same place.
 - New rows get the number formats of the row above them, where the cells of their place have none.
+- Rows are appended, or inserted above rows that are filled down in advance. Google copies the
+  formulas of these, and would copy constants, too. So only columns with formulas are copied, and
+  every other cell is written: what was sent, else the constant of the filled-down row, else
+  nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,15 +27,20 @@ from gateway.google.sheets import (
     NO_TABLE,
     AppendedRows,
     Change,
+    Copied,
+    CopiedCells,
     EmptiedRow,
+    InsertedRows,
     NativeTable,
     RemovedRows,
     Value,
     WrittenCells,
+    WrittenRows,
 )
 from gateway.table import a1
 from gateway.table.column_kinds import NumberFormat, SheetForms
 from gateway.table.record import Stored
+from gateway.table.records import FilledRow
 from gateway.table.steps import Work
 from gateway.table.table import ROWS_BELOW, Table
 from gateway.worksheets.access import WorksheetId
@@ -52,7 +61,7 @@ RANGE_BYTES = 250
 """Size of a range in a request and in its answer, without its cells."""
 
 AROUND = ROWS_BELOW
-"""Rows on each side of removed ones by which they are recognised."""
+"""Rows on each side of removed ones by which they are recognised, and below inserted ones."""
 
 MARGIN = 20
 """Rows of a table that the answer shows below those that it creates, as others may create some."""
@@ -168,7 +177,9 @@ def request_of(
         yield len(forms.formats)
         if not forms.are_in_place or any(each.created.formats for each in writes if each.created):
             row_formats = {at: each for at, each in forms.formats.items() if at in columns}
-    changes, owners = yield from requests_of(writes, plan.emptied, row_formats, table)
+    changes, owners = yield from requests_of(
+        writes, plan.emptied, row_formats, table, after_row=plan.after_row, filled=plan.filled
+    )
     encoded = yield from encoded_changes(plan.sheet_id, changes)
     asked: Sequence[Asked] = ()
     if any(each.changes for each in writes):
@@ -184,7 +195,10 @@ def request_of(
         shown_to=(plan.after_row if plan.is_end else max(plan.after_row, table.last_row))
         + count
         + MARGIN,
-        has_forms=count > 0 and plan.after_row > plan.header.row and is_small,
+        has_forms=count > 0
+        and plan.after_row > plan.header.row
+        and is_small
+        and plan.filled is None,
     )
     return (yield from shown_around(worksheet, plan, writes, request, plan.around))
 
@@ -201,12 +215,15 @@ def shown_around(
     if any(each.write.rows is None for each in writes):
         edges = yield from edges_of(writes, plan.emptied, around)
     title, header_row = worksheet.title, plan.header.row
-    ranges = [a1.whole_rows(title, header_row, header_row + request.has_forms)]
+    ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]
     for each in shown:
         yield REQUEST_STEPS
         ranges.append(each.range(title))
-    if plan.table.id:
+    if plan.filled is not None:
+        last_row = plan.after_row + new_row_count(writes) + AROUND
+        ranges.append(a1.rows_between(title, plan.after_row, last_row))
+    elif plan.table.id:
         ranges.append(a1.rows_between(title, plan.after_row, request.shown_to))
     elif any(write.created for write in writes):
         ranges.append(a1.rows_from(title, plan.after_row))
@@ -332,6 +349,10 @@ def _next_to(
     return [around[row] for row in near]
 
 
+def new_row_count(writes: Sequence[Planned]) -> int:
+    return sum(len(each.created.rows) for each in writes if each.created)
+
+
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
     """The first row that is not frozen, if all of them are to be removed."""
     removed = {row for each in writes for row in each.removed}
@@ -345,11 +366,15 @@ def requests_of(
     emptied: frozenset[int],
     row_formats: Mapping[int, NumberFormat],
     table: NativeTable,
+    *,
+    after_row: int = 0,
+    filled: FilledRow | None = None,
 ) -> Work[tuple[Sequence[Change], Sequence[Planned]]]:
     """The requests of a batch and their writes: changes, new rows, removals from the bottom.
 
     `row_formats` are the number formats of all new rows, by column. All rows that go into a `table`
-    are one request, of the first of their writes.
+    are one request, of the first of their writes. New rows are inserted below `after_row` if a row
+    there is `filled` down.
     """
     requests: list[Change] = []
     owners: list[Planned] = []
@@ -368,6 +393,8 @@ def requests_of(
                 owners.append(each)
     removed: list[tuple[int, Planned]] = []
     creating = [each for each in writes if each.created]
+    if filled is not None:
+        creating = []
     for together in [creating] if table.id and creating else [[each] for each in creating]:
         parts = [each.created for each in together if each.created]
         formats: list[Mapping[int, NumberFormat]] = []
@@ -382,6 +409,10 @@ def requests_of(
     for each in writes:
         for row in each.removed:
             removed.append((row, each))
+    if filled is not None:
+        inserted = yield from _insertion(writes, after_row, filled)
+        requests += [request for request, _ in inserted]
+        owners += [each for _, each in inserted]
     removed.sort(key=itemgetter(0))
     for row, each in removed:
         if row in emptied:
@@ -397,6 +428,59 @@ def requests_of(
             requests.append(RemovedRows(first_row=row, last_row=row))
             owners.append(each)
     return requests, owners
+
+
+def _insertion(
+    writes: Sequence[Planned], after_row: int, filled: FilledRow
+) -> Work[Sequence[tuple[Change, Planned]]]:
+    """The changes that insert the new rows of writes below a row, and the write of each of them.
+
+    Those that concern all new rows are of the first write. Sent values take the place of formulas.
+    """
+    created = [(each, each.created) for each in writes if each.created]
+    if not created:
+        return []
+    first, first_row, count = created[0][0], after_row + 1, new_row_count(writes)
+    is_like_above = not filled.is_first
+    room = InsertedRows(first_row=first_row, count=count, is_like_above=is_like_above)
+    requests: list[tuple[Change, Planned]] = [(room, first)]
+    single: list[tuple[Change, Planned]] = []
+    row = first_row
+    for each, new in created:
+        rows: list[list[Stored]] = []
+        for number, sent in enumerate(new.rows):
+            yield REQUEST_STEPS + len(sent) + len(filled.constants)
+            formats = new.formats[number] if new.formats else {}
+            cells: dict[int, Stored] = {**filled.constants}
+            for column in new.placements[number].cells:
+                cells[column] = value = sent[column] if column < len(sent) else None
+                is_computed = column in filled.formulas
+                if column in formats or (is_computed and value is not None):
+                    cell = WrittenCells(row=row + number, column=column, values=[value])
+                    if column in formats:
+                        cell = replace(cell, formats=[formats[column]])
+                    single.append((cell, each))
+            width = 1 + max(cells, default=-1)
+            rows.append([None if at in filled.formulas else cells.get(at) for at in range(width)])
+        requests.append((WrittenRows(first_row=row, rows=rows), each))
+        row += len(rows)
+    formulas = sorted(filled.formulas)
+    runs = [
+        [column for _, column in run]
+        for _, run in groupby(enumerate(formulas), key=lambda pair: pair[1] - pair[0])
+    ]
+    parts = [(Copied.RULES, 0, None), *((Copied.FORMULAS, run[0], run[-1]) for run in runs)]
+    for part, column, last in parts:
+        copied = CopiedCells(
+            part=part,
+            row=filled.row + count,
+            first_row=first_row,
+            last_row=after_row + count,
+            first=column,
+            last=last,
+        )
+        requests.append((copied, first))
+    return [*requests, *single]
 
 
 def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:

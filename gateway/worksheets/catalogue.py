@@ -246,7 +246,7 @@ async def read_first_rows(
         first = first if first <= each.rows else 1
         more = min(max(share // max(1, each.columns), 1), FIRST_ROWS)
         spans[each.title] = first, first + more
-    ranges = [a1.whole_rows(title, *span) for title, span in spans.items()]
+    ranges = [a1.row_range(title, *span) for title, span in spans.items()]
     try:
         return await sheets.read_spreadsheet(spreadsheet, ranges)
     except SheetTooLarge:

@@ -44,15 +44,19 @@ from gateway.google.sheets import (
     NO_TABLE,
     AppendedRows,
     Batch,
+    CopiedCells,
     Detail,
     EmptiedRow,
     Fence,
+    InsertedRows,
+    Insertion,
     RemovedRows,
     Sheets,
     WrittenCells,
     refused_request,
 )
 from gateway.table.column_kinds import SheetForms
+from gateway.table.records import BLANK_ONLY, SheetEnd
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     AROUND,
@@ -96,7 +100,7 @@ from gateway.worksheets.refusal import (
 )
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import WriteLock
-from gateway.worksheets.snapshot import DISPLAYED, TYPED
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, is_same
 from gateway.worksheets.typed_writes import open_spans, with_stored_values
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import WriteTurns, no_turn
@@ -124,11 +128,6 @@ MAX_TABS = 1_000
 LONGEST_PLAN_SECONDS = 300.0
 """A plan is sent within this time of its look: a read, and two small looks, with their retries."""
 
-SMALL_ROWS = 2_000
-SMALL_CELLS = 100_000
-"""A grid of so many rows, and so many cells below the header, is small: if its last row is unknown,
-the answer shows all rows."""
-
 
 class _Again(Enum):
     """Reasons for a group to be planned once more."""
@@ -145,6 +144,8 @@ class _Again(Enum):
     """New rows were refused that a native table should take: it may be gone, or another one."""
     APART = auto()
     """The new rows of several writes were refused together: the writes go one by one."""
+    NOT_INSERTED = auto()
+    """Google does not insert rows there: they are appended."""
 
 
 MOST = {
@@ -154,6 +155,7 @@ MOST = {
     _Again.FAILED: MAX_FAILURES,
     _Again.OTHER_TABLE: MAX_OTHER_TABLES,
     _Again.APART: 2,
+    _Again.NOT_INSERTED: 2,
 }
 """Times that a group may meet each of the reasons until its writes fail."""
 
@@ -231,7 +233,8 @@ class FencedWriter:
                 # The quota comes first: nothing waits between a look and its write.
                 spreadsheet = worksheet.id.spreadsheet
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
-                    plan = await self._plan(worksheet, now)
+                    may_insert = not met[_Again.NOT_INSERTED]
+                    plan = await self._plan(worksheet, now, may_insert=may_insert)
                     if any(each.write.is_typed for each in plan.writes):
                         plan = await self._with_stored_values(worksheet, plan)
                     if await self._open_writes.settle_renamed(
@@ -317,11 +320,14 @@ class FencedWriter:
             return AppliedRows(results=(), error=number_unknown(error))
         return AppliedRows(results=results)
 
-    async def _plan(self, worksheet: Worksheet, writes: Mapping[int, Write]) -> Plan:
+    async def _plan(
+        self, worksheet: Worksheet, writes: Mapping[int, Write], *, may_insert: bool
+    ) -> Plan:
         """Plan writes of one kind, by a look as their selectors need it.
 
-        New rows: header and sheet id, free if both are fresh, else 1 read, 2 for a large
-        worksheet. Rows by number: these rows. By filter or key: all rows, as they are now.
+        New rows: header, end and sheet id, free if these are fresh and no rows are filled down,
+        else 1 read, 2 or 3 for a large worksheet. Rows by number: these rows. By filter or key: all
+        rows, as they are now; 1 read more for new rows if rows are filled down.
         """
         cache, first = worksheet.header, next(iter(writes.values()))
         removes = first.rows is None
@@ -329,20 +335,27 @@ class FencedWriter:
         has_open_values = any(each.has_open_values for each in typed)
         if isinstance(first.selector, Append):
             extent, sheet_id = cache.fresh(), cache.fresh_sheet()
+            end: SheetEnd | None = None
             is_cached = extent is not None and sheet_id is not None
-            if extent is None or sheet_id is None:
+            if extent is None or sheet_id is None or cache.is_filled_down is not False:
+                is_cached = False
                 await self._fences.find_earlier(worksheet.id.spreadsheet)
-                extent, sheet_id = await worksheet.look_for_append(SMALL_ROWS, SMALL_CELLS)
-            planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
+                found = await worksheet.look_for_append()
+                extent, sheet_id, end, _ = found
+            header = extent.header
+            if end is not None and end.filled and header.end.column in end.filled.formulas:
+                # Google computes the field without which a row is no record.
+                header = replace(header, end=BLANK_ONLY)
+            planned, outcomes = await self._planner.plan(worksheet, writes, header)
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
                 if self._planner.lacks_fields(extent.header, refused):
                     cache.forget()  # a newer header may have them
-                    return await self._plan(worksheet, writes)
+                    return await self._plan(worksheet, writes, may_insert=may_insert)
             native = NO_TABLE
             if cache.table.id:
                 planned, native = of_one_target(planned, cache.table)
-            return Plan(
+            plan = Plan(
                 outcomes=outcomes,
                 writes=planned,
                 header=extent.header,
@@ -354,6 +367,9 @@ class FencedWriter:
                 fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
                 is_cached=is_cached,
             )
+            if end is None or end.filled is None or native.id:
+                return plan
+            return _above_filled(plan, end, may_insert=may_insert)
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         if isinstance(first.selector, ByNumber):
             rows = sorted({row for write in writes.values() for row in write.numbers})
@@ -389,7 +405,7 @@ class FencedWriter:
         native = NO_TABLE
         if cache.table.id:
             planned, native = of_one_target(planned, cache.table)
-        return Plan(
+        plan = Plan(
             outcomes=outcomes,
             writes=planned,
             header=table.header,
@@ -402,6 +418,19 @@ class FencedWriter:
             looked_at=snapshot.began_seconds(part),
             is_cached=is_cached,
         )
+        has_new = any(each.created for each in planned)
+        if cache.is_filled_down is False or native.id or not has_new:
+            return plan
+        extent, own_id, end, _ = await worksheet.look_for_append()
+        if (extent.header.cells, own_id, extent.last_row) != (
+            plan.header.cells,
+            sheet_id,
+            plan.after_row,
+        ):
+            raise LookOutdated
+        if end is None or end.filled is None:
+            return plan
+        return _above_filled(plan, end, may_insert=may_insert)
 
     async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:
         """The plan with the numbers, booleans and formats that are stored in place of open values.
@@ -428,7 +457,7 @@ class FencedWriter:
         outcomes: dict[int, Outcome] = {**plan.outcomes}
         for each in plan.writes:
             try:
-                work = with_stored_values(each, forms or SheetForms(), own)
+                work = with_stored_values(each, forms or SheetForms(), own, plan.header.end)
                 writes.append(await self._scheduler.build(work))
             except GatewayError as error:
                 outcomes[each.index] = error
@@ -519,6 +548,7 @@ class FencedWriter:
             table=plan.table,
             shown_to=request.shown_to,
             has_forms=request.has_forms,
+            is_inserted=plan.filled is not None,
             asked=request.asked,
             edges=request.edges,
             sent_at=sent_at,
@@ -594,16 +624,17 @@ class FencedWriter:
         for _ in range(MAX_SMALL_LOOKS):
             if worksheet.now() - looked_at <= plan.fresh_seconds:
                 return request, looked_at
-            rows = sorted({row for each in writes for row in each.rows})
+            rows = sorted({*plan.beside, *(row for each in writes for row in each.rows)})
             has_values = any(each.typed and each.has_condition for each in writes)
             detail = Detail.VALUES if has_values else Detail.TEXTS
             look = await look_again(self._sheets, worksheet, rows, around=around, detail=detail)
-            is_same = (
+            is_as_planned = (
                 look is not None
                 and (look.header.cells, look.sheet_id) == (plan.header.cells, plan.sheet_id)
                 and await self._scheduler.build(are_unchanged(writes, look))
+                and all(is_same(texts, look.rows[row]) for row, texts in plan.beside.items())
             )
-            if look is None or not is_same:
+            if look is None or not is_as_planned:
                 raise LookOutdated
             looked_at = look.sent_at
             if around:
@@ -671,7 +702,9 @@ class FencedWriter:
         number = (refused_request(error) or 1) - 1
         change, culprit = request.changes[number], request.owners[number]
         row, grid_rows = plan.header.row, 0
-        if isinstance(change, WrittenCells | EmptiedRow):
+        if plan.filled is not None and isinstance(change, Insertion):
+            row = plan.filled.row
+        elif isinstance(change, WrittenCells | EmptiedRow):
             row = change.row
         elif isinstance(change, RemovedRows):
             row, grid_rows = change.last_row, plan.grid_rows
@@ -699,8 +732,14 @@ class FencedWriter:
             return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
         if isinstance(reason, RowNotFound) and culprit.write.kind == "search":
             return _Sent({}, _Again.OUTDATED)  # the rows that it found have moved
+        if isinstance(change, Insertion) and isinstance(reason, RowNotFound):
+            return _Sent({}, _Again.OUTDATED, LookOutdated())
         if isinstance(reason, SHEET_WIDE):
             return _Sent({each.index: reason for each in writes})
+        if isinstance(reason, ProtectedCells) and isinstance(change, Insertion):
+            return _Sent({}, _Again.NOT_INSERTED, reason)
+        if isinstance(change, InsertedRows | CopiedCells):
+            return _Sent({}, _Again.NOT_INSERTED, reason)
         if isinstance(change, RemovedRows) and isinstance(reason, UpstreamRefusal):
             reason = row_not_removable()
         is_alike = isinstance(reason, ProtectedCells) and isinstance(change, AppendedRows)
@@ -708,3 +747,16 @@ class FencedWriter:
         outcomes: dict[int, Outcome] = {each.index: reason for each in refused or [culprit]}
         # The others are sent by a new look.
         return _Sent(outcomes, _Again.OUTDATED if len(outcomes) < len(writes) else None)
+
+
+def _above_filled(plan: Plan, end: SheetEnd, *, may_insert: bool) -> Plan:
+    """The plan with new rows inserted above rows that are filled down, or appended below them."""
+    if not may_insert:
+        return replace(plan, is_end=False)
+    return replace(
+        plan,
+        is_end=True,
+        filled=end.filled,
+        beside=end.beside,
+        fresh_seconds=FRESH_LOOK_SECONDS,
+    )

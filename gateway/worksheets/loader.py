@@ -39,7 +39,7 @@ from gateway.table import a1
 from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
-from gateway.table.records import last_record
+from gateway.table.records import SheetEnd, last_record, sheet_end
 from gateway.table.table import Column, Table, last_row_in, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
@@ -60,6 +60,13 @@ from gateway.worksheets.snapshot import (
 MOST_MOVED_ROWS = 50
 """Rows below the header among which it is sought after it was moved."""
 
+FIRST_ROWS = 2_000
+FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
+"""The part of a worksheet, below its header, in which its end is sought if it is not known."""
+
+ABOVE_END = 3
+"""Rows above the known end that a look at the end shows: people may have removed some."""
+
 FORM_ROWS = 50
 """The first rows, among which the last record is sought if the end is not known."""
 
@@ -76,6 +83,18 @@ class TypedRead(NamedTuple):
 
     rendering: Rendering | None
     began_seconds: float
+
+
+class EndLook(NamedTuple):
+    """The header, the end of the records and the sheet id; no `end` if no look showed it.
+
+    `is_whole`: no row below the end of the extent has to be looked at before a row is appended.
+    """
+
+    extent: SheetExtent
+    sheet_id: int
+    end: SheetEnd | None = None
+    is_whole: bool = True
 
 
 class Loader:
@@ -138,6 +157,8 @@ class Loader:
                 ),
                 encodings=Encodings(table, rendering.byte_count),
             )
+            if not table.ends_by_types and max(map(len, rendering.columns), default=0) > table.size:
+                self._header_cache.is_filled_down = True
         elif known is not None:
             origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
@@ -203,6 +224,8 @@ class Loader:
                 is_expired=False,
             )
         extent, native = self._header_cache.extent, self._header_cache.table
+        if max(map(len, snapshot.displayed.columns), default=0) > both.table.size:
+            self._header_cache.is_filled_down = True
         if both.table.ends_by_types and extent and extent.as_of == both.displayed.as_of:
             self._header_cache.keep(replace(extent, last_row=end_in(both.table, native)))
         return both
@@ -222,8 +245,9 @@ class Loader:
     ) -> tuple[SheetExtent, SheetView]:
         """The header with the last row of an earlier look or its own, and the view. 1 read.
 
-        `has_forms`: keep the forms of the columns, too, with `form_row` in place of the last row; 1
-        read more if that row is gone. If the rows are too large, forms are left out: 1 or 2 more.
+        The view shows the first data row, too, which may have formulas. `has_forms`: keep the forms
+        of the columns, too, with `form_row` in place of the last row; 1 read more if that row is
+        gone. If the rows are too large, forms are left out: 1 or 2 more.
         """
         known, header_row = self._header_cache.extent, self._header_row
         started, moment = self._clock(), self._moment()
@@ -231,7 +255,8 @@ class Loader:
         if has_forms:
             ranges, detail = form_ranges(self._id.title, last_row, header_row), Detail.FORMS
         else:
-            ranges, detail = [a1.row_range(self._id.title, header_row)], Detail.VALUES
+            ranges = [a1.row_range(self._id.title, header_row, header_row + 1)]
+            detail = Detail.VALUES
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
         except SheetTooLarge:
@@ -265,6 +290,80 @@ class Loader:
         forms = forms_in(view, last_row) if has_forms else None
         self._header_cache.seen_sheet(view, started, forms=forms, header=header)
         return extent, view
+
+    async def look_at_end(self) -> tuple[EndLook, NativeTable]:
+        """The header, its native table, and the end of the records, as they are now. 1 read.
+
+        If the end is not known, the first rows are looked at. 1 read more if the last record went,
+        2 if its row did, 1 for the header alone if the rows are too large. The end of a native
+        table is the one that was known. Keeps the forms of the columns.
+        """
+        cache, header_row, title = self._header_cache, self._header_row, self._id.title
+        known, first_row = cache.extent, header_row
+        is_known = known is not None and (known.is_end or known.last_row > header_row)
+        if known is not None:
+            first_row = max(header_row, known.last_row - ABOVE_END)
+        started, moment = self._clock(), self._moment()
+        ranges = [
+            a1.row_range(title, header_row, header_row + 1),
+            a1.rows_from(title, first_row)
+            if is_known
+            else a1.rows_from(title, header_row, f"{LAST_OF_FIRST}{header_row + FIRST_ROWS}"),
+        ]
+        try:
+            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=Detail.FORMS)
+        except SheetTooLarge:
+            extent, view = await self.look_at_header(has_forms=True, form_row=header_row + 1)
+            is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
+            return EndLook(extent, view.sheet_id, is_whole=is_small), view.table
+        except UpstreamRefusal as refusal:
+            error = await self._explained(refusal, first_row)
+            if not isinstance(error, RowNotFound):
+                raise error from refusal
+            cache.forget()
+            return await self.look_at_end()
+        own_sheet(self._id, view)
+        top, rows, native = *view.blocks, view.table
+        header = parse_header(top.texts[0] if top.texts else (), self._layout)
+        await self._take_header(header, moment)
+        end: SheetEnd | None = None
+        is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
+        if not native.id and (is_known or is_small):
+            skipped = max(0, header_row + 1 - rows.first_row)
+            work = sheet_end(
+                header.end,
+                rows.first_row + skipped - 1,
+                rows.texts[skipped:],
+                rows.values[skipped:],
+                computed=rows.computed[skipped:],
+                formulas=rows.formulas[skipped:],
+                is_whole=skipped > 0,
+            )
+            end = await self._scheduler.build(work)
+            if end is None:
+                cache.forget()
+                return await self.look_at_end()
+        last_row, is_end = header_row, False
+        if end is not None:
+            last_row, is_end = end.last_row, True
+        elif known is not None and native.id and known.table_id == native.id:
+            last_row = min(known.last_row, native.last_row, view.rows)
+            is_end = known.is_end
+        extent = SheetExtent(
+            header=header,
+            last_row=last_row,
+            is_end=is_end,
+            table_id=native.id,
+            header_as_of=started,
+            as_of=moment,
+        )
+        cache.keep(extent)
+        forms = forms_in(view, last_row, block_count=2)
+        cache.seen_sheet(view, started, forms=forms, header=header)
+        if end is not None or native.id:
+            cache.is_filled_down = end is not None and end.filled is not None
+        is_whole = end is not None or (native.last_row <= FIRST_ROWS and bool(native.id))
+        return EndLook(extent, view.sheet_id, end, is_whole), native
 
     async def window(self, span: RowSpan) -> Window:
         """Some rows, and whether there are more. 1 read, 2 at the end or past it.
@@ -460,12 +559,12 @@ def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
     last of the first rows that is filled takes its place.
     """
     if last_row <= header_row:
-        return [a1.whole_rows(title, header_row, header_row + FORM_ROWS - 1)]
+        return [a1.row_range(title, header_row, header_row + FORM_ROWS - 1)]
     if last_row <= header_row + 2:
-        return [a1.whole_rows(title, header_row, last_row + 1)]
+        return [a1.row_range(title, header_row, last_row + 1)]
     return [
-        a1.whole_rows(title, header_row, header_row + 1),
-        a1.whole_rows(title, last_row, last_row + 1),
+        a1.row_range(title, header_row, header_row + 1),
+        a1.row_range(title, last_row, last_row + 1),
     ]
 
 
@@ -532,7 +631,7 @@ async def check_place(
     """
     trusted = cache.trusted_cells
     if trusted is not None and trusted != header.cells:
-        ranges = [a1.whole_rows(worksheet.title, 1, header.row + MOST_MOVED_ROWS)]
+        ranges = [a1.row_range(worksheet.title, 1, header.row + MOST_MOVED_ROWS)]
         (found,) = await sheets.read_ranges(worksheet.spreadsheet, ranges)
         own_area(worksheet, found.range)
         for row, cells in enumerate(found.cells, 1):

@@ -34,6 +34,7 @@ from gateway.table.record import (
     Stored,
     changed_runs,
     check_has_value,
+    check_record_field,
     key_form,
     new_key_form,
     new_row,
@@ -44,6 +45,7 @@ from gateway.table.record import (
     same_key,
     text_at,
 )
+from gateway.table.records import BLANK_ONLY, EndRule, FilledRow
 from gateway.table.sent_values import as_key, is_held
 from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
 from gateway.table.table import RowPatch, Table
@@ -245,9 +247,13 @@ class Plan:
     after_row: int = 0
     """Created rows come below it."""
     is_end: bool = True
-    """True if that was the last row of the sheet, or of the table, at the look."""
+    """True if that was the last record, or the last row of the table, at the look."""
     table: NativeTable = NO_TABLE
-    """The native table that created rows go into; without one they go below all rows."""
+    """The native table that created rows go into; without one they go below all records."""
+    filled: FilledRow | None = None
+    """A row below it that is filled down: new rows are inserted; otherwise they are appended."""
+    beside: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Existing rows next to inserted ones."""
     emptied: frozenset[int] = frozenset()
     """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
     grid_rows: int = 0
@@ -366,7 +372,7 @@ class Planner:
         if isinstance(look, RowLook):
             return self._by_number(index, write, look)
         if isinstance(look, Header):
-            return self._append(index, write, look)
+            return self._append(index, write, write.view(look), look.end)
         if isinstance(by, ByKey):
             return self._by_key(index, write, by, look)
         if isinstance(by, ByFilter):
@@ -383,9 +389,23 @@ class Planner:
             for name in fields
         )
 
-    def _append(self, index: int, write: Write, header: Header) -> Work[Planned]:
-        created = yield from self._new_rows(write, write.view(header))
-        return Planned(index=index, write=write, slots=range(len(created.rows)), created=created)
+    def _append(self, index: int, write: Write, view: View, end: EndRule) -> Work[Planned]:
+        """New rows, each of which has to be a record by the rule `end`."""
+        placements: list[Placement] = []
+        rows: list[list[Stored]] = []
+        skips_false = end.skips_false and end.column is None
+        for number, fields in enumerate(write.rows or ()):
+            yield UPDATE_STEPS * len(fields)
+            path = write.path(number)
+            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
+            check_has_value(placement.cells.values(), at=path, skips_false=skips_false)
+            if end.column is not None:
+                check_record_field(placement.cells, end.column, view, at=path)
+            yield len(placement.cells)
+            placements.append(placement)
+            rows.append(new_row(placement.cells))
+        new = NewRows(view=view, placements=placements, rows=rows)
+        return Planned(index=index, write=write, slots=range(len(rows)), created=new)
 
     def _by_number(self, index: int, write: Write, look: RowLook) -> Work[Planned]:
         view = write.view(look.header)
@@ -458,8 +478,9 @@ class Planner:
         view = table.header.seen_with(upsert.access.columns)
         columns = _key_columns(by, view)
         view.check_parameters(upsert.unknown)
-        sent = yield from self._new_rows(upsert, view)
-        placements = sent.placements
+        planned = yield from self._append(index, upsert, view, BLANK_ONLY)
+        sent = planned.created or NewRows(view=view, placements=(), rows=())
+        placements, end = sent.placements, table.header.end
         keys: list[Sequence[Stored]] = []
         for number, placement in enumerate(placements):
             yield KEY_STEPS * len(columns)
@@ -471,6 +492,12 @@ class Planner:
                 f"The {len(found)} rows that are there have more than {MAX_TARGET_CELLS:,} cells."
             )
         new = [number for number in range(len(placements)) if number not in found]
+        for number in new:
+            own, path = placements[number].cells, upsert.path(number)
+            if end.column is not None:
+                check_record_field(own, end.column, view, at=path)
+            else:
+                check_has_value(own.values(), at=path, skips_false=end.skips_false)
         places = {number: at for at, number in enumerate(new)}
         yield len(found) * len(table.displayed) // CELLS_OF_STEP
         displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
@@ -506,9 +533,8 @@ class Planner:
                 rows=[sent.rows[number] for number in new],
             )
         compared = _compared(upsert, view)
-        return Planned(
-            index=index,
-            write=upsert,
+        return replace(
+            planned,
             slots=slots,
             changes=[slot for slot in slots if isinstance(slot, RowChange)],
             created=created,
@@ -517,19 +543,6 @@ class Planner:
             values=(yield from table.typed_values(found.values(), compared)) if found else {},
             typed=typed,
         )
-
-    def _new_rows(self, write: Write, view: View) -> Work[NewRows]:
-        placements: list[Placement] = []
-        rows: list[list[Stored]] = []
-        for number, fields in enumerate(write.rows or ()):
-            yield UPDATE_STEPS * len(fields)
-            path = write.path(number)
-            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            check_has_value(placement.cells.values(), at=path)
-            yield len(placement.cells)
-            placements.append(placement)
-            rows.append(new_row(placement.cells))
-        return NewRows(view=view, placements=placements, rows=rows)
 
     def _removal(
         self,

@@ -112,6 +112,9 @@ class HeaderCache:
         """The frozen rows, as last seen with the sheet id."""
         self.table: NativeTable = NO_TABLE
         """The native table under the header, as last seen with the sheet id."""
+        self.is_filled_down: bool | None = None
+        """True if rows below the last record were filled down when they were seen last. None if
+        they were never looked at, and no record without formulas either."""
         self.trusted_cells: tuple[str, ...] | None = None
         """The cells of the last header that names fields, in a row below row 1."""
 
@@ -131,6 +134,14 @@ class HeaderCache:
             self._forms = None
         self._sheet = (view.sheet_id, seconds)
         self.frozen_rows, self.table = view.frozen_rows, view.table
+        if self.is_filled_down is None:
+            rows = [
+                bool(formulas)
+                for block in view.blocks
+                for row, formulas in enumerate(block.formulas, block.first_row)
+                if row > view.blocks[0].first_row
+            ]
+            self.is_filled_down = None if any(rows) or not rows else False
 
     def fresh_sheet(self) -> int | None:
         """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes

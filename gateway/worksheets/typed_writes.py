@@ -13,7 +13,8 @@ from dataclasses import replace
 from gateway.errors import Problem
 from gateway.table.column_kinds import NumberFormat, SeenCell, SheetForms
 from gateway.table.header import View
-from gateway.table.record import WHOLE_BODY, Stored, not_written, pointer
+from gateway.table.record import WHOLE_BODY, Stored, check_has_value, not_written, pointer
+from gateway.table.records import EndRule
 from gateway.table.sent_values import OffsetSent, stored_value
 from gateway.table.steps import Work
 from gateway.worksheets.planning import TYPED_STEPS, Planned, RowChange
@@ -45,12 +46,12 @@ def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, in
 
 
 def with_stored_values(
-    planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]]
+    planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]], end: EndRule
 ) -> Work[Planned]:
     """A write with the values and number formats that are stored in place of open values.
 
     `own` are the cells of the rows that it changes, as they were looked at. Raises InvalidBody
-    for a moment with a UTC offset.
+    for a moment with a UTC offset, and for a new row that is no record by the rule `end`.
     """
     write = planned.write
     if not write.has_open_values:
@@ -98,6 +99,9 @@ def with_stored_values(
         for number, row in enumerate(created.rows):
             yield TYPED_STEPS * len(row)
             values, formats = stored(dict(enumerate(row)), created.view, paths[number])
+            if write.is_form and end.column is None:
+                place = paths[number]
+                check_has_value(values.values(), at=place, skips_false=end.skips_false)
             rows.append([*values.values()])
             new_formats.append(formats)
             has_formats = has_formats or bool(formats)

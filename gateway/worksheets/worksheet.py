@@ -44,7 +44,7 @@ from gateway.table.steps import Metered, Work, finish
 from gateway.table.table import RowPatch, Table
 from gateway.telemetry.events import snapshots_kept
 from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId
-from gateway.worksheets.loader import Loader, OtherTab, SingleFlight, end_in
+from gateway.worksheets.loader import EndLook, Loader, OtherTab, SingleFlight, end_in
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Missed, News, Peers, Seen, SharedState, Written
@@ -57,7 +57,6 @@ from gateway.worksheets.snapshot import (
     Part,
     Rows,
     RowSpan,
-    SheetExtent,
     Snapshot,
     Whole,
     Window,
@@ -270,29 +269,34 @@ class Worksheet:
                 return under_way
         return SingleFlight(self._flights, part, self._fly(part, base), now)
 
-    async def look_for_append(self, small_rows: int, small_cells: int) -> tuple[SheetExtent, int]:
-        """The header, a row at the end or above it, and the sheet id; keeps the forms of columns.
+    async def look_for_append(self) -> EndLook:
+        """The header, the end of the records, and the sheet id, as they are now. 1 read.
 
-        1 read; 1 more if the end is unknown and the grid, or the native table, has more than
-        `small_rows`, or more than `small_cells` in the header's columns, 2 if types show the end;
-        all once more if the title goes to another tab. To be awaited in the write queue.
+        In a large grid, or native table, whose end is not known 1 read more, 2 if types show it,
+        and 1 more if rows have formulas or are filled down; all once more if the title goes to
+        another tab. Keeps the forms of columns. To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
-            extent, view = await self._loader.look_at_header(has_forms=True)
-            rows, known = view.table.last_row or view.rows, self.blocks.get(DISPLAYED)
-            if view.table.id and known is not None and extent.last_row == self.header_row:
-                extent = replace(extent, last_row=end_in(_whole(known.rows).table, view.table))
-            is_small = rows <= min(small_rows, small_cells // max(1, len(extent.header.cells)))
-            if extent.last_row > self.header_row or is_small:
-                return extent, view.sheet_id
+            look, native = await self._loader.look_at_end()
+            known = self.blocks.get(DISPLAYED)
+            if native.id and known is not None and look.extent.last_row == self.header_row:
+                end = end_in(_whole(known.rows).table, native)
+                look = look._replace(extent=replace(look.extent, last_row=end))
+            if look.is_whole or look.extent.last_row > self.header_row:
+                return look
             with suppress(OtherTab), self._reading() as began:
-                snapshot, extent = await self._loader.displayed(sheet_id=view.sheet_id)
-                if not snapshot.table.ends_by_types:
+                snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
+                if snapshot.table.ends_by_types:
+                    typed = await self._loader.typed(sheet_id=look.sheet_id)
+                    both = await self._loader.with_types(snapshot, typed)
+                    extent = replace(extent, last_row=end_in(both.table, native))
+                else:
                     await self._land(began, snapshot)
-                    return extent, view.sheet_id
-                typed = await self._loader.typed(sheet_id=view.sheet_id)
-                both = await self._loader.with_types(snapshot, typed)
-                return replace(extent, last_row=end_in(both.table, view.table)), view.sheet_id
+                if native.id or self.header.is_filled_down is False:
+                    return EndLook(extent, look.sheet_id)
+                look, _ = await self._loader.look_at_end()
+                if look.is_whole:
+                    return look
             self.header.forget()
         raise tabs_changing()
 

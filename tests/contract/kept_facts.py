@@ -19,6 +19,7 @@ DROPDOWN: Answer = {
 FOOTER: Answer = {"footerColorStyle": {"themeColor": "ACCENT1"}}
 DATED: Sequence[Sequence[Value]] = (("when", "cost"), ("2026-01-05", "$5"))
 TABLED: Sequence[Sequence[Value]] = (*DATED, ("Total", "=SUM(B2:B2)"), ("below", None))
+TAIL = '=IF(B3="","",B3&"!")'
 ARRAY = '=ARRAYFORMULA(IF(A2:A="",{},"x"&A2:A))'
 
 Ask = Callable[[Bench], Awaitable[str]]
@@ -134,6 +135,38 @@ async def _formulas_into_inserted_rows(bench: Bench) -> str:
     pasted = _copied(bench, (3, 1, 4, 2), (2, 1, 3, 2), "PASTE_FORMULA")
     await bench.spreadsheet.edit(_inserted(bench, 2), pasted)
     return json.dumps(await bench.spreadsheet.formulas(bench.at("B2:B4")))
+
+
+def _rules_copied(bench: Bench, row: int, target: int) -> Answer:
+    """A request that copies the rules of a whole row, counted from 0, to another one."""
+    places = {
+        name: {"sheetId": bench.sheet_id, "startRowIndex": at, "endRowIndex": at + 1}
+        for name, at in (("source", row), ("destination", target))
+    }
+    return {"copyPaste": {**places, "pasteType": "PASTE_DATA_VALIDATION"}}
+
+
+async def _record_above_a_filled_row(bench: Bench) -> str:
+    """A row inserted above a filled-down one, written, and its rules and formula copied."""
+    blank: Answer = {"userEnteredValue": {"stringValue": "b"}}
+    start = {"sheetId": bench.sheet_id, "rowIndex": 2, "columnIndex": 0}
+    update = {"start": start, "rows": [{"values": [{}, blank]}], "fields": "userEnteredValue"}
+    await bench.spreadsheet.edit(
+        _ruled(bench, 2, 3, CHECKBOX),
+        _inserted(bench, 2),
+        {"updateCells": update},
+        _rules_copied(bench, 3, 2),
+        _copied(bench, (3, 2, 4, 3), (2, 2, 3, 3), "PASTE_FORMULA"),
+    )
+    return f"{await _rule(bench, 'A3')}, read as {await _readings(bench, 'A3:C4')}"
+
+
+async def _copied_from_below_the_grid(bench: Bench) -> str:
+    try:
+        await bench.spreadsheet.edit(_rules_copied(bench, 900_000, 1))
+    except UpstreamRefusal as refusal:
+        return "refused" if "Invalid requests[0]" in refusal.google_message else "refused unnamed"
+    return "accepted"
 
 
 def _kept_by_paste(kind: str) -> Ask:
@@ -354,6 +387,19 @@ KEPT_FACTS = (
         assumed='[["=A2"], ["=A3"], ["=A4"]]',
         ask=_formulas_into_inserted_rows,
         lines=[["a", "b"], ["1", "=A2"], ["2", "=A3"]],
+    ),
+    Fact(
+        question="A row is inserted, written, and gets the rule and formula below: what is there?",
+        assumed='BOOLEAN, read as [["FALSE", "b", "b!"], ["FALSE", "", ""]] and '
+        '[[false, "b", "b!"], [false, "", ""]]',
+        ask=_record_above_a_filled_row,
+        lines=[["done", "b", "c"], [True, "a", '=IF(B2="","",B2&"!")'], [None, None, TAIL]],
+    ),
+    Fact(
+        question="A rule is copied from a row below the grid: what happens?",
+        assumed="refused",
+        ask=_copied_from_below_the_grid,
+        lines=[["a"], ["b"]],
     ),
     Fact(
         question="PASTE_FORMULA of a date with a checkbox: which format and rule has the cell?",

@@ -58,7 +58,7 @@ async def test_first_rows_of_worksheets_come_in_the_order_of_tabs(subject: Subje
     titles = [await subject.worksheet(lines, title=title) for title in ("Z {}", "it's {}")]
     await subject.worksheet([["other"]])
 
-    ranges = [a1.whole_rows(title, 1, 2) for title in reversed(titles)]
+    ranges = [a1.row_range(title, 1, 2) for title in reversed(titles)]
     view = await subject.sheets.read_spreadsheet(subject.spreadsheet, ranges)
 
     assert [each.title for each in view.worksheets] == titles

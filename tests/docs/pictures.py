@@ -325,7 +325,7 @@ def drawn(api: Api, picture: Picture) -> Drawn:
     async def read() -> SheetView:
         async with opened_accounts({"": emulator}) as accounts:
             sheets = GoogleSheets(accounts[""].make)
-            range_ = a1.whole_rows(picture.title, 1, LAST_ROW)
+            range_ = a1.row_range(picture.title, 1, LAST_ROW)
             found = await sheets.read_spreadsheet(picture.spreadsheet, [range_])
             return found.worksheets[0]
 

@@ -237,8 +237,10 @@ async def test_a_batch_is_one_call(settings: GoogleSettings, google: FakeGoogle)
     async with open_google(settings) as sheets:
         view = await sheets.apply(SPREADSHEET, batch)
 
-    block = Block(first_row=7, texts=[["=1"]], values=[["=1"]], computed=[[0]])
-    assert view == SheetView(sheet_id=4, title="T", rows=9, frozen_rows=1, blocks=[block])
+    block = Block(first_row=7, texts=[["=1"]], values=[["=1"]], computed=[[0]], formulas=[[]])
+    assert view == SheetView(
+        sheet_id=4, title="T", rows=9, columns=3, frozen_rows=1, blocks=[block]
+    )
     assert google.sent.method == "POST"
     assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}:batchUpdate"
     lookup = {"metadataId": 3, "metadataKey": "gw"}

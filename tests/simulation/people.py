@@ -58,6 +58,8 @@ class Person:
     """Fields that half of the rows do not have which this person adds."""
     header_row: int = 1
     """Nobody edits it, nor rows above it."""
+    columns: int | None = None
+    """Columns that this person edits, if the others are filled down; a row is added above these."""
     sheets: Sequence[tuple[int, str]] = ()
     """Ids and titles."""
 
@@ -133,6 +135,14 @@ class Person:
     def _add_row(self, sheet_id: int, _: str, number: int) -> None:
         """A row below the last one."""
         values = [_typed(text) if text else {} for text in self._row(sheet_id, number)]
+        if self.columns is not None:
+            filled = [row for row, texts in enumerate(self._rows(sheet_id)) if any(texts)]
+            place = {"sheetId": sheet_id, "rowIndex": max(filled) + self.header_row}
+            rows = [{"values": values}]
+            self._edit(
+                [{"updateCells": {"start": place, "rows": rows, "fields": "userEnteredValue"}}]
+            )
+            return
         self._edit(
             [
                 {
@@ -205,7 +215,8 @@ class Person:
     def _rows(self, sheet_id: int) -> list[list[str]]:
         """The rows from the header down."""
         sheet = self.truth.workbook and self.truth.workbook.numbered(sheet_id)
-        return texts_of(sheet)[self.header_row - 1 :] if sheet else []
+        rows = texts_of(sheet)[self.header_row - 1 :] if sheet else []
+        return [cells[: self.columns] for cells in rows]
 
     def _row(self, sheet_id: int, number: int) -> list[str]:
         header = self._rows(sheet_id)[0]

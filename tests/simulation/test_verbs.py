@@ -14,6 +14,7 @@ from tests.simulation.report import Report
 from tests.simulation.verbs.campaign import Verbs, run
 from tests.simulation.verbs.defects import (
     Defect,
+    copying_constants,
     counting_age_from_answers,
     deleting_again,
     deleting_top_down,
@@ -26,6 +27,7 @@ from tests.simulation.verbs.defects import (
     reading_by_title,
     tagging_visible_cells,
     taking_edits_for_moves,
+    trusting_the_look,
 )
 from tests.simulation.verbs.operations import USUAL, Mixture
 
@@ -115,6 +117,14 @@ def test_all_verbs_where_more_happens(
 ) -> None:
     """All answers are true, whatever people do to tabs, rows and metadata, and whoever asks."""
     report = run_with(perform(campaign), tmp_path, *figures)
+
+    assert report.problems == [], str(report)
+
+
+def test_all_verbs_above_filled_down_rows(tmp_path: Path) -> None:
+    """New rows are inserted below the last record, with all that is filled down."""
+    campaign = replace(BUSY, filled_down=True, visit_seconds=0.2, trip_share=0.1)
+    report = run_with(perform(campaign), tmp_path, "edits by people", "with a lost answer")
 
     assert report.problems == [], str(report)
 
@@ -227,6 +237,18 @@ CLEARING = replace(
             id="tables ignored",
         ),
         pytest.param(overlooking_moves, {"silent"}, CLEARING, id="moves overlooked"),
+        pytest.param(
+            copying_constants,
+            {"lost", "overwritten", "misplaced"},
+            replace(CALM, operations=40, filled_down=True),
+            id="constants copied with formulas",
+        ),
+        pytest.param(
+            trusting_the_look,
+            {"misplaced"},
+            replace(LOOKING, filled_down=True, trip_share=0.5, mixture=Mixture.of(creates=1)),
+            id="created rows not looked at",
+        ),
     ],
 )
 def test_planted_bugs_of_looks_and_fences_are_found(

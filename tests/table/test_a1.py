@@ -17,7 +17,6 @@ from gateway.table.a1 import (
     row_range,
     rows_between,
     rows_from,
-    whole_rows,
 )
 
 ID = "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms"
@@ -45,7 +44,7 @@ def test_columns_have_letters(column: int, letters: str) -> None:
     [
         pytest.param(row_range("Cities", 1), "'Cities'!1:1", id="header"),
         pytest.param(row_range("Cities", 7), "'Cities'!7:7", id="row"),
-        pytest.param(whole_rows("Cities", 3, 52), "'Cities'!3:52", id="whole rows"),
+        pytest.param(row_range("Cities", 3, 52), "'Cities'!3:52", id="whole rows"),
         pytest.param(rows_from("Cities", 8), "'Cities'!A8:ZZZ", id="rows from"),
         pytest.param(rows_between("Cities", 8, 9), "'Cities'!A8:ZZZ9", id="rows between"),
         pytest.param(row_range("D3", 1), "'D3'!1:1", id="title like a cell"),

@@ -1,6 +1,7 @@
 """Keys of upserts: a row has a key exactly where `$eq` matches each of its values."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,7 +11,9 @@ from gateway.errors import DuplicateKey, InvalidBody
 from gateway.query.query import Query
 from gateway.query.where import parse_where
 from gateway.table.record import key_form
+from gateway.table.records import BLANK_ONLY
 from gateway.table.steps import Work, finish
+from gateway.table.table import Table
 from gateway.worksheets.planning import Planned, Planner, RowChange
 from gateway.worksheets.writes import Write, Written
 from tests.query.cases import make_operand, make_renderings, make_rows, without_end
@@ -20,7 +23,9 @@ PLANNER = Planner(ignore_unknown=False)
 SHEETS = 400
 
 
-def planned(table: Any, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Planned:
+def planned(table: Table, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Planned:
+    """The plan of an upsert, in a worksheet where a new row of `false` alone is a record."""
+    table = replace(table, header=replace(table.header, end=BLANK_ONLY))
     write = Write.upsert(keys=tuple(keys), rows=tuple(rows), is_array=True)
     work: Work[Planned] = PLANNER.planned(0, write, table)
     return finish(work)

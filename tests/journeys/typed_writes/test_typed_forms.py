@@ -52,7 +52,7 @@ def test_a_form_is_read_by_the_columns(
     body = {field: sent}
     match way:
         case "create":
-            answer = typed.post("Form?values=typed", data=body)
+            answer = typed.post("Form?values=typed", data={"name": "bob", **body})
         case "update":
             answer = typed.send("PATCH", "Form/2?values=typed", data=body)
         case "filter":

@@ -2,7 +2,7 @@
 
 Options add what people and Google do: --swaps-tabs --header-ttl-seconds 5, --slowest-look-ms 6000,
 --trip-share 0.2, --partial-keys 0.5, --clears, --full-seconds 20, --title-rows 2,
---native-table.
+--native-table, --filled-down.
 """
 
 import sys

@@ -9,6 +9,7 @@ Rules
   next one settles them before it writes to their rows.
 - Between two waves a person moves a column. Nothing is under way at Google then, since a late
   effect would land in the columns of before, and no gateway is killed until each knows the header.
+- Columns may be filled down: rows of these alone are no records. Then each new row has them, too.
 - Options add what is rarer: tabs that get each other's names, slow looks, full metadata, rows that
   are emptied in place of being removed, a key that sees some columns, edits on the way of a write.
 - Scenarios (fire, shared_sheet, overwritten) are settings of this campaign.
@@ -68,6 +69,7 @@ from tests.simulation.verbs.entries import ListRead
 from tests.simulation.verbs.history import LOOK_SECONDS, History
 from tests.simulation.verbs.operations import (
     ARCHIVE,
+    HEADER,
     LIMITED_FIELDS,
     Draw,
     Mixture,
@@ -83,6 +85,8 @@ OPERATIONS = 1000
 ANSWER_SECONDS = 60.0
 LONGEST_ROW = 1000
 WINDOW_ABOVE_CELLS = 100
+FILLED_ROWS = 200
+"""Rows below the records in which columns are filled down; people use up some."""
 TAG_READ = "read for a tag: "
 """Precedes the status of failed reads among the outcomes of a report; 0: no answer came."""
 
@@ -140,6 +144,8 @@ class Verbs:
     """Rows above the header of each worksheet, which the settings of the gateways name."""
     native_table: bool = False
     """The rows of each worksheet are a native table, below which people append some."""
+    filled_down: bool = False
+    """Two columns are filled down below the records; people use these rows, and no scripts."""
     writes_per_minute: int = NO_LIMIT
     """The gateway's quota."""
     look_seconds: float = LOOK_SECONDS
@@ -232,6 +238,7 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
         has_archive=campaign.swaps_tabs,
         more_rows=campaign.more_rows,
         title_rows=campaign.title_rows,
+        filled_rows=FILLED_ROWS * campaign.filled_down,
     )
     if campaign.native_table:  # with a blank row
         seeds = {title: f"{text},\n" for title, text in seeds.items()}
@@ -258,7 +265,8 @@ def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
             chance=random.Random(campaign.seed),  # noqa: S311 - no secret
             moves_columns=campaign.moves_columns,
             swaps_tabs=campaign.swaps_tabs,
-            habits=campaign.habits,
+            habits={**campaign.habits, **({"append by script": 0} if campaign.filled_down else {})},
+            columns=len(HEADER) if campaign.filled_down else None,
             header_row=campaign.title_rows + 1,
             leaves_blank=campaign.leaves_blank.union(
                 LIMITED_FIELDS if campaign.partial_keys else ()

@@ -31,6 +31,7 @@ from gateway.google.sheets import (
     AppendedRows,
     Batch,
     Block,
+    CopiedCells,
     RemovedRows,
     Rendering,
     Sheets,
@@ -46,7 +47,7 @@ from gateway.table.header import View, row_tag
 from gateway.table.steps import Work
 from gateway.table.table import Table
 from gateway.web.head import HEAD, read_head
-from gateway.worksheets import fenced_writer, loader, moved_rows
+from gateway.worksheets import applied, fenced_writer, loader, moved_rows
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.planning import Plan
@@ -202,6 +203,24 @@ def overlooking_moves() -> Defect:
 def overwriting() -> Defect:
     """Rows are written into the cells below the last known row, not appended."""
     return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=_written_below)))
+
+
+def copying_constants() -> Defect:
+    """All cells of a filled-down row are copied to a created row, not only its formulas."""
+
+    def copied(batch: Batch) -> Batch:
+        changes = [
+            replace(each, first=0, last=None) if isinstance(each, CopiedCells) else each
+            for each in batch.changes
+        ]
+        return replace(batch, changes=changes, encoded=())
+
+    return Defect(sheets=lambda inner: cast(Sheets, _Altered(inner, batch=copied)))
+
+
+def trusting_the_look() -> Defect:
+    """Created rows are taken to be directly below the last record, whatever is around them."""
+    return Defect(planted=lambda: patch.object(applied, "is_below_records", lambda *_: True))
 
 
 def guessing_numbers() -> Defect:

@@ -26,11 +26,20 @@ from typing import Any
 
 from gateway.worksheets.fences import BURNT
 from sheets_emulator.app import Emulator
-from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.cell import whole
+from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import Workbook
 from tests.simulation.people import CORRECTED
-from tests.simulation.verbs.operations import KEY, LIMITED_FIELDS, Filter, Operation, Texts
-from tests.simulation.witness import SentBatch, changed_sheets, follow, texts_of
+from tests.simulation.verbs.operations import (
+    FILLED_DOWN,
+    KEY,
+    LIMITED_FIELDS,
+    Filter,
+    Operation,
+    Texts,
+    mark_of,
+)
+from tests.simulation.witness import SentBatch, changed_sheets, follow, row_texts, texts_of
 
 MARK = re.compile(r"note:(\d+)")
 FENCE = "createDeveloperMetadata"
@@ -128,6 +137,10 @@ class Batch:
     effects: tuple[Effect, ...] = ()
     answer_from: int = 0
     """Its answer shows the rows from here on, if it added any."""
+    inserted: range = range(0)
+    """The numbers of rows that it inserted."""
+    is_misplaced: bool = False
+    """True if these are not directly below the last record: people moved it after the look."""
     complaint: str = ""
 
     @property
@@ -157,6 +170,8 @@ class Batch:
         """The number of a row after it; None if it is not there any more."""
         if row in self.removed:
             return None
+        if self.inserted and row >= self.inserted.start:
+            row += len(self.inserted)
         return row - sum(each < row for each in self.removed if each not in self.cleared)
 
 
@@ -198,7 +213,11 @@ class History:
         fence = new[0].metadata_id if new else None
         self.workbook = after
         self.edits += not new
-        changed = [sheet for _, sheet in changed_sheets(before, after)]
+        changed = [
+            sheet
+            for old, sheet in changed_sheets(before, after)
+            if len(old.rows) != len(sheet.rows) or not all(map(_is_untouched, old.rows, sheet.rows))
+        ]
         if fence is not None and not changed and not (new[0].value or "").endswith(BURNT):
             self.idle.append((moment, fence, after))
         for sheet in changed:
@@ -252,6 +271,12 @@ class Course:
     """So long a gateway serves rows that it read."""
     look_seconds: float = LOOK_SECONDS
     """A look is at most so old when its batch comes to Google."""
+
+    @property
+    def has_formulas(self) -> bool:
+        """True if columns are filled down with formulas."""
+        header = texts_of(self.versions[0].sheet)[self.versions[0].header_row - 1]
+        return FILLED_DOWN[-1] in header
 
     @cached_property
     def by_index(self) -> Mapping[int, Batch]:
@@ -406,15 +431,20 @@ def _batch(
         new_rows = max(0, len(after.body) - len(before.body))
         kept[before.body.stop - 1 : before.body.stop - 1] = [0] * new_rows
     removed = set(range(1, height + 1)).difference(kept)
-    old = {row: before.sheet.rows[row - 1] for row in kept if row <= len(before.sheet.rows)}
+    inserted = [place for place, row in enumerate(kept, 1) if not row]
+    old = {row: before.sheet.rows[row - 1] for row in kept if 0 < row <= len(before.sheet.rows)}
     cleared: set[int] = set()
     effects: list[Effect] = []
     complaints: list[str] = []
     for place in range(1, max(len(old), len(after.sheet.rows)) + 1):
         row = kept[place - 1] if place <= len(kept) else place
+        if not row:
+            effects.append(replace(_effect(before, 0, after.row(place)), row=place, is_below=True))
+            complaints += _unfilled(after, place)
+            continue
         was = old.get(row, ())
         now = after.sheet.rows[place - 1] if place <= len(after.sheet.rows) else ()
-        if was is now or not (before.row(row) or after.row(place)):
+        if _is_untouched(was, now) or not (before.row(row) or after.row(place)):
             continue
         effect = _effect(before, row, after.row(place))
         effect = replace(effect, row=row or place, is_below=place > end)
@@ -436,6 +466,8 @@ def _batch(
         emptied=_emptied_rows(requests) | cleared,
         effects=tuple(effects),
         answer_from=_answer_from(body),
+        inserted=range(inserted[0], inserted[-1] + 1) if inserted else range(0),
+        is_misplaced=bool(inserted) and inserted[0] != before.last_row + 1,
         complaint="; ".join(complaints),
     )
 
@@ -447,13 +479,43 @@ def _fence_key(requests: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
-    """The rows of before that stay, in order, by the requests carried out one after the other."""
+    """The rows of before that stay, in order, by the requests carried out one after the other.
+
+    0 stands for a row that is inserted.
+    """
     rows = [*range(1, height + 1)]
     for request in requests:
         if "deleteDimension" in request:
             place = request["deleteDimension"]["range"]
             del rows[place.get("startIndex", 0) : place["endIndex"]]
+        if "insertDimension" in request:
+            place = request["insertDimension"]["range"]
+            first, end = place.get("startIndex", 0), place["endIndex"]
+            rows[first:first] = [0] * (end - first)
     return rows
+
+
+def _is_untouched(was: Row, now: Row) -> bool:
+    """True if cells are the same objects, but for formulas: these change where rows move."""
+    return was is now or (
+        len(was) == len(now)
+        and all(
+            one is other or None not in (whole(one).formula, whole(other).formula)
+            for one, other in zip(was, now, strict=True)
+        )
+    )
+
+
+def _unfilled(after: Version, row: int) -> list[str]:
+    """The filled-down fields that an inserted row lacks."""
+    header = row_texts(after.sheet.rows[after.header_row - 1])
+    cells = [*map(whole, after.sheet.rows[row - 1])]
+    held = {name: cell for name, cell in zip(header, cells, strict=False) if name in FILLED_DOWN}
+    box, mark = held.get(FILLED_DOWN[0]), held.get(FILLED_DOWN[1])
+    is_filled = box is not None and box.value is False
+    if is_filled and mark is not None and mark.formula == mark_of(row):
+        return []
+    return [f"row {row} was inserted with {held}"]
 
 
 def _emptied_rows(requests: Sequence[Mapping[str, Any]]) -> frozenset[int]:
@@ -504,5 +566,5 @@ def _by_name(header: Sequence[str], cells: Sequence[str]) -> Texts:
     return {
         (header[at] if at < len(header) else "") or f"column {at + 1}": text
         for at, text in enumerate(cells)
-        if text
+        if text and not (at < len(header) and header[at] in FILLED_DOWN)
     }

@@ -8,6 +8,8 @@ Rules
   the blank column only, so that what looks for the table at A1 finds its end above them.
 """
 
+import csv
+import io
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -22,6 +24,8 @@ Texts = Mapping[str, str]
 """The cells of a row that are not blank, by field."""
 
 HEADER = ("id", "name", "", "note", "group", "key")
+FILLED_DOWN = ("done", "mark")
+"""Fields of worksheets with columns that are filled down: a checkbox, and a formula of the note."""
 KEY = "key"
 """The field of all upserts' keys."""
 SEEDS: Sequence[Sequence[Sequence[str]]] = (
@@ -291,22 +295,40 @@ def titles(worksheets: int) -> Sequence[str]:
     return [f"Verbs{index}" for index in range(worksheets)]
 
 
+def mark_of(row: int) -> str:
+    """The formula of a filled-down field, with the number of its row."""
+    return f'=IF(D{row}="","",D{row}&"!")'
+
+
 def seed_texts(
-    worksheets: int, *, has_archive: bool = False, more_rows: int = 0, title_rows: int = 0
+    worksheets: int,
+    *,
+    has_archive: bool = False,
+    more_rows: int = 0,
+    title_rows: int = 0,
+    filled_rows: int = 0,
 ) -> Mapping[str, str]:
     """The worksheets before all operations, as CSV by title; no operation names the archive.
 
-    The first of so many rows above the header is a title, the others are blank.
+    The first of so many rows above the header is a title, the others are blank. So many rows below
+    the records have only fields that are filled down.
     """
     above = [("A title", *("",) * 5), *[("",) * 6] * title_rows][:title_rows]
     more = [("id:seed", f"name:seed {number}", "", "", "", "") for number in range(more_rows)]
     names = [*titles(worksheets), *[ARCHIVE] * has_archive]
-    return {
-        title: "".join(
-            ",".join(row) + "\n" for row in (*above, HEADER, *SEEDS[index % len(SEEDS)], *more)
-        )
-        for index, title in enumerate(names)
-    }
+    found: dict[str, str] = {}
+    for index, title in enumerate(names):
+        rows = [*above, HEADER, *SEEDS[index % len(SEEDS)], *more]
+        if filled_rows:
+            rows += [("",) * 6] * filled_rows
+            rows[title_rows:] = [
+                (*row, *(("FALSE", mark_of(number)) if number > title_rows + 1 else FILLED_DOWN))
+                for number, row in enumerate(rows[title_rows:], title_rows + 1)
+            ]
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows(rows)
+        found[title] = file.getvalue()
+    return found
 
 
 def native_tables(seeds: Mapping[str, str], *, header_row: int) -> list[Mapping[str, object]]:

@@ -191,7 +191,7 @@ def _unexplained(
         code = entry.answer.code
         is_told = code == ROWS_MOVED or RENAMED in entry.answer.message
         is_told |= code == NUMBER_UNKNOWN and any(
-            commit.batch.is_outside for commit in commits.of(entry)
+            commit.batch.is_outside or commit.batch.is_misplaced for commit in commits.of(entry)
         )
         is_doubtful = entry.outcome in ("unknown", "applied") and not entry.is_cut
         if is_doubtful and not is_told and not saw_failure(entry.asked_at, entry.answered_at):

@@ -9,6 +9,7 @@ Rules
   that answer shows the name.
 - Such an answer shows the rows, too: if another record was hit than the condition meant, the client
   hears of it.
+- In a row with a formula a blank cell shows nothing: it may be the formula's.
 - No late copy of an update comes over an acknowledged one that was sent after its answer.
 - Rows with a mark that several creates write count all together.
 """
@@ -253,7 +254,10 @@ def _is_meant(commit: Commit, body: Texts, effect: Effect) -> bool:
         beside = [_beside(each, body) for each in tagged]
         met = _beside(effect.was, body)
         is_same = any(identity_of(each) == identity_of(effect.was) for each in tagged)
-        return is_same or met in beside or not tagged
+        is_hidden = commit.course.has_formulas and any(
+            met.items() <= each.items() for each in beside
+        )
+        return is_same or met in beside or not tagged or is_hidden
     if operation.filter is not None:
         where = operation.filter
         return where.field in body or where.matches(effect.row, as_first_typed(effect.was))
@@ -288,14 +292,19 @@ def _is_written(effect: Effect, body: Texts, look: Version) -> bool:
     )
 
 
-def _created(commit: Commit, _: Sequence[Version]) -> Iterator[tuple[str, str]]:
+def _created(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, str]]:
     """All rows one below the other, below all others, of the table if there is one."""
     before, after = commit.course.before(commit.batch), commit.course.after(commit.batch)
     last_row = before.end
     rows = [effect.row for place in sorted(commit.effects) for effect in commit.effects[place]]
     if rows != [*range(rows[0], rows[0] + len(commit.entry.operation.bodies))]:
         yield "torn", f"rows {rows}"
-    if min(rows) <= last_row:
+    batch, answer = commit.batch, commit.entry.answer
+    if batch.inserted and batch.is_misplaced:
+        is_meant = any(look.last_row == batch.inserted.start - 1 for look in looks)
+        if not is_meant or (commit.is_direct and answer.outcome == "done"):
+            yield "misplaced", f"inserted in rows {rows}, the last one was {last_row}"
+    elif min(rows) <= last_row:
         yield "misplaced", f"created in rows {rows}, the last one was {last_row}"
     if after.body and not {*rows} <= {*after.body}:
         yield "misplaced", f"created in rows {rows}, the table has the rows {after.body}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import GatewayError, HeaderChanged, RowNumberUnknown
+from gateway.errors import GatewayError, HeaderChanged, RowNumberUnknown, SheetTooLarge
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.idempotency import Entry
 from gateway.worksheets.rows import RowService
@@ -26,6 +26,9 @@ from tests.worksheets.recovery.conftest import (
     restarted,
 )
 from tests.worksheets.scripted_sheets import ScriptedSheets
+
+TOO_LARGE = SheetTooLarge("large")
+"""Error of a look after which the end of the sheet is not known."""
 
 
 @pytest.mark.parametrize("other", [None, replace(TICKET, scope="s2")], ids=["unkeyed", "keyed"])
@@ -55,6 +58,7 @@ async def test_rows_among_those_that_look_the_same_are_applied(
     identities = [replace(TICKET, scope=scope) for scope in ("a", "b", "c")]
     for identity in identities:
         begun = restarted(sheets, ledger, clock)
+        sheets.before("read_sheet", TOO_LARGE)
         await killed(begun, sheets, create(identity=identity), was_applied=True)
     later = restarted(sheets, ledger, clock)
     found = [
@@ -71,6 +75,7 @@ async def test_an_equal_record_from_before_is_not_taken(
 ) -> None:
     """A write that did not know the end of the sheet has no row that it had to land in."""
     boston = {"name": "Boston"}
+    sheets.before("read_sheet", TOO_LARGE)
     await killed(service, sheets, create(boston), was_applied=True)
     await service.write(TARGET, create({"name": "Basel"}, identity=None))
 

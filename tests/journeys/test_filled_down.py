@@ -1,0 +1,440 @@
+"""Creates in worksheets whose columns are filled down in advance, on the emulator.
+
+The answer, the cells before and after, and the calls; also while people edit the rows between the
+gateway's look and its write, and when Google's answer is lost.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+import pytest
+
+from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import Grants
+from gateway.table import records
+from gateway.table.header import ColumnGrant
+from gateway.table.records import EndRule
+from tests.journeys.conftest import (
+    DEMO,
+    Api,
+    EmulatorControl,
+    OpenGateway,
+    make_keys,
+    running_emulator,
+    running_gateways,
+)
+from tests.journeys.failure import refused
+from tests.kept_sheets import GUESTS, ORDERS, TASKS, KeptSheet, write_kept_sheets
+
+FILLED_ROWS = 30
+WRITE = "spreadsheets.batchUpdate"
+LOST = {"call": WRITE, "apply": True, "drop": True}
+SETTINGS: Mapping[str, object] = {
+    "worksheets": [
+        {"spreadsheet": "demo", "title": "Tasks", "header_row": 3},
+        {"spreadsheet": "demo", "title": "Stock", "header_row": 3},
+        {"spreadsheet": "demo", "title": "Orders", "record_field": "order"},
+    ],
+    "plans.paid.deletes": True,
+    "plans.paid.max_affected": 50,
+    "plans.paid.max_limit": 1000,
+}
+KEYS = {
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True)),
+    "clerk": KeyRequest(
+        name="clerk",
+        grants=Grants(spreadsheets=DEMO, columns=ColumnGrant(frozenset({"task", "owner"}))),
+    ),
+}
+Requests = Sequence[Mapping[str, Any]]
+Row = Sequence[str]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+    """An emulator with the worksheets."""
+    folder = tmp_path_factory.mktemp("kept")
+    write_kept_sheets(folder / "seed", "demo", filled_rows=FILLED_ROWS)
+    with running_emulator(folder, {}) as control:
+        yield control
+
+
+@pytest.fixture
+def open_kept(kept: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
+    """Starts gateways that have seen nothing yet."""
+    with running_gateways(kept, make_keys(tmp_path, KEYS)) as start:
+        yield lambda overrides=None: start({**SETTINGS, **(overrides or {})})
+
+
+@pytest.fixture(scope="module")
+def looking(kept: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A gateway that looks at the sheet before every write."""
+    access = make_keys(tmp_path_factory.mktemp("looking"), KEYS)
+    with running_gateways(kept, access) as start:
+        yield start({**SETTINGS, "cache.header_ttl_seconds": 0})
+
+
+@pytest.fixture
+def api(looking: Api) -> Iterator[Api]:
+    """That gateway on worksheets as they were seeded."""
+    looking.emulator.reset()
+    yield looking
+    looking.emulator.check()
+
+
+def calls_of(api: Api) -> tuple[int, int]:
+    return api.emulator.calls()
+
+
+def trimmed(row: Sequence[str]) -> list[str]:
+    cells = [*row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create:
+    """A request, the rows that it creates as they are displayed, and a row of the tail."""
+
+    sheet: KeptSheet
+    body: Any
+    rows: Sequence[Row]
+    tail: Row
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    reads: int = 1
+
+
+TASK_TAIL = ("", "", "", "", "FALSE")
+ORDER_TAIL = ("", "new", "", "", "$0.00")
+CREATES = {
+    "checkbox, formula, formats of the row above": Create(
+        sheet=TASKS,
+        body={"task": "Move", "due": 46120, "cost": 5},
+        rows=[("Move", "", "8 Apr 2026", "$5.00", "FALSE", "Move ()")],
+        tail=TASK_TAIL,
+    ),
+    "what is sent takes the place of a checkbox and of a formula": Create(
+        sheet=TASKS,
+        body=[{"task": "Move", "done": True}, {"task": "Lift", "label": "mine", "internal": "y"}],
+        rows=[
+            ("Move", "", "", "", "TRUE", "Move ()"),
+            ("Lift", "", "", "", "FALSE", "mine", "y"),
+        ],
+        tail=TASK_TAIL,
+    ),
+    "a formula stays where null is sent": Create(
+        sheet=TASKS,
+        body={"task": "Move", "owner": "Cyd", "label": None},
+        rows=[("Move", "Cyd", "", "", "FALSE", "Move (Cyd)")],
+        tail=TASK_TAIL,
+    ),
+    "typed date": Create(
+        sheet=TASKS,
+        body={"task": "Move", "due": "2026-04-08", "cost": 5},
+        parameters={"values": "typed"},
+        rows=[("Move", "", "8 Apr 2026", "$5.00", "FALSE", "Move ()")],
+        tail=TASK_TAIL,
+    ),
+    "default of a dropdown": Create(
+        sheet=ORDERS,
+        body=[{"order": "A-3", "count": 2, "price": 5}, {"order": "A-4", "status": "paid"}],
+        rows=[("A-3", "new", "2", "$5.00", "$10.00"), ("A-4", "paid", "", "", "$0.00")],
+        tail=ORDER_TAIL,
+    ),
+    "null empties a default": Create(
+        sheet=ORDERS,
+        body={"order": "A-3", "status": None},
+        rows=[("A-3", "", "", "", "$0.00")],
+        tail=ORDER_TAIL,
+    ),
+    "array formula": Create(
+        sheet=GUESTS, body={"guest": "Cyd"}, rows=[("Cyd", "Dear Cyd")], tail=()
+    ),
+    "upsert of a new and an old row": Create(
+        sheet=ORDERS,
+        body=[{"order": "A-3", "price": 7}, {"order": "A-2", "count": 1}],
+        parameters={"on_conflict": "order"},
+        rows=[("A-3", "new", "", "$7.00", "$0.00")],
+        tail=ORDER_TAIL,
+        reads=4,
+    ),
+    "500 rows": Create(
+        sheet=TASKS,
+        body=[{"task": f"task {number}"} for number in range(500)],
+        rows=[
+            (f"task {number}", "", "", "", "FALSE", f"task {number} ()") for number in range(500)
+        ],
+        tail=TASK_TAIL,
+    ),
+}
+
+
+@pytest.mark.parametrize("create", CREATES.values(), ids=CREATES)
+def test_rows_are_created_below_the_last_record(open_kept: OpenGateway, create: Create) -> None:
+    """Their columns compute, the rows of the tail move down, and no other cell changes."""
+    api, sheet = open_kept(), create.sheet
+    before = api.emulator.texts(sheet.title)
+    reads, writes = calls_of(api)
+    answer = api.post(sheet.title, json=create.body, params=create.parameters)
+    after = calls_of(api)
+    shown, end = api.emulator.texts(sheet.title), sheet.end_row - 1
+
+    assert answer.status_code in (200, 201), answer.text
+    assert (after[0] - reads, after[1] - writes) == (create.reads, 1)
+    assert shown[:end] == before[:end]
+    assert shown[end : end + len(create.rows)] == [trimmed(each) for each in create.rows]
+    assert shown[end + len(create.rows) :] == before[end:]
+    listed = api.get(sheet.title, params={"limit": "1000"}).json()["results"]
+    assert [each["rowIndex"] for each in listed] == [
+        *range(sheet.header_row + 1, sheet.end_row + len(create.rows))
+    ]
+
+
+def test_each_create_looks_at_the_end(open_kept: OpenGateway) -> None:
+    """1 read and 1 write, whatever is known of the header; elsewhere the second one needs none."""
+    api = open_kept()
+    costs: dict[str, list[tuple[int, int]]] = {}
+    for title, field_name in (("Tasks", "task"), ("Guests", "guest"), ("Budget", "item")):
+        for _ in range(3):
+            reads, writes = calls_of(api)
+            assert api.post(title, json={field_name: "x"}).status_code == 201
+            after = calls_of(api)
+            costs.setdefault(title, []).append((after[0] - reads, after[1] - writes))
+
+    assert costs["Tasks"] == costs["Guests"] == [(1, 1)] * 3
+    assert costs["Budget"] == [(1, 1), (0, 1), (0, 1)]
+
+
+def text_of_false(api: Api) -> int:
+    """The row that is created below a record with nothing but the text `FALSE`."""
+    edit(api, [typed_in(7, "", "FALSE")])
+    api.send("PATCH", "Budget/2", json={"amount": 901})
+    row: int = api.post("Tasks", json=BODY).json()["rowIndex"]
+    return row
+
+
+def test_a_text_is_a_record(api: Api) -> None:
+    """A cell of the text `FALSE` is data: the row is created below it."""
+    assert text_of_false(api) == 8
+
+
+def test_a_tail_decided_by_displays_alone_is_noticed(api: Api) -> None:
+    """Planted bug: what displays `FALSE` is taken for a boolean."""
+
+    def by_displays(
+        rule: EndRule, displayed: Sequence[Sequence[object]], _: object = None
+    ) -> int | None:
+        typed = [[False if cell == "FALSE" else cell for cell in each] for each in displayed]
+        return last_record(rule, displayed, typed)
+
+    last_record = records.last_record
+    with patch.object(records, "last_record", by_displays):
+        assert text_of_false(api) != 8
+
+
+def lines(first: int, last: int) -> Mapping[str, Any]:
+    """Rows of the tasks, counted from 1."""
+    return {"sheetId": 0, "dimension": "ROWS", "startIndex": first - 1, "endIndex": last}
+
+
+def typed_in(row: int, *texts: str) -> Mapping[str, Any]:
+    """An edit of the first cells of a row of the tasks."""
+    cells = [{"userEnteredValue": {"stringValue": text}} if text else {} for text in texts]
+    return {
+        "updateCells": {
+            "start": {"sheetId": 0, "rowIndex": row - 1, "columnIndex": 0},
+            "rows": [{"values": cells}],
+            "fields": "userEnteredValue",
+        }
+    }
+
+
+SORT: Mapping[str, Any] = {
+    "sortRange": {
+        "range": {"sheetId": 0, "startRowIndex": 3, "endRowIndex": FILLED_ROWS},
+        "sortSpecs": [{"dimensionIndex": 0, "sortOrder": "ASCENDING"}],
+    }
+}
+BODY = {"task": "Move", "owner": "Cyd"}
+NEW = ["Move", "Cyd", "", "", "FALSE", "Move (Cyd)"]
+IN_PLACE: Mapping[str, Requests] = {
+    "sort with the tail": [SORT],
+    "edit of a record": [typed_in(6, "Sweep")],
+    "a filled-down row deleted": [{"deleteDimension": {"range": lines(20, 20)}}],
+    "the first filled-down row deleted": [{"deleteDimension": {"range": lines(7, 7)}}],
+}
+ELSEWHERE: Mapping[str, Requests] = {
+    "row inserted above": [{"insertDimension": {"range": lines(5, 5)}}, typed_in(5, "Dust")],
+    "first filled-down row used": [typed_in(7, "Dust", "Dan")],
+    "second filled-down row used": [typed_in(8, "Dust")],
+    "last record deleted": [{"deleteDimension": {"range": lines(6, 6)}}],
+    "last record emptied": [
+        {
+            "updateCells": {
+                "range": {"sheetId": 0, "startRowIndex": 5, "endRowIndex": 6},
+                "fields": "userEnteredValue",
+            }
+        },
+    ],
+    "a record deleted": [{"deleteDimension": {"range": lines(4, 4)}}],
+}
+
+
+def edit(api: Api, requests: Requests, **fault: Any) -> None:
+    """People make these edits just before the next write."""
+    api.emulator.faults({"call": WRITE, "edit": {"requests": requests}, **fault})
+
+
+def others(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if [*row] != NEW]
+
+
+@pytest.mark.parametrize("requests", IN_PLACE.values(), ids=IN_PLACE)
+def test_edits_that_leave_the_last_record_where_it_is(api: Api, requests: Requests) -> None:
+    """The row is created below it."""
+    edit(api, requests)
+    answer = api.post("Tasks", json=BODY)
+
+    assert (answer.status_code, answer.json()["rowIndex"]) == (201, 7)
+    assert api.emulator.texts("Tasks")[6] == NEW
+    assert len(api.get("Tasks").json()["results"]) == 4
+
+
+@pytest.mark.parametrize("requests", ELSEWHERE.values(), ids=ELSEWHERE)
+def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
+    """4094: the row is there once, no cell of others was written, and a retry writes nothing."""
+    title, headers = "Tasks", {"Idempotency-Key": f'"{uuid4()}"'}
+    edit(api, requests)
+    answer = api.post(title, json=BODY, headers=headers)
+    once = api.emulator.texts(title)
+    again = api.post(title, json=BODY, headers=headers)
+    twice = api.emulator.texts(title)
+
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["outcome"]) == (409, 4094, "applied")
+    assert "not directly below the last record" in body["message"]
+    assert refused(again) == (409, 4094)
+    assert once == twice
+    assert [row for row in once if row == NEW] == [NEW]
+    api.emulator.reset()
+    edit(api, requests)
+    api.send("PATCH", "Budget/2", json={"amount": 901})
+    assert others(once) == api.emulator.texts(title)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_lost_answer(api: Api, rows: int) -> None:
+    """The fence shows that the rows were created, and their content where."""
+    api.emulator.faults(LOST)
+    answer = api.post("Tasks", json=[{"task": f"t{number}"} for number in range(rows)])
+
+    assert answer.status_code == 201, answer.text
+    assert [each["rowIndex"] for each in answer.json()["results"]] == [*range(7, 7 + rows)]
+    assert [each[0] for each in api.emulator.texts("Tasks")[6 : 6 + rows]] == [
+        f"t{number}" for number in range(rows)
+    ]
+
+
+def test_a_lost_answer_among_moved_rows(api: Api) -> None:
+    """Rows that are not found where they had to land have no number."""
+    inserted = {"requests": ELSEWHERE["row inserted above"]}
+    search = "developerMetadata.search"
+    api.emulator.faults(LOST, {"call": search, "edit": inserted})
+    answer = api.post("Tasks", json={"done": True, "task": "Move"})
+
+    assert refused(answer) == (409, 4094)
+    assert [row[0] for row in api.emulator.texts("Tasks")].count("Move") == 1
+
+
+def test_all_filled_down_rows_are_deleted_meanwhile(api: Api) -> None:
+    """Google has no row to copy formulas from: the gateway looks again, and appends."""
+    edit(api, [{"deleteDimension": {"range": lines(7, 1000)}}])
+    answer = api.post("Tasks", json=BODY)
+
+    assert (answer.status_code, answer.json()["rowIndex"]) == (201, 7)
+    assert len(api.emulator.texts("Tasks")) == 7
+
+
+def test_rows_are_appended_where_google_does_not_insert(api: Api) -> None:
+    """A protected range may reach over the end of the records: once the row is appended."""
+    place = {"sheetId": 0, "startRowIndex": 4, "endRowIndex": FILLED_ROWS}
+    edit(api, [{"addProtectedRange": {"protectedRange": {"range": place}}}])
+    reads, writes = calls_of(api)
+    answer = api.post("Tasks", json=BODY)
+    after = calls_of(api)
+
+    assert (answer.status_code, answer.json()["rowIndex"]) == (201, FILLED_ROWS + 1)
+    assert api.emulator.texts("Tasks")[-1] == ["Move", "Cyd"]
+    assert (after[0] - reads, after[1] - writes) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "parameters"),
+    [
+        ("Tasks", {"done": False}, {}),
+        ("Tasks", [{"task": "x"}, {"done": False, "task": "", "owner": None}], {}),
+        ("Tasks", {"done": False}, {"values": "typed"}),
+        ("Orders", {"status": "paid", "count": 3}, {}),
+        ("Orders", {"order": "", "status": "paid"}, {}),
+        ("Orders", {"status": "lent"}, {"on_conflict": "status"}),
+    ],
+)
+def test_a_row_that_would_be_no_record(
+    api: Api, title: str, body: Any, parameters: Mapping[str, str]
+) -> None:
+    """400 104, and nothing is written."""
+    before, (_, writes) = api.emulator.texts(title), calls_of(api)
+    answer = api.post(title, json=body, params=parameters)
+
+    assert refused(answer) == (400, 104)
+    assert calls_of(api)[1] == writes
+    assert api.emulator.texts(title) == before
+
+
+def test_forms_are_read_before_they_are_judged(api: Api) -> None:
+    """A typed text of a form may be the boolean `FALSE`."""
+    answer = api.post("Tasks", data={"done": "FALSE"}, params={"values": "typed"})
+
+    assert refused(answer) == (400, 104)
+
+
+def test_a_key_that_sees_some_columns(api: Api) -> None:
+    """The hidden columns of its rows are filled, and shown to others only."""
+    answer = api.post("Tasks", key="clerk", json={"task": "Move", "owner": "Cyd"})
+    edit(api, ELSEWHERE["last record deleted"])
+    moved = api.post("Tasks", key="clerk", json={"task": "Lift"})
+
+    assert answer.json() == {"rowIndex": 7, "task": "Move", "owner": "Cyd"}
+    assert api.emulator.texts("Tasks")[6][4:] in (["FALSE", "Move (Cyd)"], ["FALSE"])
+    assert refused(moved) == (409, 4094)
+    assert "label" not in moved.text + answer.text
+
+
+def test_the_first_record(api: Api) -> None:
+    """Without a record the row is created below the header, as the filled-down rows are."""
+    edit(api, [{"deleteDimension": {"range": lines(4, 6)}}])
+    api.send("PATCH", "Budget/2", json={"amount": 901})
+    answer = api.post("Tasks", json=BODY)
+
+    assert (answer.status_code, answer.json()["rowIndex"]) == (201, 4)
+    assert api.emulator.texts("Tasks")[2:5] == [[*TASKS.fields], NEW, [*TASK_TAIL]]
+
+
+@pytest.mark.parametrize("title", ["Tasks", "Guests"])
+def test_a_slow_look_is_repeated_for_the_rows_at_the_end(api: Api, title: str) -> None:
+    """The row is created if these are as they were; else the end is looked for again."""
+    slow = {"call": "spreadsheets.get", "delay_ms": 1100}
+    field_name = "task" if title == "Tasks" else "guest"
+    api.emulator.faults(slow)
+    answer = api.post(title, json={field_name: "x"})
+    api.emulator.faults(
+        slow, {"call": "spreadsheets.get", "edit": {"requests": [typed_in(7, "y")]}}
+    )
+    later = api.post(title, json={field_name: "z"})
+
+    assert [answer.status_code, later.status_code] == [201, 201], answer.text + later.text

@@ -1,5 +1,6 @@
 """The composition root: settings in, the ASGI application out."""
 
+import asyncio
 import hashlib
 import importlib.util
 import os
@@ -11,10 +12,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gateway.access.address_rates import AddressRates
 from gateway.access.keys import (
     OF_FILE,
     ActiveKeys,
-    FailedKeys,
     Gatekeeper,
     LastUse,
     server_outage,
@@ -22,6 +23,7 @@ from gateway.access.keys import (
 )
 from gateway.access.pepper import cursor_key, load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
+from gateway.access.turnstile import open_turnstile
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.google import Google, assemble, open_budgets
@@ -32,6 +34,7 @@ from gateway.storage.key_signals import key_signals
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger, steady_clock
 from gateway.web.admission import Admission, AuthCache
+from gateway.web.forms import Forms
 from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
 from gateway.web.state import State
@@ -86,11 +89,18 @@ async def _opened(
         _cluster(settings, clock) as cluster,
         _access(settings, pepper, store, cluster) as (keys, admission),
         _google(settings, open_clients, store, cluster) as google,
+        open_turnstile(settings.turnstile) as turnstile,
         aclosing(_rows(settings, pepper, google, ledger, cluster, clock)) as rows,
     ):
         yield State(
             admission=admission,
             parsing=Parsing(),
+            forms=Forms(
+                settings.forms,
+                turnstile,
+                settings.access.trusted_proxies,
+                timer=asyncio.get_running_loop().time,
+            ),
             ready=store.ping,
             outlasts_outage=lambda: keys.outlasts_outage,
             is_redis_available=lambda: cluster.store.is_available if cluster else None,
@@ -141,7 +151,7 @@ async def _access(
             keys=keys,
             pepper=pepper,
             clock=_now,
-            failures=FailedKeys(access.failures_per_minute),
+            failures=AddressRates(access.failures_per_minute),
             used=last_use.note,
         )
         rates = KeyRates(settings.plans, new_usage=cluster.key_rates.usage if cluster else KeyUsage)

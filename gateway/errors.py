@@ -6,7 +6,7 @@
     │                           InvalidRequest 4000 · AmbiguousCredentials 4001
     │                           InvalidQuery 4002 · UnknownField 4002 · InvalidPath 4003
     │                           InvalidIdempotencyKey 4004 · TooManyRowsAffected 4005
-    │                           QueryTooCostly 4006
+    │                           QueryTooCostly 4006 · ChallengeFailed 4037
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
     │                           ProtectedCells 4033 · PlanLimit 4034 · CreateOnlyKey 4036
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
@@ -25,15 +25,16 @@
     ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
     ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030 · QueueFull 5031
-    │                           LookOutdated 5031 · RowsUnsettled 5031 · KeysUnavailable 5031
-    │                           RecordsUnavailable 5031 · ShuttingDown 5032 · MetadataFull 5034
+    │                           ChallengeUnavailable 5030 · LookOutdated 5031 · RowsUnsettled 5031
+    │                           KeysUnavailable 5031 · RecordsUnavailable 5031 · ShuttingDown 5032
+    │                           MetadataFull 5034
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
 A code is never used again for another meaning, except that 101 names every trouble with the
 spreadsheet id (the status tells which), 4002 an unknown field too, 5020 a refusal too, 5030 that
-Google cannot be asked now, and 5031 that the gateway cannot bear more now. Only `gateway.web` knows
-how an error becomes a response.
+Google or Turnstile cannot be asked now, and 5031 that the gateway cannot bear more now. Only
+`gateway.web` knows how an error becomes a response.
 
 The first paragraph of a class's docstring describes its error to clients, in Markdown:
 `/openapi.json` and `docs/reference/errors.md` have it.
@@ -173,7 +174,7 @@ class SpreadsheetNotShared(Forbidden):
 
 
 class OriginNotAllowed(Forbidden):
-    """The key is restricted to pages of other origins."""
+    """The key is restricted to pages of other origins, or a form has no `Origin`."""
 
     code, name = 4031, "OriginNotAllowed"
 
@@ -420,6 +421,14 @@ class NotFresh(TemporarilyUnavailable):
     code = 5030
 
 
+class ChallengeUnavailable(TemporarilyUnavailable):
+    """Cloudflare Turnstile cannot check the form, and nothing was sent to Google: wait for
+    `Retry-After`.
+    """
+
+    code = 5030
+
+
 class QueueFull(TemporarilyUnavailable):
     """Too many writes wait for this worksheet, or too many connections are open."""
 
@@ -499,6 +508,14 @@ class QueryTooCostly(BadRequest):
     code, name = 4006, "QueryTooCostly"
 
 
+class ChallengeFailed(BadRequest):
+    """The key needs Cloudflare Turnstile, and the field `cf-turnstile-response` is missing, wrong,
+    used or older than 5 minutes. Nothing was written.
+    """
+
+    code, name = 4037, "ChallengeFailed"
+
+
 class TooManyRowsAffected(BadRequest):
     """A write by filter matches more rows than `max-affected` or the plan allows. Nothing was
     written.
@@ -525,7 +542,9 @@ class TooManyRequests(GatewayError):
 
 
 class RateLimited(TooManyRequests):
-    """The key exceeded its plan's requests per minute: wait for `Retry-After`."""
+    """The key exceeded its plan's requests per minute, or an address sent too many forms: wait for
+    `Retry-After`.
+    """
 
     code, name = 4290, "RateLimited"
 

@@ -31,6 +31,8 @@ _ORIGIN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?",
     re.IGNORECASE | re.ASCII,
 )
+_WEB_URL = re.compile(r"(https?://[^/?#]+)([/?#][\x21-\x5b\x5d-\x7e]*)?", re.IGNORECASE | re.ASCII)
+"""Browsers read a backslash as a slash, and drop control characters and blanks."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -226,3 +228,13 @@ def normal_origin(text: str) -> str | None:
         return None
     shown = "" if port == _DEFAULT_PORTS.get(scheme) else f":{port}"
     return f"{scheme}://{host}{shown}"
+
+
+def web_url(text: str) -> tuple[str, str] | None:
+    """The origin of a whole http(s) URL, and the URL beginning with it; None for any other text.
+
+    All parsers read the URL alike: it has no user, backslash or blank, and its origin is normal.
+    """
+    match = _WEB_URL.fullmatch(text)
+    origin = None if match is None else normal_origin(match[1])
+    return None if match is None or origin is None else (origin, origin + (match[2] or "/"))

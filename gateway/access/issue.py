@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from gateway.access.caller import normal_origin
+from gateway.access.caller import normal_origin, web_url
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
@@ -49,7 +49,7 @@ async def create_key(
         name=request.name,
         last4=key[-4:],
         plan=request.plan,
-        grants=_with_normal_origins(request.grants),
+        grants=_with_normal_urls(request.grants),
         created_at=now.astimezone(UTC),
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
     )
@@ -94,7 +94,7 @@ async def update_key(
         before,
         name=request.name,
         plan=request.plan,
-        grants=_with_normal_origins(request.grants),
+        grants=_with_normal_urls(request.grants),
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
     )
     old, new = editable(before), editable(after)
@@ -137,6 +137,8 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
         "may": [*grants.rights],
         "mayRefresh": grants.may_refresh,
         "origins": _listed(grants.origins),
+        "next": grants.next_url or None,
+        "turnstile": grants.needs_challenge,
         "expiresAt": record.expires_at and record.expires_at.isoformat(),
     }
 
@@ -145,9 +147,13 @@ def _listed(names: frozenset[str] | None) -> list[str] | None:
     return None if names is None else sorted(names)
 
 
-def _with_normal_origins(grants: Grants) -> Grants:
-    origins = map(normal_origin, grants.origins)
-    return replace(grants, origins=frozenset(filter(None, origins)))
+def _with_normal_urls(grants: Grants) -> Grants:
+    origins, following = map(normal_origin, grants.origins), web_url(grants.next_url)
+    return replace(
+        grants,
+        origins=frozenset(filter(None, origins)),
+        next_url="" if following is None else following[1],
+    )
 
 
 def _problems(
@@ -181,6 +187,11 @@ def _problems(
     for origin in sorted(grants.origins):
         if normal_origin(origin) is None:
             yield f"--origin: {origin!r} is not scheme://host[:port], as in https://example.org"
+    if grants.next_url and web_url(grants.next_url) is None:
+        yield (
+            f"--next: {grants.next_url!r} is not a whole URL, as in https://example.org/thanks; "
+            "percent-encode other characters than ASCII"
+        )
     expires_at = request.expires_at
     if expires_at is not None and expires_at.tzinfo is None:
         yield "--expires: has no time zone"
@@ -196,6 +207,12 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         yield "--may: name at least one of read, create, update, delete"
     elif not grants.may_read and (grants.may_update or grants.may_delete or grants.may_refresh):
         yield "--may: a key without read may only create; name read too, or create alone"
+    for option, is_given in (
+        ("--next", bool(grants.next_url)),
+        ("--turnstile", grants.needs_challenge),
+    ):
+        if is_given and grants.may_read:
+            yield f"{option}: only for forms, whose key may only create: --may create"
     if columns.writable and not may_write:
         yield "--writable-column: a key that is --read-only writes none"
     if columns.readable is not None:

@@ -12,9 +12,7 @@ Rules
 - A text that no key can be, such as another scheme, is refused with the reason and not counted: it
   is no guess. The reason has words of this module only, never a part of the text, which may hold a
   key.
-- Invalid keys have a limit per client address, which counts only failures. An IPv6 client has a /64
-  network, so that counts as its address. The number of addresses is bounded; the one that failed
-  longest ago is forgotten first.
+- Invalid keys have a limit per client address, which counts only failures.
 
 Rules of the active keys in memory, by digest: a refresh reads what changed in the store
 - An answer of the store is valid for `BELIEVED_SECONDS` from when it was requested, which limits
@@ -39,16 +37,15 @@ import secrets
 import string
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
 from cachetools import LRUCache
 
+from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller
 from gateway.errors import (
     InvalidApiKey,
@@ -57,7 +54,6 @@ from gateway.errors import (
     PlanLimit,
     TooManyAuthFailures,
 )
-from gateway.gcra import Gcra, rate_limit
 from gateway.settings.plans import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
@@ -445,10 +441,6 @@ def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
     return record.grants.spreadsheets is None and record.is_active(now)
 
 
-DEFAULT_PER_MINUTE = 20
-MAX_KEPT = 10_000
-_NETWORK_BYTES = 8
-
 WhereFrom = Callable[[], str]
 """Returns the client's address; called only for invalid keys."""
 
@@ -463,52 +455,6 @@ BAD_KEY = (
 )
 
 
-class FailedKeys:
-    """Rate limit of failures per address; the burst is one minute's number. 0 means no limit."""
-
-    def __init__(
-        self,
-        per_minute: int = DEFAULT_PER_MINUTE,
-        timer: Callable[[], float] = time.monotonic,
-        max_kept: int = MAX_KEPT,
-    ) -> None:
-        self.per_minute = per_minute
-        self._limit = rate_limit(per_minute, burst=per_minute)
-        self._timer = timer
-        self._max_kept = max_kept
-        self._failures: OrderedDict[str, Gcra] = OrderedDict()
-
-    def count(self, address: str) -> float:
-        """Count a failure; returns 0, or the seconds to wait if it exceeds the limit."""
-        return self._failures_of(address).take(self._limit, self._timer())
-
-    def _failures_of(self, address: str) -> Gcra:
-        network, all_failures = network_of(address), self._failures
-        failures = all_failures.get(network)
-        if failures is not None:
-            all_failures.move_to_end(network)
-            return failures
-        if len(all_failures) >= self._max_kept:
-            all_failures.popitem(last=False)
-        failures = all_failures[network] = Gcra()
-        return failures
-
-
-def network_of(address: str) -> str:
-    """The address that counts for a client: IPv4, the /64 network of IPv6, or any other text."""
-    if ":" not in address:
-        return address
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    if not isinstance(parsed, IPv6Address):
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(IPv6Address(parsed.packed[:_NETWORK_BYTES].ljust(16, b"\0")))
-
-
 @dataclass(frozen=True)
 class Gatekeeper:
     """Identifies callers by key; `clock` returns UTC, `used` receives the ID of each valid key."""
@@ -516,7 +462,7 @@ class Gatekeeper:
     keys: ActiveKeys = field(repr=False)
     pepper: bytes = field(repr=False)
     clock: Callable[[], datetime]
-    failures: FailedKeys = field(repr=False, default_factory=FailedKeys)
+    failures: AddressRates = field(repr=False, default_factory=AddressRates)
     used: Callable[[str], None] = field(repr=False, default=lambda _: None)
 
     async def identify(self, key: str | None, where_from: WhereFrom) -> Caller:

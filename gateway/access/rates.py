@@ -2,8 +2,8 @@
 
 Rules:
 - The rate is GCRA (`gateway.gcra`). A burst is a tenth of a minute's requests, at least 10.
-- Requests refused by the rate are not charged; all others are. A request holds its place among the
-  concurrent ones until `leave`, which may be called twice.
+- Requests refused by a rate, the key's or an address's, are not charged; all others are. A request
+  holds its place among the concurrent ones until `leave`, which may be called twice.
 - Only valid keys come here, and the number of stored keys is bounded. A key with running requests
   is never forgotten.
 - Where several processes count the use of a key together (`SharedUse`), a request may have to wait
@@ -145,6 +145,10 @@ class RateLease(msgspec.Struct):
         wait_seconds = self.usage.gcra.take(self.limits.rate, self._timer(), price)
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
+
+    def refund(self) -> None:
+        """Undo the charge of the request, which another limit refuses."""
+        self.usage.gcra.give_back(self.limits.rate)
 
     async def raise_to(self, price: int) -> None:
         """Raise the price of a running request, or charge nothing and raise `RateLimited`.

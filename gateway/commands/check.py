@@ -132,6 +132,16 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     for record in records:
         for finding in _check_key(record, settings):
             yield finding
+    if not all(record.grants.may_read for record in records) and not _knows_clients(settings):
+        yield warning(
+            "forms: access.trusted_proxies is empty. Behind a proxy, all visitors together may "
+            f"send {settings.forms.per_address_per_minute} forms a minute: name the proxy"
+        )
+
+
+def _knows_clients(settings: Settings) -> bool:
+    """True if forms are counted by the addresses of visitors, or not at all."""
+    return bool(settings.access.trusted_proxies) or not settings.forms.per_address_per_minute
 
 
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
@@ -139,6 +149,16 @@ def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
         yield warning(f"key {record.id} may use every spreadsheet shared with the service account")
         if record.grants.may_delete:
             yield warning(f"key {record.id} may delete rows in every spreadsheet")
+    grants = record.grants
+    if grants.needs_challenge and settings.turnstile.secret is None:
+        yield problem(
+            f"key {record.id} needs Turnstile, and turnstile.secret is not set: its forms get 503"
+        )
+    if not grants.may_read and not grants.origins:
+        yield warning(
+            f"key {record.id} may only create, and pages of every origin may use it. If it stands "
+            "in a page, give it --origin: then JSON counts as forms do, and _next works"
+        )
     if record.plan not in settings.plans:
         yield problem(
             f"key {record.id} has the plan {record.plan}, which does not exist. Add "

@@ -170,6 +170,10 @@ def _restrictions(record: KeyRecord) -> Iterator[str]:
             yield f"{title}: {_quoted(names)}"
     if grants.origins:
         yield f"origins: {', '.join(sorted(grants.origins))}"
+    if grants.next_url:
+        yield f"forms go to {grants.next_url}"
+    if grants.needs_challenge:
+        yield "Turnstile"
     if record.old_ends_at is not None and _has_old_secret(record):
         yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
 

@@ -67,6 +67,15 @@ May = Annotated[
     ),
 ]
 Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")]
+NextPage = Annotated[
+    str | None,
+    typer.Option(
+        "--next",
+        metavar="URL",
+        help="Page to which a browser goes after a form; only with --may create. By default a "
+        'page of the gateway; "" for it.',
+    ),
+]
 Expires = Annotated[
     datetime | None,
     typer.Option(
@@ -110,6 +119,10 @@ def create(
         bool, flag("--refresh", "Allow reporting changes, after which rows are read anew.")
     ] = False,
     origin: Origins = None,
+    next_page: NextPage = None,
+    turnstile: Annotated[
+        bool, flag("--turnstile", "Check with Cloudflare Turnstile that a person sends a form.")
+    ] = False,
     expires: Expires = None,
     no_check: NoCheck = False,
     config: ConfigOption = None,
@@ -130,6 +143,8 @@ def create(
         columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
         may_refresh=refresh,
         origins=frozenset(origin or ()),
+        next_url=next_page or "",
+        needs_challenge=turnstile,
         **_rights(may, read_only=read_only, delete=delete),
     )
     request = KeyRequest(
@@ -212,6 +227,9 @@ def update(
     no_refresh: Annotated[bool, flag("--no-refresh", "Do not allow reporting changes.")] = False,
     origin: Origins = None,
     any_origin: Annotated[bool, flag("--any-origin", "Allow pages of all origins.")] = False,
+    next_page: NextPage = None,
+    turnstile: Annotated[bool, flag("--turnstile", "Check that a person sends a form.")] = False,
+    no_turnstile: Annotated[bool, flag("--no-turnstile", "Do not check that.")] = False,
     expires: Expires = None,
     never_expires: Annotated[bool, flag("--never-expires", "Let the key never expire.")] = False,
     no_check: NoCheck = False,
@@ -238,6 +256,8 @@ def update(
             ),
             may_refresh=refresh or (old.may_refresh and not no_refresh),
             origins=_changed(old.origins, origin, any_origin) or frozenset(),
+            next_url=old.next_url if next_page is None else next_page,
+            needs_challenge=turnstile or (old.needs_challenge and not no_turnstile),
             **rights,
         )
         ends = expires.replace(tzinfo=UTC) if expires else record.expires_at

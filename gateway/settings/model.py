@@ -296,6 +296,32 @@ class AccessSettings(Section):
         return file
 
 
+class FormSettings(Section):
+    """`[forms]`: forms of static pages, which post with create-only keys."""
+
+    per_address_per_minute: CountOrZero = 5
+    """Submissions per minute and address or IPv6 /64, and as many at once; 0: no limit."""
+    writes_per_minute: CountOrZero = 8
+    """Writes per minute and worksheet for all submissions, plus a third at once; 0: no limit."""
+
+
+class TurnstileSettings(Section):
+    """`[turnstile]`: Cloudflare's check that a person sends a form, for keys with `--turnstile`."""
+
+    secret: Annotated[SecretStr, Field(min_length=1)] | None = None
+    """Secret key of the Turnstile widget; without one, forms of keys with `--turnstile` get 503."""
+    url: str = "https://challenges.cloudflare.com/turnstile/v0/siteverify"
+    """URL that checks the answers of visitors, or a stand-in on this machine."""
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        is_secure = url.startswith("https://")
+        if not is_allowed_endpoint(url, allow_insecure=is_secure):
+            raise ValueError("must be https, or http on this machine's loopback, without a user")
+        return url
+
+
 class MetricsSettings(Section):
     """`[metrics]`: metrics for Prometheus."""
 
@@ -383,6 +409,10 @@ class Settings(Section):
     """Representation of rows and limits of queries."""
     access: AccessSettings = AccessSettings()
     """API keys and trusted proxies."""
+    forms: FormSettings = FormSettings()
+    """Forms of static pages, which post with create-only keys."""
+    turnstile: TurnstileSettings = TurnstileSettings()
+    """Cloudflare's check that a person sends a form."""
     metrics: MetricsSettings = MetricsSettings()
     """Metrics for Prometheus."""
     log: LogSettings = LogSettings()
@@ -477,4 +507,5 @@ _SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
     ("access", "pepper"): lambda pepper: pepper is not None,
     ("access", "database"): has_password,
     ("cluster", "redis"): lambda url: url is not None,
+    ("turnstile", "secret"): lambda secret: secret is not None,
 }

@@ -89,6 +89,8 @@ keys = Table(
     Column("rights", String),
     Column("old_digest", AsStoredBytes),
     Column("old_ends_at", String),
+    Column("next_url", String, nullable=False, server_default=""),
+    Column("needs_challenge", AsStoredFlag, nullable=False, server_default=false()),
 )
 Index("api_keys_by_old_digest", keys.c.old_digest, unique=True)
 key_edits = Table(
@@ -166,6 +168,8 @@ class Grants:
     `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
     plan allows it.
     `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
+    `next_url`: the page to which a browser goes after a form, "" for the gateway's own.
+    `needs_challenge`: creates need a token of Cloudflare Turnstile.
     Origins of a stored key have the form of `gateway.access.caller.normal_origin`.
     """
 
@@ -178,6 +182,8 @@ class Grants:
     columns: ColumnGrant = ALL_COLUMNS
     may_delete: bool = False
     may_refresh: bool = False
+    next_url: str = ""
+    needs_challenge: bool = False
 
     @property
     def rights(self) -> Sequence[Right]:
@@ -490,6 +496,8 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "may_refresh": grants.may_refresh,
         "rights": None if is_by_flags else _json(rights),
         "old_ends_at": record.old_ends_at and record.old_ends_at.isoformat(),
+        "next_url": grants.next_url,
+        "needs_challenge": grants.needs_challenge,
     }
 
 
@@ -517,6 +525,8 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     may_refresh: Flag
     rights: str | None
     old_ends_at: _Time | None
+    next_url: str
+    needs_challenge: Flag
 
 
 def record_of(key: StoredKey) -> KeyRecord:
@@ -543,6 +553,8 @@ def record_of(key: StoredKey) -> KeyRecord:
                 columns=ColumnGrant(_set(stored.readable), _set(stored.writable)),
                 may_delete=may_delete,
                 may_refresh=bool(stored.may_refresh),
+                next_url=stored.next_url,
+                needs_challenge=bool(stored.needs_challenge),
             ),
             created_at=stored.created_at,
             expires_at=stored.expires_at,

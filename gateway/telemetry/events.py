@@ -137,6 +137,7 @@ class Tallies:
     is_store_available: bool | None = None
     """None without Redis."""
     processes: int = 1
+    discarded_forms: int = 0
 
     def note_breaker(self, *, is_open: bool) -> None:
         self.breaker_openings += is_open and not self.is_breaker_open
@@ -299,6 +300,13 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
 def request_failed(event: RequestEvent | None, error: BaseException) -> None:
     """Log an internal error with its traceback, under the request's ID."""
     log.error("fault", id=event and event.id, exc_info=error)
+
+
+def form_discarded(key_id: str) -> None:
+    """Count and log a form that a program filled in, as its `_gotcha` shows."""
+    tallies.discarded_forms += 1
+    event = current_event()
+    log.info("form-discarded", id=event and event.id, key=key_id)
 
 
 def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:

@@ -79,6 +79,11 @@ def _requests(tallies: Tallies) -> Iterator[Metric]:
         ("result",),
         (((result,), count) for result, count in tallies.cache.items() if result),
     )
+    yield CounterMetricFamily(
+        "gateway_forms_discarded",
+        "Forms with a filled _gotcha, which were not stored.",
+        tallies.discarded_forms,
+    )
 
 
 def _calls(tallies: Tallies) -> Iterator[Metric]:

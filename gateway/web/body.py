@@ -37,7 +37,7 @@ from gateway.web.parsing import MAX_ROWS as MAX_ROWS
 from gateway.web.request import Request
 from gateway.worksheets.writes import Fields, FormFields
 
-_JSON_STARTS = (b"{", b"[")
+JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
 """Types that say nothing of the body."""
 _NO_FIELD = "The object holds no field to write."
@@ -79,7 +79,7 @@ Updates = tuple[tuple[int, Fields], ...]
 async def read_body(request: Request, key_id: str, parse: Callable[[bytes, str], T]) -> T:
     """Parse the body and its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
-    if content_type == FORM and not body.lstrip().startswith(_JSON_STARTS):
+    if content_type == FORM and not body.lstrip().startswith(JSON_STARTS):
         body = without_override(request, body)
     work = partial(parse, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
@@ -116,10 +116,17 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         return RowsBody(rows=_listed_rows(decoded), is_array=True)
-    fields = _required(_object_fields(decoded))
-    if isinstance(decoded, Form) and all(value == "" for value in fields.values()):
+    if isinstance(decoded, Form):
+        return RowsBody(rows=(form_fields(decoded),), is_array=False)
+    return RowsBody(rows=(_required(_object_fields(decoded)),), is_array=False)
+
+
+def form_fields(form: Form) -> Fields:
+    """Checked fields of a form; at least one has a value."""
+    fields = _required(_object_fields(form))
+    if all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
-    return RowsBody(rows=(fields,), is_array=False)
+    return fields
 
 
 def parse_updates(body: bytes, content_type: str) -> Updates:
@@ -147,16 +154,13 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
 def _decoded(body: bytes, content_type: str) -> object:
     """Names and values as `Pairs`, or any other JSON value."""
     is_json_type = content_type == JSON or content_type.endswith("+json")
-    is_json = body.lstrip().startswith(_JSON_STARTS)
+    is_json = body.lstrip().startswith(JSON_STARTS)
     if is_json or is_json_type or content_type in _NO_TYPES:
         if is_json and not is_json_type:
             note_reading(JSON_AS_TEXT)
         return decode_json(_decode_text(body))
     if content_type == FORM:
-        text = _decode_text(body)
-        if MULTIPART.match(text):
-            raise invalid_body(_UNREAD["multipart/form-data"])
-        return Form(_decode_form(text))
+        return Form(parse_form(body))
     raise UnsupportedMediaType(
         _UNREAD.get(content_type)
         or "Send a JSON object with Content-Type: application/json, or a form."
@@ -277,8 +281,11 @@ def _decode_text(body: bytes) -> str:
         ) from error
 
 
-def _decode_form(text: str) -> Iterator[tuple[str, object]]:
+def parse_form(body: bytes) -> Iterator[tuple[str, str]]:
     """The fields of a form (WHATWG URL, 5.1), percent-encoded UTF-8; any other `%` stays."""
+    text = _decode_text(body)
+    if MULTIPART.match(text):
+        raise invalid_body(_UNREAD["multipart/form-data"])
     if text.count("&") >= MAX_FIELDS:
         raise invalid_body(f"The form has more than {MAX_FIELDS} fields.")
     for field in filter(None, text.split("&")):

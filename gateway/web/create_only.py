@@ -2,15 +2,14 @@
 
 Rules
 - The answer has the sent fields that were stored, with the values as sent. It has no number, path
-  or tag of the row, and no cell as it is displayed.
+  or tag of the row, and no cell as it is displayed. `gateway.web.forms` makes it.
 - Whatever fails once the request was parsed may quote the sheet. Its text is replaced by a fixed
   one; of its problems only the names that the client sent remain.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 
 from gateway.errors import (
-    CreateOnlyKey,
     GatewayError,
     Outcome,
     Problem,
@@ -18,7 +17,7 @@ from gateway.errors import (
     write_outcome,
 )
 from gateway.table.record import WHOLE_BODY, pointer
-from gateway.web.answers import Answer, json_answer, written_headers
+from gateway.web.answers import written_headers
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Fields
 
@@ -27,21 +26,24 @@ _OUTCOMES: Mapping[Outcome, str] = {
     "unknown": "It is not known whether the row was stored. Sent again with its Idempotency-Key, "
     "it is not stored twice.",
 }
+_REFUSED = "Nothing was stored, because of these fields."
 _NO_ACCESS = "The gateway cannot use this spreadsheet. Tell its operator."
 _FIELD = "The key has no such field to write, or the field does not take this value."
 
 
 async def create_only(
-    sent: Fields | Sequence[Fields],
-    run: Callable[[], Awaitable[tuple[object, object, Settled]]],
-) -> Answer:
-    """Create the sent row by `run`. Raises CreateOnlyKey for a list, else errors without rows."""
-    if not isinstance(sent, Mapping):
-        raise CreateOnlyKey
+    sent: Fields, run: Callable[[], Awaitable[tuple[object, object, Settled]]]
+) -> tuple[Fields, Mapping[str, str]]:
+    """Create the sent row by `run`. Raises errors without rows.
+
+    Returns the stored fields, and headers of the answer.
+    """
     try:
         *_, settled = await run()
     except GatewayError as error:
-        text = _OUTCOMES.get(write_outcome(error)) or error.description().replace("`", "'")
+        text = _OUTCOMES.get(write_outcome(error)) or (
+            _REFUSED if error.problems else error.description().replace("`", "'")
+        )
         known = {pointer(name) for name in sent}
         error.hide_sheet(
             _NO_ACCESS if isinstance(error, SpreadsheetNotShared) else text,
@@ -53,4 +55,4 @@ async def create_only(
         raise
     (written,) = settled.results
     stored = {name: value for name, value in sent.items() if name not in written.ignored}
-    return json_answer(stored, status=201, headers=written_headers(settled), rows=1)
+    return stored, written_headers(settled)

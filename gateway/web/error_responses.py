@@ -17,6 +17,7 @@ from gateway.errors import (
 )
 from gateway.telemetry.events import RequestEvent, upstream_failed
 from gateway.web.answers import ALONE, Answer, header_lines, json_answer, shaped
+from gateway.web.form_pages import error_page, is_browser_form
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT, PROBLEM_JSON, PROBLEM_JSON_TEXT
 from gateway.web.request import Request
@@ -51,6 +52,8 @@ def error_answer(request: Request, error: GatewayError) -> Answer:
     event.code = error.code
     if error.__cause__ is not None and error.status >= 500:
         upstream_failed(error)
+    if is_browser_form(request):
+        return error_page(request, error, _headers(error))
     members = error_members(error, event, request.state)
     as_problem = PROBLEM_JSON in (request.head.first(b"accept") or "").lower()
     if as_problem:

@@ -70,13 +70,17 @@ async def read_idempotent_request(
     row: int | None,
     asked: object = None,
     is_typed: bool = False,
+    own_key: str | None = None,
 ) -> IdempotentRequest | None:
     """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
 
+    `own_key` is one that is not in the head, as that of a form.
     `asked` are the parameters that decide what is written, as JSON. A request with `is_typed` is
     another one than the same without it, and a typed form another one than typed JSON.
     """
     given = request.head.values(_HEADER)
+    if own_key is not None:
+        given = [*given, own_key]
     key = parse_key(given) if given else None
     if key is None:
         return None

@@ -3,6 +3,7 @@
 Rules
 - A list as JSON is the answer unless `Accept` names another format by its media type: a range such
   as `text/*` names none. Of equal weights JSON is preferred if it is named, too.
+- The same holds for HTML, in which forms are answered.
 - gzip is used only if it is named and preferred to no coding; `*` does not suffice.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from gateway.web.media_types import CSV, JSON, NDJSON
+from gateway.web.media_types import CSV, HTML, JSON, NDJSON
 
 FORMATS: Final[Mapping[str, str]] = {"csv": CSV, "ndjson": NDJSON, "json": JSON}
 """The media type of each format of an export."""
@@ -30,6 +31,12 @@ def accepted_format(accept: Sequence[bytes]) -> str:
     return (_kept_format if len(given) <= _LONGEST_KEPT else _format)(given)
 
 
+def prefers_page(accept: Sequence[bytes]) -> bool:
+    """True if `Accept` prefers HTML to JSON, as that of a browser that follows a form or a link."""
+    weights = _weights(b",".join(accept))
+    return _is_preferred_to_json(weights.get(HTML, 0.0), weights)
+
+
 def takes_gzip(accept_encoding: Sequence[bytes]) -> bool:
     """True if `Accept-Encoding` prefers gzip."""
     given = b",".join(accept_encoding)
@@ -42,10 +49,13 @@ def _format(given: bytes) -> str:
     if not named:
         return ""
     preferred = max(named, key=named.__getitem__)  # of equal ones the first
+    return _NAMED[preferred] if _is_preferred_to_json(named[preferred], weights) else ""
+
+
+def _is_preferred_to_json(weight: float, weights: Mapping[str, float]) -> bool:
     of_json = next((each for each in _JSON_RANGES if each in weights), "")
     least = weights.get(of_json, 0.0)
-    is_preferred = named[preferred] >= least if of_json != JSON else named[preferred] > least
-    return _NAMED[preferred] if is_preferred and named[preferred] else ""
+    return weight > 0 and (weight > least if of_json == JSON else weight >= least)
 
 
 def _gzip(given: bytes) -> bool:

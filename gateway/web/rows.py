@@ -55,8 +55,8 @@ from gateway.web.body import (
     parse_updates,
     read_body,
 )
-from gateway.web.create_only import create_only
 from gateway.web.error_responses import missing_method
+from gateway.web.forms import read_submission, submit
 from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
 from gateway.web.lenient import is_escaped
@@ -101,8 +101,8 @@ class Asked(msgspec.Struct, frozen=True):
     """The constructor of a write, which lacks the worksheet and the filter."""
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
-    sent: Any = None
-    """Of a create, the fields of its row, or of each row of a list."""
+    submission: Any = None
+    """Of a create-only key (`Submission`)."""
     format: str = ""
     """Of a schema."""
     applied: Mapping[str, str] = {}
@@ -185,7 +185,7 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
     asked = await operation.parse(request, admitted)
     if not admitted.caller.grants.may_read:
         run = partial(run_as_meant, operation, request, admitted, asked)
-        return await create_only(asked.sent, run)
+        return await submit(request, asked.submission, run)
     target, asked, result = await run_as_meant(operation, request, admitted, asked)
     if asked.parameters is not None:
         for reading in asked.parameters.readings:
@@ -352,13 +352,29 @@ async def parse_create(request: Request, admitted: Admitted) -> Asked:
             "If-Match is the state of an existing row, and a create has none. Leave it out, or "
             "update the row by its rowIndex."
         )
+    if not admitted.caller.grants.may_read:
+        return await _parse_submission(request, admitted)
     body = await read_body(request, admitted.caller.key_id, parse_rows)
     sent = body.rows if body.is_array else body.rows[0]
     idempotent = await read_idempotent_request(
         request, sent, admitted.caller.key_id, row=None, is_typed=admitted.is_typed
     )
     make = partial(Write.create, rows=body.rows, is_array=body.is_array)
-    return Asked(make=make, idempotent=idempotent, is_array=body.is_array, sent=sent)
+    return Asked(make=make, idempotent=idempotent, is_array=body.is_array)
+
+
+async def _parse_submission(request: Request, admitted: Admitted) -> Asked:
+    submission = await read_submission(request, admitted)
+    idempotent = await read_idempotent_request(
+        request,
+        submission.fields,
+        admitted.caller.key_id,
+        row=None,
+        is_typed=admitted.is_typed,
+        own_key=submission.key,
+    )
+    make = partial(Write.create, rows=(submission.fields,), not_before=submission.not_before)
+    return Asked(make=make, idempotent=idempotent, submission=submission)
 
 
 async def parse_update(request: Request, admitted: Admitted) -> Asked:

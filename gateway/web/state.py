@@ -1,7 +1,7 @@
 """Lifespan state, available in every request."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.web.admission import Admission
@@ -11,10 +11,14 @@ from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.rows import RowService
 
+if TYPE_CHECKING:
+    from gateway.web.forms import Forms
+
 
 class State(TypedDict):
     admission: Admission
     parsing: Parsing
+    forms: "Forms"
     ready: Callable[[], Awaitable[None]]
     """Raises an error unless keys can be looked up now."""
     outlasts_outage: Callable[[], bool]

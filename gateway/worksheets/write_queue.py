@@ -16,6 +16,8 @@ Rules
   filter and upserts. An exclusive task is a group by itself.
 - The writes of one key and kind keep their order: behind one that stays, no other of the kind is
   taken. Writes of two kinds know nothing of each other before they are answered.
+- A write with `not_before` joins at that instant, so that all of the instant are one group. Until
+  then it counts nowhere; requests at once are bounded by the plan of their key.
 - Of the updates of one row one goes at a time, so that each sees what the one before it left. So
   does each delete: its number means the row that the one before it left there.
 """
@@ -261,6 +263,8 @@ class WriteQueue:
         self._queues = queues
         self._held = held or nullcontext
         self._line: BoundedQueue[_Request] = BoundedQueue(queues.settings, queues.memory)
+        self._instants: dict[float, asyncio.Event] = {}
+        """Set at their times, which are those of writes that have not joined yet."""
         self._turn_keys: Beneficiaries | None = None
         """The keys whose writes wait for a turn, while one is waited for."""
         self.is_idle = True
@@ -288,6 +292,10 @@ class WriteQueue:
         queues, loop = self._queues, asyncio.get_running_loop()
         if queues.is_closing:
             raise _shutting_down()
+        if isinstance(write, Write) and write.not_before > loop.time():
+            await self._reached(write.not_before)
+            if queues.is_closing:
+                raise _shutting_down()
         key_id = write.access.key_id if isinstance(write, Write) else write.key_id
         answer: asyncio.Future[Any] = loop.create_future()
         waiting = _Request(key_id=key_id, write=write, answer=answer, context=copy_context())
@@ -317,6 +325,20 @@ class WriteQueue:
             ) from None
         finally:
             timer.cancel()
+
+    async def _reached(self, instant: float) -> None:
+        """Wait until an instant; with one timer, so that all go on in one turn of the loop."""
+        event = self._instants.get(instant)
+        if event is None:
+            event = self._instants[instant] = asyncio.Event()
+            asyncio.get_running_loop().call_at(instant, self._reach, instant)
+        try:
+            await event.wait()
+        except asyncio.CancelledError:  # the server's time to stop is over
+            raise _shutting_down() from None
+
+    def _reach(self, instant: float) -> None:
+        self._instants.pop(instant).set()
 
     def _give_up(self, waiting: _Request) -> None:
         """End a wait that took too long; a write that has begun is in no line any more."""

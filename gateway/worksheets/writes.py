@@ -94,6 +94,7 @@ class Sent(TypedDict, total=False):
     access: Access
     unknown: tuple[str, ...]
     is_typed: bool
+    not_before: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +114,8 @@ class Write:
     """Names of unknown parameters, none of which may be a field."""
     is_typed: bool = False
     """True if values are sent and answered typed; otherwise as cells display them."""
+    not_before: float = 0.0
+    """The instant, by the event loop's clock, at which it joins the queue; 0 for at once."""
 
     @classmethod
     def create(

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.access.address_rates import DEFAULT_PER_MINUTE
 from gateway.access.caller import Caller
 from gateway.access.issue import KeyRequest
-from gateway.access.keys import DEFAULT_PER_MINUTE, ActiveKeys, Gatekeeper, mint_key
+from gateway.access.keys import ActiveKeys, Gatekeeper, mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants, KeyStore

@@ -9,8 +9,9 @@ from functools import partial
 
 import pytest
 
+from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller
-from gateway.access.keys import ActiveKeys, FailedKeys, Gatekeeper, mint_key
+from gateway.access.keys import ActiveKeys, Gatekeeper, mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, TooManyAuthFailures
 from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW, here
@@ -35,7 +36,7 @@ async def scene(store: KeyStore, clock: ManualClock) -> AsyncIterator[Scene]:
     watched, now, used = WatchedStore(store), Instant(), list[str]()
     async with aclosing(active_keys(watched, clock, now)) as keys:
         keeper = Gatekeeper(
-            keys=keys, pepper=PEPPER, clock=now, failures=FailedKeys(20, clock), used=used.append
+            keys=keys, pepper=PEPPER, clock=now, failures=AddressRates(20, clock), used=used.append
         )
         yield Scene(watched, now, keys, used, keeper)
 

@@ -12,7 +12,9 @@ from tests.browser.files import served
 from tests.docs.blocks import blocks_of, by_page, filled_in
 
 BLOCKS = {page: block for page, (block,) in by_page(blocks_of("html")).items()}
-TUTORIAL, FORM = "docs/tutorials/first-page.md", "docs/how-to/public-form.md"
+TUTORIAL = "docs/tutorials/first-page.md"
+FORM = "docs/how-to/public-form.md"
+"""Its tests are in `test_forms`."""
 CHART, SEARCH = "docs/how-to/charts.md", "docs/how-to/search-box.md"
 
 
@@ -66,24 +68,6 @@ def test_the_first_page_shows_the_message_of_an_error(
         page = opened(context, url)
 
         expect(page.get_by_role("status")).to_contain_text("key")
-
-
-def test_the_form_sends_its_fields_and_an_id(
-    context: BrowserContext, demo: Demo, tmp_path: Path
-) -> None:
-    """The browser posts them to the page's own server; there is no key in the page."""
-    write_page(tmp_path, FORM, demo, key="")
-    with served(tmp_path) as url:
-        page = opened(context, url)
-        page.get_by_label("Your name").fill("Grace")
-        with page.expect_request("**/orders") as sent:
-            page.get_by_role("button", name="Order").click()
-
-    assert sent.value.method == "POST"
-    fields = dict(each.split("=") for each in (sent.value.post_data or "").split("&"))
-    assert fields["customer"] == "Grace"
-    assert len(fields["id"]) == 36
-    assert "sgw_" not in BLOCKS[FORM].text
 
 
 def test_the_chart_has_a_bar_for_each_city(

@@ -158,6 +158,14 @@ def test_the_right_to_delete_is_listed(command: Command) -> None:
         pytest.param(["--column", ""], "--column: '' cannot be", id="blank"),
         pytest.param(["--delete", "--read-only"], "--delete: a key that is", id="deleting reader"),
         pytest.param(["--plan", "gold"], "--plan: 'gold' is not configured", id="plan"),
+        pytest.param(
+            ["--next", "https://a.example/"], "--next: only for forms", id="next page of a reader"
+        ),
+        pytest.param(["--turnstile"], "--turnstile: only for forms", id="Turnstile of a reader"),
+        *(
+            pytest.param(["--may", "create", "--next", url], "--next: '", id=f"next page {url}")
+            for url in ("/thanks", "javascript:alert(1)", "https://u@a.example/", "ftp://a.example")
+        ),
     ],
 )
 def test_a_mistake_makes_no_key(
@@ -239,6 +247,25 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
         ],
     ]
     assert {line.index("web site") for line in lines[:1]} == {header.index("NAME")}
+
+
+def test_what_follows_a_form_is_an_option(command: Command, database: Path) -> None:
+    """Its next page in normal form, and Turnstile; an update changes both, or ends them."""
+    form = ("--next", "HTTPS://a.example:443/Thanks?x#y", "--turnstile")
+    command("create", "--name", "form", "--spreadsheet", "one", "--may", "create", *form)
+    (made,) = kept(database)
+    (listed,) = json.loads(command("list", "--json").stdout)
+    shown = command("list").stdout
+    command("update", made.id, "--next", "", "--no-turnstile")
+    (ended,) = kept(database)
+
+    assert (made.grants.next_url, made.grants.needs_challenge) == (
+        "https://a.example/Thanks?x#y",
+        True,
+    )
+    assert (listed["next"], listed["turnstile"]) == ("https://a.example/Thanks?x#y", True)
+    assert "forms go to https://a.example/Thanks?x#y; Turnstile" in shown
+    assert (ended.grants.next_url, ended.grants.needs_challenge) == ("", False)
 
 
 def test_empty_list_of_keys(command: Command) -> None:

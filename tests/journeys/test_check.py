@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from gateway.storage.key_store import Grants, KeyStore
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 Check = Callable[..., list[tuple[str, str]]]
+FORM = frozenset({"https://a.example"})
 
 ODD = [
     pytest.param({"access.trusted_proxies": "0.0.0.0/0"}, "problem", "0.0.0.0/0", id="proxies"),
@@ -234,6 +236,48 @@ def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Setti
         "keys: 3 not revoked",
         "keys: they allow the spreadsheets demo and other; check one with --spreadsheet demo",
     ]
+
+
+@pytest.mark.parametrize(
+    ("grants", "overrides", "words"),
+    [
+        pytest.param(
+            {},
+            {},
+            ["pages of every origin may use it", "forms: access.trusted_proxies is empty"],
+            id="as by default",
+        ),
+        pytest.param({"origins": FORM}, {"access.trusted_proxies": "10.0.0.1"}, [], id="all right"),
+        pytest.param({"origins": FORM}, {"forms.per_address_per_minute": 0}, [], id="no limit"),
+        pytest.param({"may_read": True, "may_update": True}, {}, [], id="no form"),
+        pytest.param(
+            {"origins": FORM, "needs_challenge": True},
+            {"access.trusted_proxies": "10.0.0.1"},
+            ["turnstile.secret is not set: its forms get 503"],
+            id="no secret",
+        ),
+        pytest.param(
+            {"origins": FORM, "needs_challenge": True},
+            {"access.trusted_proxies": "10.0.0.1", "turnstile.secret": "x"},
+            [],
+            id="a secret",
+        ),
+    ],
+)
+def test_forms(
+    settings_of: Callable[..., Settings],
+    grants: dict[str, Any],
+    overrides: dict[str, object],
+    words: list[str],
+) -> None:
+    """Keys of forms whose limits or checks cannot work."""
+    settings = settings_of(overrides)
+    form = {"may_read": False, "may_update": False, **grants}
+    create(settings, KeyRequest(name="form", grants=Grants(spreadsheets=DEMO, **form)))
+
+    texts = [each.text for each in check(settings) if each.level != "ok"]
+
+    assert [word in text for word, text in zip(words, texts, strict=True)] == [True] * len(words)
 
 
 def test_another_pepper_than_that_of_the_keys(

@@ -27,6 +27,8 @@ RECORD = KeyRecord(
         may_update=False,
         origins=frozenset({"https://a.org"}),
         columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
+        next_url="https://a.org/thanks",
+        needs_challenge=True,
     ),
     created_at=NOW,
     expires_at=NOW + timedelta(days=1, microseconds=1),

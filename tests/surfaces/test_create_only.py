@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.access.issue import KeyRequest
-from gateway.errors import CreateOnlyKey, GatewayError, PreconditionFailed, Problem, RowsMoved
+from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved
 from gateway.storage.key_store import Grants
 from gateway.web.create_only import create_only
 from gateway.web.error_responses import error_answer
@@ -249,6 +249,7 @@ async def test_an_error_shows_nothing_of_the_sheet(kind: type[GatewayError]) -> 
         RowsMoved: RowsMoved("canary", row=770_017_700_177, expected=record, met=record),
     }
     error = own.get(kind) or kind("did you mean 'canary field'?")
+    before = dict(vars(error))  # other tests have it, too
     error.problems = (Problem("#/canary field", "canary"), Problem("#/name", "not canary name"))
 
     async def run() -> Any:
@@ -259,18 +260,9 @@ async def test_an_error_shows_nothing_of_the_sheet(kind: type[GatewayError]) -> 
     with pytest.raises(GatewayError) as raised:
         await create_only({"name": "x"}, run)
     answer = error_answer(request, raised.value)
+    vars(error).update(before)
 
     text = cast(bytes, answer.body).decode()
     assert not [mark for mark in MARKS if mark in text]
     assert '"pointer":"#/name"' in text
     assert raised.value.code == kind.code
-
-
-async def test_a_list_is_no_single_row() -> None:
-    """It is refused before anything is read."""
-
-    async def run() -> Any:
-        raise AssertionError
-
-    with pytest.raises(CreateOnlyKey):
-        await create_only(({"name": "x"},), run)

@@ -7,6 +7,8 @@ import pytest
 
 from gateway import errors
 from gateway.errors import (
+    ChallengeFailed,
+    ChallengeUnavailable,
     CreateOnlyKey,
     CursorLost,
     DuplicateKey,
@@ -32,6 +34,7 @@ ADDED = (
     *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
     *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge),
     *(MetadataFull, RowsMoved, CursorLost, CreateOnlyKey),
+    *(ChallengeFailed, ChallengeUnavailable),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""

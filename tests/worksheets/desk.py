@@ -92,8 +92,11 @@ def start(
     *,
     key_id: str = "",
     rows: int = 1,
+    not_before: float = 0.0,
 ) -> asyncio.Task[Results]:
-    create = Write.create(rows=({"n": n},) * rows, access=Access(key_id=key_id))
+    create = Write.create(
+        rows=({"n": n},) * rows, access=Access(key_id=key_id), not_before=not_before
+    )
     return asyncio.create_task(writer[worksheet].write(create))
 
 

@@ -56,6 +56,16 @@ async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
     assert [result[0].row for result in results] == [0, 1, 2, 3]
 
 
+async def test_those_of_one_instant_go_together(desk: Desk, writer: Writer) -> None:
+    """Others go before them, at once."""
+    instant = asyncio.get_running_loop().time() + 0.01
+    tasks = [start(writer, n, not_before=instant) for n in range(1, 4)]
+    tasks.append(start(writer, 0))
+    await asyncio.gather(*tasks)
+
+    assert desk.groups == [[0], [1, 2, 3]]
+
+
 async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
     """Creates are a group and updates are one; the kind of the first in line goes first."""
     first = await held(writer, desk)

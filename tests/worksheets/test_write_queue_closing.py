@@ -63,3 +63,18 @@ async def test_closing_with_nothing_to_do(writer: Writer) -> None:
 
     with pytest.raises(ShuttingDown):
         await start(writer, 0)
+
+
+async def test_closing_refuses_writes_that_have_not_joined(desk: Desk, writer: Writer) -> None:
+    """Neither at their instant, nor when their requests are cancelled before it."""
+    now = asyncio.get_running_loop().time()
+    soon, late = start(writer, 1, not_before=now + 0.01), start(writer, 2, not_before=now + 3600)
+    await wait_all_tasks_blocked()
+    await writer.aclose()
+    late.cancel()
+
+    for task in (soon, late):
+        with pytest.raises(ShuttingDown) as caught:
+            await task
+        assert caught.value.outcome == "not_applied"
+    assert desk.groups == []

@@ -222,6 +222,7 @@ _OF_WRITES = (_OF_WRITERS, _OF_BODIES, _OF_RECORDS)
 _OF_MOVES: _Errors = (errors.RowsMoved,)
 _OF_CONDITIONS: _Errors = (errors.PreconditionFailed, errors.PreconditionRequired)
 _OF_UPSERTS: _Errors = (errors.InvalidQuery, errors.DuplicateKey)
+_OF_FORMS: _Errors = (errors.ChallengeFailed, errors.ChallengeUnavailable)
 _OF_FILTERS: _Errors = (
     *(errors.InvalidQuery, errors.UnknownField, errors.TooManyRowsAffected),
     *(errors.QueryTooCostly, errors.PreconditionRequired),
@@ -233,7 +234,10 @@ FAILURES: Mapping[OperationKind, Sequence[_Errors]] = {
     "health": (_OF_HTTP,),
     "list": (*_OF_ROWS, _OF_READS, (errors.UnknownField, errors.QueryTooCostly, errors.CursorLost)),
     "read": (*_OF_ROWS, _OF_READS, _OF_ROW),
-    "create": (*_OF_ROWS, *_OF_WRITES, _OF_UPSERTS, _OF_MOVES, (errors.PreconditionRequired,)),
+    "create": (
+        *(*_OF_ROWS, *_OF_WRITES, _OF_UPSERTS, _OF_MOVES, _OF_FORMS),
+        (errors.PreconditionRequired,),
+    ),
     "update": (*_OF_ROWS, _OF_ROW, *_OF_WRITES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),
     "change": (*_OF_ROWS, _OF_ROW, *_OF_WRITES, _OF_FILTERS, _OF_MOVES, (errors.MethodNotAllowed,)),
     "delete": (*_OF_ROWS, _OF_ROW, *_OF_DELETES, _OF_CONDITIONS, _OF_MOVES, _OF_PARAMETERS),

@@ -1,18 +1,20 @@
-"""Limit of invalid keys per address."""
+"""Rate limit per client address."""
 
 import pytest
 
-from gateway.access.keys import FailedKeys, network_of
+from gateway.access.address_rates import AddressRates, network_of
 from tests.clock import ManualClock
 
 
 @pytest.fixture
-def failures(clock: ManualClock) -> FailedKeys:
+def failures(clock: ManualClock) -> AddressRates:
     """Addresses that have not failed yet."""
-    return FailedKeys(20, clock)
+    return AddressRates(20, clock)
 
 
-def test_twenty_at_once_then_one_in_three_seconds(failures: FailedKeys, clock: ManualClock) -> None:
+def test_twenty_at_once_then_one_in_three_seconds(
+    failures: AddressRates, clock: ManualClock
+) -> None:
     """The next is one too many, until its time has come."""
     waits = [failures.count("192.0.2.1") for _ in range(21)]
     clock.advance(3.0)
@@ -21,7 +23,7 @@ def test_twenty_at_once_then_one_in_three_seconds(failures: FailedKeys, clock: M
     assert waits == [0.0] * 20 + [3.0, 0.0, 3.0]
 
 
-def test_each_address_fails_for_itself(failures: FailedKeys) -> None:
+def test_each_address_fails_for_itself(failures: AddressRates) -> None:
     """One address that guesses takes nothing from another."""
     for _ in range(100):
         failures.count("192.0.2.1")
@@ -31,14 +33,14 @@ def test_each_address_fails_for_itself(failures: FailedKeys) -> None:
 
 def test_no_limit_is_one_too(clock: ManualClock) -> None:
     """With 0 a minute nothing is refused."""
-    failures = FailedKeys(0, clock)
+    failures = AddressRates(0, clock)
 
     assert {failures.count("a") for _ in range(100)} == {0.0}
 
 
 def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
     """The address that failed longest ago is forgotten."""
-    failures = FailedKeys(1, clock, max_kept=2)
+    failures = AddressRates(1, clock, max_kept=2)
     for address in ("a", "b", "a", "c"):
         failures.count(address)
 

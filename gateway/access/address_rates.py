@@ -1,0 +1,63 @@
+"""Rate limit per client address.
+
+Rules
+- An IPv6 client has a /64 network, so that counts as its address.
+- The number of addresses is bounded; the one that came longest ago is forgotten first.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
+
+from gateway.gcra import Gcra, rate_limit
+
+DEFAULT_PER_MINUTE = 20
+MAX_KEPT = 10_000
+_NETWORK_BYTES = 8
+
+
+class AddressRates:
+    """A rate per address; the burst is one minute's number. 0 means no limit."""
+
+    def __init__(
+        self,
+        per_minute: int = DEFAULT_PER_MINUTE,
+        timer: Callable[[], float] = time.monotonic,
+        max_kept: int = MAX_KEPT,
+    ) -> None:
+        self.per_minute = per_minute
+        self._limit = rate_limit(per_minute, burst=per_minute)
+        self._timer = timer
+        self._max_kept = max_kept
+        self._rates: OrderedDict[str, Gcra] = OrderedDict()
+
+    def count(self, address: str) -> float:
+        """Count one; returns 0, or the seconds to wait if it exceeds the limit."""
+        return self._rate_of(address).take(self._limit, self._timer())
+
+    def _rate_of(self, address: str) -> Gcra:
+        network, rates = network_of(address), self._rates
+        rate = rates.get(network)
+        if rate is not None:
+            rates.move_to_end(network)
+            return rate
+        if len(rates) >= self._max_kept:
+            rates.popitem(last=False)
+        rate = rates[network] = Gcra()
+        return rate
+
+
+def network_of(address: str) -> str:
+    """The address that counts for a client: IPv4, the /64 network of IPv6, or any other text."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Address(parsed.packed[:_NETWORK_BYTES].ljust(16, b"\0")))

@@ -1,0 +1,106 @@
+"""Cloudflare Turnstile: checks that a person sent a form.
+
+Rules
+- A token is checked by Cloudflare alone, and stored nowhere. Without Cloudflare's word nothing is
+  admitted: its outage and a wrong secret are errors of the gateway, not of the visitor.
+- A token counts once. With the same `idempotency_key` Cloudflare repeats its answer, so that a
+  double click passes (developers.cloudflare.com/turnstile/get-started/server-side-validation).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import httpx2
+import msgspec
+
+from gateway.errors import ChallengeFailed, ChallengeUnavailable
+from gateway.google.wire import AnswerTooLarge, Message, Wire, open_wire
+from gateway.settings.model import TurnstileSettings
+
+TIMEOUT_SECONDS = 5.0
+MAX_CONNECTIONS = 32
+MAX_TOKEN_CHARACTERS = 2048
+"""Cloudflare's maximum."""
+
+_MAX_ANSWER_BYTES = 65_536
+_JSON = {"content-type": "application/json", "accept": "application/json"}
+_OF_VISITOR = frozenset(
+    {"missing-input-response", "invalid-input-response", "timeout-or-duplicate"}
+)
+"""Error codes of a token; the others are of the gateway's request."""
+_RETRY_SECONDS = 10
+
+
+class _Verdict(msgspec.Struct):
+    success: bool
+    error_codes: list[str] = msgspec.field(default_factory=list, name="error-codes")
+
+
+class NotChecked(Exception):
+    """Cloudflare's answer says nothing about the token; the text has its error codes."""
+
+
+_decode = msgspec.json.Decoder(_Verdict).decode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turnstile:
+    """Checks tokens of the widget with this secret."""
+
+    wire: Wire = field(repr=False)
+    secret: str = field(repr=False)
+    url: str
+
+    async def check(self, token: str, repetition: UUID | None) -> None:
+        """Raises ChallengeFailed for a wrong token, ChallengeUnavailable without a verdict.
+
+        Checks with the same `repetition` are one use of the token.
+        """
+        if not token or len(token) > MAX_TOKEN_CHARACTERS:
+            raise ChallengeFailed(_FAILED)
+        content = {"secret": self.secret, "response": token}
+        if repetition is not None:
+            content["idempotency_key"] = str(repetition)
+        message = Message(
+            method="POST", url=self.url, headers=_JSON, content=msgspec.json.encode(content)
+        )
+        deadline = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
+        try:
+            answer = await self.wire.exchange(message, deadline, max_bytes=_MAX_ANSWER_BYTES)
+            verdict = _decode(answer.body)
+            codes = verdict.error_codes
+            if not verdict.success and not (codes and _OF_VISITOR.issuperset(codes)):
+                raise NotChecked(" ".join(codes))
+        except (httpx2.HTTPError, AnswerTooLarge, msgspec.MsgspecError, NotChecked) as error:
+            raise unavailable() from error
+        if not verdict.success:
+            raise ChallengeFailed(_FAILED)
+
+
+_FAILED = (
+    "The check that a person sends this form has failed, or took place too long ago. Load the page "
+    "again, and send the form from there."
+)
+
+
+def unavailable() -> ChallengeUnavailable:
+    return ChallengeUnavailable(
+        "It cannot be checked now that a person sends this form, so nothing was stored. Send it "
+        "again a little later.",
+        retry_after_seconds=_RETRY_SECONDS,
+    )
+
+
+@asynccontextmanager
+async def open_turnstile(settings: TurnstileSettings) -> AsyncIterator[Turnstile | None]:
+    """Connections to Cloudflare; None without a secret."""
+    if settings.secret is None:
+        yield None
+        return
+    async with open_wire(
+        max_connections=MAX_CONNECTIONS, connect_timeout_seconds=TIMEOUT_SECONDS
+    ) as wire:
+        yield Turnstile(wire=wire, secret=settings.secret.get_secret_value(), url=settings.url)

@@ -1,0 +1,115 @@
+"""Pages for visitors who sent a form of a static page: thanks, and errors.
+
+Rules
+- A page answers only a form as a browser sends it; everybody else gets JSON. Its status and its
+  text are those of the JSON.
+- No script, nothing from elsewhere, one inline style that the policy names by its hash. Every text
+  is escaped.
+- The link back goes to `Referer` if that is of the page's own `Origin`.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from gateway.access.caller import normal_origin, web_url
+from gateway.errors import GatewayError, Outcome, write_outcome
+from gateway.table.record import WHOLE_BODY
+from gateway.web.answers import Answer, header_lines
+from gateway.web.media_types import FORM, HTML_TEXT, MULTIPART
+from gateway.web.negotiation import prefers_page
+from gateway.web.request import Request
+
+_STATIC = Path(__file__).parent / "static"
+_STYLE = (_STATIC / "form.css").read_text("utf-8")
+_PAGE = Template((_STATIC / "form.html").read_text("utf-8"))
+_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+POLICY: Final = "; ".join(
+    [
+        "default-src 'none'",
+        f"style-src 'sha256-{_HASH}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
+FORM_TYPES = (FORM, MULTIPART)
+_SENT_BY_BROWSERS = (*FORM_TYPES, "text/plain")
+"""The encodings of HTML forms."""
+_TITLES: Mapping[Outcome, str] = {
+    "not_applied": "Your form was not stored",
+    "unknown": "It is not known whether your form was stored",
+    "applied": "Your form was stored, with a problem",
+}
+_KEPT = "The Back button of your browser returns to the form; most browsers keep what you typed."
+
+
+def media_type_of(request: Request) -> str:
+    """The media type of the body, without parameters, in lower case."""
+    given = request.head.first(b"content-type") or ""
+    return given.partition(";")[0].strip().lower()
+
+
+def is_browser_form(request: Request) -> bool:
+    """True if a browser sends a form to a worksheet, and displays the answer."""
+    return (
+        request.event.method == "POST"
+        and bool(request.title and not request.row)
+        and b"accept" in request.head.lines
+        and media_type_of(request) in _SENT_BY_BROWSERS
+        and prefers_page(request.head.lines[b"accept"])
+    )
+
+
+def thanks_page(request: Request, headers: Mapping[str, str], rows: int) -> Answer:
+    """The page after a form was stored."""
+    text = "<p>Your form was received. You can close this page.</p>"
+    return _answer(201, "Thank you", [text, _link_back(request)], headers, rows)
+
+
+def error_page(request: Request, error: GatewayError, headers: Mapping[str, str]) -> Answer:
+    """The page of an error with the headers of its answer."""
+    outcome = write_outcome(error)
+    parts = [f'<p role="alert">{escape(error.message)}</p>']
+    problems = [each for each in error.problems if each.pointer != WHOLE_BODY]
+    if problems:
+        shown = [f"{each.pointer.removeprefix('#/')}: {each.detail}" for each in problems]
+        parts += ["<ul>", *(f"<li>{escape(each)}</li>" for each in shown), "</ul>"]
+    if error.retry_after_seconds is not None and outcome != "applied":
+        parts.append(f"<p>Send it again in {error.retry_after_seconds} seconds.</p>")
+    if outcome != "applied":
+        parts.append(f"<p>{_KEPT}</p>")
+    parts.append(_link_back(request))
+    parts.append(f"<p><small>Request {escape(request.event.id)}</small></p>")
+    return _answer(error.status, _TITLES[outcome], parts, headers)
+
+
+def _answer(
+    status: int, title: str, parts: Sequence[str], headers: Mapping[str, str], rows: int = 0
+) -> Answer:
+    content = "\n    ".join(filter(None, parts))
+    page = _PAGE.substitute(title=escape(title), style=_STYLE, content=content)
+    body = page.encode("utf-8", "replace")  # a client's text may contain a lone surrogate
+    lines = {
+        "Cache-Control": "no-store",
+        "Vary": "Accept",
+        **headers,
+        "Content-Security-Policy": POLICY,
+        "Content-Type": HTML_TEXT,
+        "Content-Length": str(len(body)),
+    }
+    return Answer(status, header_lines(lines), body, rows=rows)
+
+
+def _link_back(request: Request) -> str:
+    """A link to the page with the form; "" if it is not known."""
+    found = web_url(request.head.first(b"referer") or "")
+    origin = normal_origin(request.head.first(b"origin") or "")
+    if found is None or found[0] != origin:
+        return ""
+    return f'<p><a href="{escape(found[1])}">Back to the page</a></p>'

@@ -1,0 +1,249 @@
+"""Submissions: creates of create-only keys, as forms of static pages send them.
+
+Rules
+- Three fields of a form are never stored: `_next`, `_gotcha`, `_id`. In JSON they are as any other.
+- `_next` is a whole URL whose origin is one of the key's; any other is refused, and nothing is
+  written. A relative one would be one of the gateway.
+- A form with a filled `_gotcha`, which people do not see, gets the answer of a stored form.
+- `_id` with the fields is the idempotency key: a double click is one row, another text another one.
+  A repetition waits for the first submission, because the browser displays its answer.
+- Limits are for forms, and for all creates of a key with origins, which is in a page: forms per
+  address, and writes to Google, which submissions share. Cloudflare's token is needed for all
+  creates of its key. So JSON avoids none of them.
+"""
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from gateway.access.address_rates import AddressRates
+from gateway.access.caller import Caller, web_url
+from gateway.access.rates import RateLease
+from gateway.access.turnstile import Turnstile, unavailable
+from gateway.errors import CreateOnlyKey, OriginNotAllowed, Problem, RateLimited
+from gateway.gcra import Gcra, rate_limit
+from gateway.settings.address import Proxy
+from gateway.settings.model import FormSettings
+from gateway.table.record import pointer
+from gateway.telemetry.events import form_discarded
+from gateway.web.admission import Admitted
+from gateway.web.answers import Answer, header_lines, json_answer
+from gateway.web.body import (
+    JSON_STARTS,
+    Form,
+    form_fields,
+    parse_form,
+    parse_rows,
+    read_body,
+)
+from gateway.web.client_address import client_address
+from gateway.web.create_only import create_only
+from gateway.web.form_pages import FORM_TYPES, is_browser_form, media_type_of, thanks_page
+from gateway.web.media_types import FORM, MULTIPART
+from gateway.web.method_override import without_override
+from gateway.web.multipart import as_urlencoded
+from gateway.web.parsing import unstorable
+from gateway.web.request import Request
+from gateway.worksheets.access import WorksheetId
+from gateway.worksheets.idempotency import Settled
+from gateway.worksheets.writes import Fields
+
+NEXT, GOTCHA, ID = "_next", "_gotcha", "_id"
+CHALLENGE = "cf-turnstile-response"
+"""The field that Turnstile's widget adds to a form."""
+
+Run = Callable[[], Awaitable[tuple[object, object, Settled]]]
+"""Carries out the create."""
+
+MAX_PACED = 1000
+"""Worksheets whose writes of submissions are counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """The row that a create-only key creates.
+
+    `next_url` is where a browser goes after it; `key` identifies its repetitions.
+    `is_discarded`: it is answered, and not written. `not_before` is the instant of its write.
+    """
+
+    fields: Fields
+    next_url: str
+    key: str | None = None
+    is_discarded: bool = False
+    not_before: float = 0.0
+
+
+class Forms:
+    """Limits and checks of the submissions of one gateway."""
+
+    def __init__(
+        self,
+        settings: FormSettings,
+        turnstile: Turnstile | None,
+        proxies: Sequence[Proxy],
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._per_minute = settings.per_address_per_minute
+        self._addresses = AddressRates(self._per_minute, timer)
+        self._writes = rate_limit(
+            settings.writes_per_minute, burst=math.ceil(settings.writes_per_minute / 3)
+        )
+        self._turnstile = turnstile
+        self._proxies = proxies
+        self._timer = timer
+        self._paces: OrderedDict[WorksheetId, _Pace] = OrderedDict()
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+
+    def count(self, request: Request, lease: RateLease) -> None:
+        """Count a submission of the client's address. Raises RateLimited.
+
+        A refused one is not charged to its key: an address cannot use up the rate of all others.
+        """
+        wait_seconds = self._addresses.count(client_address(request.scope, self._proxies))
+        if wait_seconds:
+            lease.refund()
+            raise RateLimited(
+                f"An address may send {self._per_minute} forms a minute.",
+                retry_after_seconds=math.ceil(wait_seconds),
+            )
+
+    async def check_person(self, token: str, key: str | None) -> None:
+        """Raises ChallengeFailed or ChallengeUnavailable."""
+        if self._turnstile is None:
+            raise unavailable() from LookupError("turnstile.secret is not configured")
+        await self._turnstile.check(token, None if key is None else UUID(hex=key[:32], version=4))
+
+    def turn(self, submission: Submission) -> AbstractAsyncContextManager[None]:
+        """The turn of equal submissions: one at a time, so that the next one finds its record."""
+        if submission.key is None:
+            return nullcontext()
+        return self._turns.setdefault(submission.key, asyncio.Lock())
+
+    def not_before(self, worksheet: WorksheetId) -> float:
+        """The instant at which a submission is written, with all others of this instant.
+
+        By the timer; 0 for at once.
+        """
+        now, paces = self._timer(), self._paces
+        pace = paces.setdefault(worksheet, _Pace())
+        paces.move_to_end(worksheet)
+        if len(paces) > MAX_PACED:
+            paces.popitem(last=False)
+        if pace.due <= now:
+            wait_seconds = pace.gcra.take(self._writes, now)
+            if not wait_seconds:
+                return 0.0
+            pace.due = now + wait_seconds
+            pace.gcra.take(self._writes, pace.due)
+        return pace.due
+
+
+class _Pace:
+    """Writes of submissions to a worksheet, and the instant of the next one."""
+
+    def __init__(self) -> None:
+        self.gcra = Gcra()
+        self.due = -math.inf
+
+
+async def read_submission(request: Request, admitted: Admitted) -> Submission:
+    """Read a submission, and refuse it unless it may be stored.
+
+    Raises RateLimited, OriginNotAllowed, InvalidBody, UnsupportedMediaType, ChallengeFailed and
+    ChallengeUnavailable.
+    """
+    forms, caller = request.state["forms"], admitted.caller
+    grants = caller.grants
+    is_form = media_type_of(request) in FORM_TYPES
+    is_limited = is_form or bool(grants.origins)
+    if is_limited:
+        forms.count(request, admitted.lease)
+    if is_form and grants.origins and b"origin" not in request.head.lines:
+        raise OriginNotAllowed(
+            "A form with this key needs the header Origin, as browsers send it. A page with the "
+            "referrer policy no-referrer has none."
+        )
+    parse = partial(_parse, request=request, has_challenge=grants.needs_challenge)
+    fields, own = await read_body(request, caller.key_id, parse)
+    asked_next = own.get(NEXT, "")
+    next_url = _checked_next(asked_next, caller) if asked_next else grants.next_url
+    key = None
+    if own.get(ID, "").strip():
+        key = _digest([caller.key_id, admitted.is_typed, own[ID], sorted(fields.items())])
+    if own.get(GOTCHA, "").strip():
+        form_discarded(caller.key_id)
+        return Submission(fields=fields, next_url=next_url, is_discarded=True)
+    if grants.needs_challenge:
+        await forms.check_person(own.get(CHALLENGE, ""), key)
+    not_before = forms.not_before(admitted.target.worksheet) if is_limited else 0.0
+    return Submission(fields=fields, next_url=next_url, key=key, not_before=not_before)
+
+
+async def submit(request: Request, submission: Submission, run: Run) -> Answer:
+    """Store a submission by `run`: JSON, or for a browser's form the next page."""
+    stored, rows = submission.fields, 0
+    headers: Mapping[str, str] = {}
+    if not submission.is_discarded:
+        async with request.state["forms"].turn(submission):
+            stored, headers = await create_only(stored, run)
+        rows = 1
+    if not is_browser_form(request):
+        return json_answer(stored, status=201, headers=headers, rows=rows)
+    if not submission.next_url:
+        return thanks_page(request, headers, rows)
+    lines = {"Cache-Control": "no-store", "Vary": "Accept", **headers}
+    return Answer(303, header_lines({**lines, "Location": submission.next_url}), rows=rows)
+
+
+def _parse(
+    body: bytes, content_type: str, *, request: Request, has_challenge: bool
+) -> tuple[Fields, Mapping[str, str]]:
+    """The fields of a body, and those that are never stored. Raises CreateOnlyKey for a list."""
+    names = {CHALLENGE} if has_challenge else set()
+    if content_type == MULTIPART:
+        given = request.head.first(b"content-type") or ""
+        body, content_type = without_override(request, as_urlencoded(body, given)), FORM
+    if content_type != FORM or body.lstrip().startswith(JSON_STARTS):
+        rows = parse_rows(body, content_type)
+        if rows.is_array:
+            raise CreateOnlyKey
+        fields = {**rows.rows[0]}
+        return fields, {name: str(fields.pop(name, "")) for name in names}
+    names |= {NEXT, GOTCHA, ID}
+    form, own = Form(), {}
+    for name, value in parse_form(body):
+        if name in names and name in own:
+            raise unstorable([Problem(pointer(name), "The field is given twice.")])
+        if name in names:
+            own[name] = value
+        else:
+            form.append((name, value.replace("\r\n", "\n")))  # browsers end lines so
+    return form_fields(form), own
+
+
+def _checked_next(text: str, caller: Caller) -> str:
+    """The URL of `_next`. Raises InvalidBody."""
+    found = web_url(text)
+    if found is None or found[0] not in caller.grants.origins:
+        raise unstorable([Problem(pointer(NEXT), _NO_NEXT)])
+    return found[1]
+
+
+_NO_NEXT = (
+    "The next page must be a whole URL of an origin of the key, as in https://example.org/thanks."
+)
+
+
+def _digest(content: object) -> str:
+    return sha256(msgspec.json.encode(content)).hexdigest()

@@ -1,0 +1,139 @@
+"""Keys that need Cloudflare Turnstile."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.form_stage import KEYS, UNLIMITED, post, stored
+from tests.surfaces.stage import Surface, open_surface
+from tests.surfaces.turnstile import SECRET, Siteverify, running_siteverify
+
+TOKEN = "cf-turnstile-response"
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Scene:
+    surface: Surface
+    cloudflare: Siteverify
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A gateway whose Cloudflare is a stand-in."""
+    with running_siteverify() as cloudflare:
+        settings = {**UNLIMITED, "turnstile.secret": SECRET, "turnstile.url": cloudflare.url}
+        folder = tmp_path_factory.mktemp("turnstile")
+        with open_surface(folder, KEYS, settings) as surface:
+            yield Scene(surface, cloudflare)
+
+
+@pytest.fixture
+def scene(opened: Scene) -> Scene:
+    opened.surface.reset()
+    opened.cloudflare.asked.clear()
+    opened.cloudflare.used.clear()
+    opened.cloudflare.status, opened.cloudflare.text = 200, ""
+    return opened
+
+
+@pytest.mark.parametrize("media_type", ["form", JSON])
+def test_a_person_is_stored(scene: Scene, media_type: str) -> None:
+    """Of a form and of JSON; the token is asked about once, and stored nowhere."""
+    fields = {"name": "Ann", TOKEN: "good-1"}
+    options = {} if media_type == "form" else {"media_type": JSON}
+    body = fields if media_type == "form" else json.dumps(fields).encode()
+
+    answer = post(scene.surface, body, key="person", accept="*/*", **options)
+
+    assert (answer.status_code, answer.json()) == (201, {"name": "Ann"})
+    assert stored(scene.surface) == [("Ann",)]
+    assert scene.cloudflare.asked == [{"secret": SECRET, "response": "good-1"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        pytest.param({"name": "Ann"}, 0, id="missing"),
+        pytest.param({"name": "Ann", TOKEN: ""}, 0, id="empty"),
+        pytest.param({"name": "Ann", TOKEN: "good-" + "x" * 2048}, 0, id="too long"),
+        pytest.param({"name": "Ann", TOKEN: "wrong"}, 1, id="wrong"),
+        pytest.param(b'{"name": "Ann"}', 0, id="JSON without"),
+        pytest.param(b'{"name": "Ann", "cf-turnstile-response": 5}', 1, id="JSON with another"),
+    ],
+)
+def test_others_are_refused(scene: Scene, body: dict[str, str] | bytes, asked: int) -> None:
+    """400 code 4037, and nothing is written."""
+    answer = post(scene.surface, body, key="person", accept="*/*")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, 4037)
+    assert len(scene.cloudflare.asked) == asked
+    assert (scene.surface.calls.writes, stored(scene.surface)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        pytest.param(500, "", id="failure"),
+        pytest.param(200, "<html>", id="no JSON"),
+        pytest.param(200, '{"success": "true"}', id="no verdict"),
+        pytest.param(200, '{"success": false}', id="no reason"),
+        pytest.param(200, '{"success": false, "error-codes": ["internal-error"]}', id="its fault"),
+        pytest.param(200, '{"success":false,"error-codes":["invalid-input-secret"]}', id="secret"),
+        pytest.param(200, '{"success":false' + " " * 70_000 + "}", id="too large"),
+    ],
+)
+def test_without_a_verdict_nothing_is_stored(scene: Scene, status: int, text: str) -> None:
+    """503 code 5030 with `Retry-After`."""
+    scene.cloudflare.status, scene.cloudflare.text = status, text or "oops"
+
+    answer = post(scene.surface, {"name": "Ann", TOKEN: "good-1"}, key="person", accept="*/*")
+
+    found = answer.json()
+    assert (answer.status_code, found["code"], found["retryable"]) == (503, 5030, True)
+    assert answer.headers["retry-after"] == "10"
+    assert SECRET not in answer.content.decode()
+    assert stored(scene.surface) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, id="no secret"),
+        pytest.param(
+            {"turnstile.secret": SECRET, "turnstile.url": "http://127.0.0.1:9/"}, id="unreachable"
+        ),
+    ],
+)
+def test_without_cloudflare_nothing_is_stored(tmp_path: Path, settings: dict[str, str]) -> None:
+    """503 code 5030, also if the operator forgot the secret."""
+    with open_surface(tmp_path, KEYS, {**UNLIMITED, **settings}) as surface:
+        answer = post(surface, {"name": "Ann", TOKEN: "good-1"}, key="person", accept="*/*")
+
+        assert (answer.status_code, answer.json()["code"]) == (503, 5030)
+        assert stored(surface) == []
+
+
+def test_a_token_counts_once(scene: Scene) -> None:
+    """A double click with `_id` passes and is one row; other text with the token is refused."""
+    form = {"name": "Ann", "_id": "contact", TOKEN: "good-1"}
+
+    clicks = [post(scene.surface, form, key="person") for _ in range(2)]
+    other = post(scene.surface, {**form, "name": "Bob"}, key="person")
+    again = post(scene.surface, {"name": "Ann", TOKEN: "good-1"}, key="person")
+
+    assert [each.status_code for each in (*clicks, other, again)] == [201, 201, 400, 400]
+    assert stored(scene.surface) == [("Ann",)]
+    assert len({each["idempotency_key"] for each in scene.cloudflare.asked[:2]}) == 1
+
+
+def test_a_program_costs_no_question(scene: Scene) -> None:
+    """A form with `_gotcha` is discarded before; other keys need no token."""
+    post(scene.surface, {"name": "Ann", "_gotcha": "x"}, key="person")
+    post(scene.surface, {"name": "Ann"}, key="form")
+
+    assert scene.cloudflare.asked == []
+    assert stored(scene.surface) == [("Ann",)]

@@ -1,0 +1,274 @@
+"""Forms of create-only keys: their fields, answers, pages and repetitions."""
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+from gateway.telemetry.events import tallies
+from gateway.web.form_pages import POLICY
+from tests.surfaces.form_stage import (
+    BROWSER,
+    FORM,
+    KEYS,
+    MULTIPART,
+    PAGE,
+    UNLIMITED,
+    multipart,
+    post,
+    stored,
+)
+from tests.surfaces.stage import Surface, open_surface
+
+JSON = "application/json"
+ACCEPT_JSON = "*/*"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    """One gateway for all cases, without limits."""
+    with open_surface(tmp_path_factory.mktemp("forms"), KEYS, UNLIMITED) as surface:
+        yield surface
+
+
+@pytest.fixture
+def surface(app: Surface) -> Surface:
+    """It with its cells as they were."""
+    app.reset()
+    return app
+
+
+OWN = {"_next": f"{PAGE}/ok", "_gotcha": "", "_id": "contact"}
+URLENCODED = urlencode({"name": "Ann", "state": "a\r\nb", **OWN}).encode()
+AS_PARTS = multipart(
+    ('name="name"', "Ann"),
+    ('name="state"', "a\r\nb"),
+    *((f'name="{name}"', value) for name, value in {**OWN, "_id": "other"}.items()),
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "row"),
+    [
+        pytest.param(URLENCODED, FORM, ("Ann", "a\nb"), id="urlencoded"),
+        pytest.param(AS_PARTS, MULTIPART, ("Ann", "a\nb"), id="multipart"),
+        pytest.param(b"name=%3DA1%2B1&_method=post", FORM, ("=A1+1",), id="a formula is a text"),
+        pytest.param(multipart(('name="name"', "é✓")), MULTIPART, ("é✓",), id="UTF-8"),
+        pytest.param(b"name=Ann&apiKey=x&rowIndex=9", FORM, ("Ann",), id="never stored"),
+        pytest.param(b'{"name":"Ann"}', JSON, ("Ann",), id="JSON"),
+        pytest.param(b'{"name":"Ann"}', FORM, ("Ann",), id="JSON as a form"),
+    ],
+)
+def test_a_form_is_a_row(
+    surface: Surface, body: bytes, media_type: str, row: tuple[str, ...]
+) -> None:
+    """Both encodings store the same, without the fields of the form itself; 1 write."""
+    answer = post(surface, body, media_type=media_type)
+
+    assert answer.status_code in (201, 303)
+    assert stored(surface) == [row]
+    assert surface.calls.writes == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "fields", "accept", "status", "location"),
+    [
+        pytest.param("form", {"_next": f"{PAGE}/ok#x"}, BROWSER, 303, f"{PAGE}/ok#x", id="_next"),
+        pytest.param("next", {}, BROWSER, 303, f"{PAGE}/thanks", id="the key's"),
+        pytest.param("next", {"_next": f"{PAGE}/b"}, BROWSER, 303, f"{PAGE}/b", id="_next first"),
+        pytest.param("next", {"_next": ""}, BROWSER, 303, f"{PAGE}/thanks", id="empty _next"),
+        pytest.param("form", {}, BROWSER, 201, None, id="thanks"),
+        pytest.param("form", {"_next": f"{PAGE}/ok"}, "*/*", 201, None, id="fetch"),
+        pytest.param("next", {}, "application/json, text/html", 201, None, id="both"),
+        pytest.param("next", {}, "application/json, text/html;q=0.9", 201, None, id="JSON"),
+        pytest.param("next", {}, "text/*", 201, None, id="no HTML by name"),
+    ],
+)
+def test_a_browser_gets_the_next_page(
+    surface: Surface,
+    key: str,
+    fields: dict[str, str],
+    accept: str,
+    status: int,
+    location: str | None,
+) -> None:
+    """303 or a page only if `Accept` prefers HTML; JSON has the sent fields."""
+    answer = post(surface, {"name": "Ann", **fields}, key=key, accept=accept)
+
+    assert (answer.status_code, answer.headers.get("location")) == (status, location)
+    assert stored(surface) == [("Ann",)]
+    if status == 201 and "text/html" in answer.headers["content-type"]:
+        assert answer.headers["content-security-policy"] == POLICY
+        assert b"Thank you" in answer.content
+    elif status == 201:
+        assert answer.json() == {"name": "Ann"}
+
+
+REFUSED: Sequence[tuple[str, int, int, dict[str, object]]] = [
+    ("an unknown field", 400, 104, {"fields": {"nam<e": "Ann"}}),
+    ("a field twice", 400, 104, {"fields": [("name", "a"), ("name", "b")]}),
+    ("_next twice", 400, 104, {"fields": [("name", "a"), ("_next", PAGE), ("_next", PAGE)]}),
+    ("no value", 400, 104, {"fields": {"name": "", "_id": "1", "_next": f"{PAGE}/"}}),
+    (
+        "_next as a field of JSON",
+        400,
+        104,
+        {"fields": b'{"name":1,"_next":""}', "media_type": JSON},
+    ),
+    ("a list", 403, 4036, {"fields": b'[{"name":1}]', "media_type": JSON}),
+    ("text/plain", 400, 104, {"fields": b"name=Ann", "media_type": "text/plain"}),
+    ("another method", 400, 4000, {"fields": {"name": "Ann", "_method": "DELETE"}}),
+    (
+        "another method in parts",
+        400,
+        4000,
+        {"fields": multipart(('name="_method"', "PUT")), "media_type": MULTIPART},
+    ),
+    (
+        "a file",
+        415,
+        4150,
+        {"fields": multipart(('name="a"; filename="b.txt"', "x")), "media_type": MULTIPART},
+    ),
+    (
+        "an empty file",
+        415,
+        4150,
+        {"fields": multipart(('filename=""; name="a"', "")), "media_type": MULTIPART},
+    ),
+    (
+        "a cut form",
+        400,
+        104,
+        {"fields": multipart(('name="name"', "Ann"), end=""), "media_type": MULTIPART},
+    ),
+    (
+        "no boundary",
+        400,
+        104,
+        {"fields": multipart(('name="name"', "x")), "media_type": "multipart/form-data"},
+    ),
+    ("Latin-1", 400, 104, {"fields": b"name=%E9"}),
+    (
+        "Latin-1 in parts",
+        400,
+        104,
+        {
+            "fields": multipart(('name="name"', "é")).decode().encode("latin-1"),
+            "media_type": MULTIPART,
+        },
+    ),
+    (
+        "a coding",
+        400,
+        104,
+        {
+            "fields": multipart(('name="name"\r\nContent-Transfer-Encoding: base64', "QQ==")),
+            "media_type": MULTIPART,
+        },
+    ),
+    ("no Origin", 403, 4031, {"fields": {"name": "Ann"}, "origin": None}),
+    ("a null Origin", 403, 4031, {"fields": {"name": "Ann"}, "origin": "null"}),
+    (
+        "another Origin",
+        403,
+        4031,
+        {"fields": {"name": "Ann"}, "origin": "https://shop.example.org"},
+    ),
+    ("a key that may read", 401, 4012, {"fields": {"name": "Ann"}, "key": "paid"}),
+    (
+        "two keys of idempotency",
+        400,
+        4004,
+        {"fields": {"name": "Ann", "_id": "1"}, "headers": [("Idempotency-Key", "2")]},
+    ),
+    ("a large body", 413, 4130, {"fields": b"name=" + b"x" * 1_048_577}),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "options"), [each[1:] for each in REFUSED], ids=[each[0] for each in REFUSED]
+)
+def test_an_error_is_a_page_with_the_text_of_the_json(
+    surface: Surface, status: int, code: int, options: dict[str, object]
+) -> None:
+    """Status and text are equal; nothing is written."""
+    page = post(surface, **options)  # type: ignore[arg-type]
+    plain = post(surface, **options, accept=ACCEPT_JSON)  # type: ignore[arg-type]
+    found = plain.json()
+    is_browsers = options.get("media_type") != JSON
+    shown = unescape(page.content.decode())
+
+    assert (plain.status_code, found["code"]) == (status, code)
+    assert page.status_code == status
+    assert found["message"] in (shown if is_browsers else json.loads(page.content)["message"])
+    assert surface.calls.writes == 0
+    if is_browsers:
+        assert page.headers["content-security-policy"] == POLICY
+        assert f"<title>{'Your form was not stored'}</title>" in shown
+        assert "nam<e" not in page.content.decode()
+
+
+def test_a_key_without_origins_takes_a_form_of_any_page(surface: Surface) -> None:
+    """Also without `Origin`, as from a file."""
+    answers = [post(surface, {"name": "Ann"}, key="open", origin=each) for each in (None, "null")]
+
+    assert [each.status_code for each in answers] == [201, 201]
+
+
+@pytest.mark.parametrize(
+    ("referer", "link"),
+    [
+        pytest.param(f'{PAGE}/form?a="b', f"{PAGE}/form?a=&quot;b", id="the page"),
+        pytest.param(f"{PAGE}/", f"{PAGE}/", id="its origin"),
+        pytest.param("https://evil.example/", None, id="another page"),
+        pytest.param("javascript:alert(1)", None, id="no page"),
+        pytest.param("", None, id="none"),
+    ],
+)
+def test_the_page_has_a_link_back(surface: Surface, referer: str, link: str | None) -> None:
+    """To the page with the form, if the browser names it."""
+    answer = post(surface, {"nam": "Ann"}, headers=[("Referer", referer)]).content.decode()
+
+    assert (f'<a href="{link}">' in answer) == (link is not None)
+    assert ("<a " in answer) == (link is not None)
+
+
+@pytest.mark.parametrize("accept", [BROWSER, ACCEPT_JSON])
+def test_a_filled_gotcha_is_discarded(surface: Surface, accept: str) -> None:
+    """The answer is that of a stored form, Google is not called, and the form is counted."""
+    fields = {"name": "Ann", "_next": f"{PAGE}/ok"}
+    usual = post(surface, fields, accept=accept)
+    calls, counted = (surface.calls.reads, surface.calls.writes), tallies.discarded_forms
+
+    answer = post(surface, {**fields, "_gotcha": "x"}, accept=accept)
+
+    assert (answer.status_code, answer.content) == (usual.status_code, usual.content)
+    assert answer.headers.keys() == usual.headers.keys()
+    assert (surface.calls.reads, surface.calls.writes) == calls
+    assert tallies.discarded_forms == counted + 1
+
+
+def test_a_double_click_is_one_row(surface: Surface) -> None:
+    """Equal forms with an `_id` are one row, also at once; other text is another one, never 422."""
+    first = {"name": "Ann", "state": "hello", "_id": "contact"}
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = [*threads.map(lambda _: post(surface, first), range(4))]
+    others = [
+        post(surface, {**first, "state": "other"}),
+        post(surface, {**first, "name": "Bob"}),
+        post(surface, {**first, "_next": f"{PAGE}/ok"}),
+        post(surface, {"name": "Cid"}),
+        post(surface, {"name": "Cid", "_id": " "}),
+    ]
+
+    assert {each.status_code for each in answers} == {201}
+    assert {each.content for each in answers} == {answers[0].content}
+    assert [each.status_code for each in others] == [201, 201, 303, 201, 201]
+    assert sorted(map(str, stored(surface))) == sorted(
+        map(str, [("Ann", "hello"), ("Ann", "other"), ("Bob", "hello"), ("Cid",), ("Cid",)])
+    )

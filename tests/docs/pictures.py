@@ -10,9 +10,9 @@ right if it has the same text when it is drawn again.
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ from gateway.settings.model import GoogleSettings
 from gateway.table import a1
 from tests.docs.blocks import TOP
 from tests.journeys.conftest import KEYS, Api, make_keys, running_emulator, running_gateways
-from tests.kept_sheets import TASKS, Request, write_kept_sheets
+from tests.kept_sheets import write_kept_sheets
 
 FOLDER = TOP / "docs" / "images" / "sheets"
 LAST_ROW = 1000
@@ -56,9 +56,8 @@ class Picture:
     rows: int
     header_row: int = 1
     has_gap: bool = False
-    edits: Sequence[Request] = ()
-    created: Collection[int] = ()
-    """Rows that a request created."""
+    created: Mapping[int, object] = field(default_factory=dict)
+    """Rows that a create of such an object makes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,32 +230,6 @@ def _text(
     )
 
 
-_AT = TASKS.end_row - 1
-_NEW = ("stringValue", "Mow"), ("stringValue", "Eve"), ("numberValue", 46120), ("numberValue", 45)
-CREATION: Sequence[Request] = (
-    {
-        "insertDimension": {
-            "range": {"dimension": "ROWS", "startIndex": _AT, "endIndex": _AT + 1},
-            "inheritFromBefore": True,
-        }
-    },
-    {
-        "copyPaste": {
-            "source": {"startRowIndex": _AT + 1, "endRowIndex": _AT + 2},
-            "destination": {"startRowIndex": _AT, "endRowIndex": _AT + 1},
-            "pasteType": "PASTE_FORMULA",
-        }
-    },
-    {
-        "updateCells": {
-            "start": {"rowIndex": _AT},
-            "rows": [{"values": [{"userEnteredValue": {kind: value}} for kind, value in _NEW]}],
-            "fields": "userEnteredValue",
-        }
-    },
-)
-"""A row below the last record of the worksheet Tasks, as a create makes it."""
-
 PICTURES = (
     Picture(
         name="title-rows", spreadsheet="demo", title="Repairs", columns=6, rows=9, header_row=3
@@ -284,13 +257,12 @@ PICTURES = (
     Picture(name="totals-and-notes", spreadsheet="kept", title="Budget", columns=2, rows=8),
     Picture(
         name="created-row",
-        spreadsheet="kept",
-        title="Tasks",
+        spreadsheet="demo",
+        title="Repairs",
         columns=6,
-        rows=9,
+        rows=10,
         header_row=3,
-        edits=CREATION,
-        created={TASKS.end_row},
+        created={8: {"task": "Mow the lawn", "hours": 2}},
     ),
 )
 SETTINGS: Mapping[str, object] = {
@@ -316,10 +288,10 @@ def opened(folder: Path) -> Iterator[Api]:
 
 
 def drawn(api: Api, picture: Picture) -> Drawn:
-    """Read a worksheet and its records; edits stay until the emulator is reset."""
-    if picture.edits:
-        api.emulator.faults({"call": "*", "edit": {"requests": picture.edits}})
-        api.get(picture.title, spreadsheet=picture.spreadsheet, key="any")
+    """Create rows, and read the worksheet with its records; it stays so until a reset."""
+    place = {"spreadsheet": picture.spreadsheet, "key": "any"}
+    for row, body in picture.created.items():
+        assert api.post(picture.title, json=body, **place).json()["rowIndex"] == row
     emulator = GoogleSettings(endpoint=api.emulator.url, credentials=api.emulator.credentials)
 
     async def read() -> SheetView:
@@ -330,7 +302,7 @@ def drawn(api: Api, picture: Picture) -> Drawn:
             return found.worksheets[0]
 
     view = anyio.run(read)
-    page = api.get(f"{picture.title}?limit=100", spreadsheet=picture.spreadsheet, key="any").json()
+    page = api.get(f"{picture.title}?limit=100", **place).json()
     return Drawn(picture=picture, view=view, records=[row["rowIndex"] for row in page["results"]])
 
 

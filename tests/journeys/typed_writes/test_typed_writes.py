@@ -429,7 +429,7 @@ def test_calls_of_a_typed_write(fresh: Api, case: str) -> None:
 
 
 def test_calls_of_typed_creates_one_after_another(fresh: Api) -> None:
-    """The formats of columns are kept as the header is; all creates look at them."""
+    """The formats of columns are kept as the header is; new rows have those of the row above."""
     calls = []
     for body in [{"price": 1}, {"day": "2026-03-04"}, {"day": "2026-03-05"}, {"price": 2}]:
         before = fresh.emulator.calls()
@@ -437,7 +437,7 @@ def test_calls_of_typed_creates_one_after_another(fresh: Api) -> None:
         calls.append(spent(fresh, before))
 
     assert calls == [(1, 1), (0, 1), (0, 1), (0, 1)]
-    assert [row[1] for row in fresh.emulator.texts("Typed")[4:6]] == ["2026-03-04", "2026-03-05"]
+    assert [row[1] for row in fresh.emulator.texts("Typed")[4:6]] == ["3/4/2026", "3/5/2026"]
 
 
 def test_calls_of_forms(fresh: Api) -> None:

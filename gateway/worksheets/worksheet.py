@@ -272,30 +272,27 @@ class Worksheet:
     async def look_for_append(self) -> EndLook:
         """The header, the end of the records, and the sheet id, as they are now. 1 read.
 
-        In a large grid, or native table, whose end is not known 1 read more, 2 if types show it,
-        and 1 more if rows have formulas or are filled down; all once more if the title goes to
-        another tab. Keeps the forms of columns. To be awaited in the write queue.
+        If a large one's end is not known, 1 to 3 reads more; all again if the title is another tab's.
         """
         for _ in range(TAB_TRIES):
             look, native = await self._loader.look_at_end()
-            known = self.blocks.get(DISPLAYED)
-            if native.id and known is not None and look.extent.last_row == self.header_row:
-                end = end_in(_whole(known.rows).table, native)
-                look = look._replace(extent=replace(look.extent, last_row=end))
+            known, extent = self.blocks.get(DISPLAYED), look.extent
+            if native.id and known is not None and extent.last_row == self.header_row:
+                extent = replace(extent, last_row=end_in(_whole(known.rows).table, native))
+                look = look._replace(extent=extent)
             if look.is_whole or look.extent.last_row > self.header_row:
                 return look
             with suppress(OtherTab), self._reading() as began:
                 snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
                 if snapshot.table.ends_by_types:
                     typed = await self._loader.typed(sheet_id=look.sheet_id)
-                    both = await self._loader.with_types(snapshot, typed)
-                    extent = replace(extent, last_row=end_in(both.table, native))
+                    table = (await self._loader.with_types(snapshot, typed)).table
+                    extent = replace(extent, last_row=end_in(table, native))
                 else:
                     await self._land(began, snapshot)
                 if native.id or self.header.is_filled_down is False:
                     return EndLook(extent, look.sheet_id)
-                look, _ = await self._loader.look_at_end()
-                if look.is_whole:
+                if (look := (await self._loader.look_at_end())[0]).is_whole:
                     return look
             self.header.forget()
         raise tabs_changing()
@@ -303,9 +300,8 @@ class Worksheet:
     async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
         """The sheet id, and all rows of this tab as they are now.
 
-        1 read, 2 with types, 1 more if the sheet id is not known; more if the worksheet changes
-        meanwhile, or the title went to another tab. `has_forms`: a look for the sheet id shows the
-        forms of the columns, too. To be awaited in the write queue.
+        1 read, 2 with types, 1 more if the sheet id is not known, with forms of columns (`has_forms`);
+        more if the worksheet or its title changes meanwhile. To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
             try:

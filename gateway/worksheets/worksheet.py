@@ -272,7 +272,7 @@ class Worksheet:
     async def look_for_append(self) -> EndLook:
         """The header, the end of the records, and the sheet id, as they are now. 1 read.
 
-        If a large one's end is not known, 1 to 3 reads more; all again if the title is another tab's.
+        Up to 3 reads more if a large end is not known; all again if the title is another tab's.
         """
         for _ in range(TAB_TRIES):
             look, native = await self._loader.look_at_end()
@@ -300,7 +300,7 @@ class Worksheet:
     async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
         """The sheet id, and all rows of this tab as they are now.
 
-        1 read, 2 with types, 1 more if the sheet id is not known, with forms of columns (`has_forms`);
+        1 read, 2 with types, 1 more for an unknown sheet id, with forms of columns (`has_forms`);
         more if the worksheet or its title changes meanwhile. To be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):

@@ -101,6 +101,7 @@ async def _opened(
                 settings.access.trusted_proxies,
                 timer=asyncio.get_running_loop().time,
             ),
+            store=store,
             ready=store.ping,
             outlasts_outage=lambda: keys.outlasts_outage,
             is_redis_available=lambda: cluster.store.is_available if cluster else None,
@@ -155,7 +156,7 @@ async def _access(
             used=last_use.note,
         )
         rates = KeyRates(settings.plans, new_usage=cluster.key_rates.usage if cluster else KeyUsage)
-        yield keys, Admission(gatekeeper, rates, auth_cache, access.trusted_proxies)
+        yield keys, Admission(gatekeeper.identify, rates, auth_cache, access.trusted_proxies)
 
 
 @asynccontextmanager

@@ -56,6 +56,8 @@ async def send(app: ASGIApp, state: Mapping[str, Any], request: Request) -> Answ
         messages.append(message)
 
     length = [(b"content-length", str(len(request.body)).encode())] if request.body else []
+    named = any(name == b"host" for name, _ in request.headers)
+    host = [] if named else [(b"host", b"gateway.example")]
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -66,7 +68,7 @@ async def send(app: ASGIApp, state: Mapping[str, Any], request: Request) -> Answ
         "raw_path": path,
         "query_string": query,
         "root_path": "",
-        "headers": [(b"host", b"gateway.example"), *request.headers, *length],
+        "headers": [*host, *request.headers, *length],
         "client": ("127.0.0.1", 50_000),
         "server": ("127.0.0.1", 8000),
         "state": dict(state),

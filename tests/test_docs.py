@@ -76,6 +76,7 @@ def test_the_commands_are_found() -> None:
     """The next tests cover the whole command line."""
     assert set(COMMANDS) == {
         *(f"sheets-gateway {name}" for name in ("serve", "demo", "init", "emulator", "check")),
+        *(f"admin {name}" for name in ("create", "list", "revoke")),
         *(f"keys {name}" for name in ("create", "list", "update", "rotate", "revoke")),
         *(f"keys {name}" for name in ("report", "log")),
         *(f"storage {name}" for name in ("backup", "restore", "migrate", "copy")),

@@ -77,8 +77,8 @@ _FORM = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{SECRET_DIGITS + CHECKSUM_DIGITS}}}")
 _UNIFORM_BELOW = 256 - 256 % len(ALPHABET)
 
 
-def mint_key(random_bytes: RandomBytes = secrets.token_bytes) -> str:
-    unchecked = PREFIX + random_digits(SECRET_DIGITS, random_bytes)
+def mint_key(random_bytes: RandomBytes = secrets.token_bytes, *, prefix: str = PREFIX) -> str:
+    unchecked = prefix + random_digits(SECRET_DIGITS, random_bytes)
     return unchecked + _checksum(unchecked)
 
 
@@ -378,13 +378,20 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
     except DamagedRow as error:
         damaged_row(error.table, error.row, error.problem)
         return None
+    return Holder(record, caller_of(record, plans, tag_key))
+
+
+def caller_of(
+    record: KeyRecord, plans: Mapping[str, PlanSettings], tag_key: bytes
+) -> Caller | None:
+    """The caller with the key of a record; None if its plan is not configured."""
     plan = plans.get(record.plan)
     if plan is None:
-        return Holder(record, None)
+        return None
     grants = record.grants
     if grants.columns.readable is not None:
         grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
-    caller = Caller(
+    return Caller(
         key_id=record.id,
         name=record.name,
         plan_name=record.plan,
@@ -392,7 +399,6 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
         grants=grants,
         expires=record.expires_at is not None,
     )
-    return Holder(record, caller)
 
 
 class LastUse:

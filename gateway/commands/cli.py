@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway import __version__
+from gateway.commands.admin import admin
 from gateway.commands.command_line import CommandLine
 from gateway.commands.keys import keys
 from gateway.commands.options import (
@@ -36,6 +37,7 @@ _HOST = typer.Option(metavar="ADDRESS", help="Address to listen on.")
 _PORT = typer.Option(metavar="PORT", help="Port to listen on.")
 
 main = CommandLine("Rows of Google Sheets worksheets as a JSON API.")
+main.add_typer(admin, name="admin")
 main.add_typer(keys, name="keys")
 main.add_typer(storage, name="storage")
 
@@ -144,6 +146,7 @@ def _greet(running: "Demo", log: Path) -> None:
         ("Free key:       ", running.free_key),
         ("Read-only key:  ", running.read_only_key),
         ("Try it:         ", f"{running.url}/docs"),
+        ("Console:        ", running.sign_in_url),
         ("Log:            ", str(log)),
     ):
         say_labelled(label, value)

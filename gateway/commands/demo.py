@@ -26,9 +26,11 @@ from urllib.parse import quote, urlsplit
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import ALPHABET, RandomBytes
 from gateway.app import create_app
+from gateway.commands.admin import opened_admins
 from gateway.commands.doctor.account import check_accounts
 from gateway.commands.doctor.reasons import Finding, warning
 from gateway.commands.options import DEMO_SPREADSHEET, new_key, say
+from gateway.commands.serve import with_console
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
@@ -64,6 +66,8 @@ record_field = "task"
 class Demo:
     url: str
     emulator_url: str
+    sign_in_url: str
+    """Of the console, with a token for one sign-in."""
     paid_key: str
     free_key: str
     read_only_key: str
@@ -113,14 +117,16 @@ def running_demo(
         paid, free, read_only = asyncio.run(_create_keys(settings, paid_bytes(host, seed)))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
-        server = make_gateway_server(
-            create_app(settings), settings.server, proxies=settings.access.trusted_proxies
-        )
-        url = stack.enter_context(in_background(server, listening))
+        console = bind("127.0.0.1", 0)
+        token = asyncio.run(_sign_in_token(settings))
+        app = with_console(create_app(settings), settings, console, beside=listening)
+        server = make_gateway_server(app, settings.server, proxies=settings.access.trusted_proxies)
+        url = stack.enter_context(in_background(server, listening, console))
         fields = find_fields(url, paid)
         yield Demo(
             url=url,
             emulator_url=emulator_url,
+            sign_in_url=f"{base_url(console)}/sign-in#{token}",
             paid_key=paid,
             free_key=free,
             read_only_key=read_only,
@@ -186,6 +192,12 @@ async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]
         request = KeyRequest(name=f"demo {name}", plan=plan, grants=grants)
         keys.append((await new_key(settings, request, random_bytes=random_bytes))[1])
     return keys
+
+
+async def _sign_in_token(settings: Settings) -> str:
+    async with opened_admins(settings) as admins:
+        owner, _ = await admins.create("demo")
+        return await admins.link(owner)
 
 
 def _public_digits(count: int) -> bytes:

@@ -76,13 +76,15 @@ def serve_gateway(
     ):
         listening = taken or bind(server.host, server.port)
         app, sockets, metrics_url = _with_metrics(app, settings, listening)
-        listeners = [base_url(listening), *filter(None, [metrics_url])]
+        app, console_url = _with_console(app, settings, listening, sockets)
+        listeners = [base_url(listening), *filter(None, [metrics_url, console_url])]
         asyncio.run(_announce(settings, config, listeners, key_count))
         _allow_files(settings.server)
         proxies = settings.access.trusted_proxies
         made = make_gateway_server(app, server, proxies=proxies, is_inherited=fd is not None)
         metrics = f", metrics on {metrics_url}" if metrics_url else ""
-        run(made, sockets, f"Sheets gateway on {base_url(listening)}{metrics}")
+        console = f", console on {console_url}" if console_url else ""
+        run(made, sockets, f"Sheets gateway on {base_url(listening)}{metrics}{console}")
 
 
 def serve_worker() -> NoReturn:
@@ -102,7 +104,10 @@ def serve_worker() -> NoReturn:
         listening = inherited(fd) if is_inherited else socket.socket(fileno=fd)
         listening.set_inheritable(False)
         app, sockets, metrics_url = _with_metrics(app, settings, listening, number)
-        listeners = [base_url(listening), *filter(None, [metrics_url])]
+        console_url = ""
+        if number == 0:  # one of the workers serves it: sessions are in the key store
+            app, console_url = _with_console(app, settings, listening, sockets)
+        listeners = [base_url(listening), *filter(None, [metrics_url, console_url])]
         asyncio.run(_announce(settings, config, listeners, key_count))
     except ConfigError as error:
         say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
@@ -142,11 +147,39 @@ def with_metrics(
     Raises `ConfigError` if the app's own socket, `beside`, has the same port at another address:
     applications are selected by port.
     """
-    port = listening.getsockname()[1]
+    return ByPort(app, {_own_port(listening, beside, "metrics"): create_metrics(hosts=hosts)})
+
+
+def _with_console(
+    app: ASGIApp, settings: Settings, listening: socket.socket, sockets: list[socket.socket]
+) -> tuple[ASGIApp, str]:
+    """The application and the URL of its console, "" without one; adds its socket to `sockets`."""
+    admin = settings.admin
+    if admin.listen is None:
+        return app, ""
+    own = bind(*admin.listen, port_by="admin.listen")
+    sockets.append(own)
+    return with_console(app, settings, own, beside=listening), admin.public_url or base_url(own)
+
+
+def with_console(
+    app: ASGIApp, settings: Settings, listening: socket.socket, *, beside: socket.socket
+) -> ASGIApp:
+    """`app`, but the console at the port of `listening`; raises as `with_metrics`."""
+    # Jinja2 takes a twentieth of a second to import.
+    from gateway.admin.console import create_console  # noqa: PLC0415
+
+    port = _own_port(listening, beside, "admin")
+    return ByPort(app, {port: create_console(settings, api_url=base_url(beside))})
+
+
+def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> int:
+    """The port of `listening`. Raises ConfigError if it is also that of `beside`."""
+    port: int = listening.getsockname()[1]
     if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
         problem = f"must have another port than {port}, the port of the gateway itself"
-        raise ConfigError(f"metrics.listen: {problem}")
-    return ByPort(app, {port: create_metrics(hosts=hosts)})
+        raise ConfigError(f"{section}.listen: {problem}")
+    return port
 
 
 def _end_with(parent: int) -> None:

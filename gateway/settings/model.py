@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
@@ -30,6 +30,7 @@ from gateway.settings.address import (
     Address,
     Proxy,
     is_allowed_endpoint,
+    is_loopback,
     parse_address,
     parse_host_names,
     parse_proxies,
@@ -338,6 +339,27 @@ class LogSettings(Section):
     """Form of a line: "json", "text" for people, or "auto", which is text on a terminal only."""
 
 
+class AdminSettings(Section):
+    """`[admin]`: the console of administrators."""
+
+    listen: Annotated[Address | None, BeforeValidator(parse_address)] = None
+    """HOST:PORT of the console, or a PORT of the loopback interface; by default it is off."""
+    public_url: str = ""
+    """URL of the console for browsers, as https://HOST; needed if `listen` is not loopback."""
+
+    @model_validator(mode="after")
+    def _check_public_url(self) -> Self:
+        url = self.public_url
+        if self.listen and not url and not is_loopback(self.listen.host):
+            raise ValueError("listen beyond this machine's loopback needs public_url, with https")
+        parts = urlsplit(url)
+        if url and (parts.scheme != "https" or f"https://{parts.netloc}" != url or "@" in url):
+            raise ValueError("public_url must be https://HOST or https://HOST:PORT, without a path")
+        return self
+
+
+Listening = TypeVar("Listening", MetricsSettings, AdminSettings)
+
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 NO_REDIS_LIBRARY = "cluster.redis: install sheets-gateway[cluster], which has its library"
 
@@ -417,6 +439,8 @@ class Settings(Section):
     """Metrics for Prometheus."""
     log: LogSettings = LogSettings()
     """Lines of the log on standard error."""
+    admin: AdminSettings = AdminSettings()
+    """The console of administrators."""
     cluster: ClusterSettings = ClusterSettings()
     """Several processes with one key store, which must be PostgreSQL."""
     worksheets: tuple[WorksheetSettings, ...] = ()
@@ -424,13 +448,16 @@ class Settings(Section):
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
     """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 
-    @field_validator("metrics")
+    @field_validator("metrics", "admin")
     @classmethod
-    def _check_ports(cls, metrics: MetricsSettings, info: ValidationInfo) -> MetricsSettings:
-        server = info.data.get("server")
-        if metrics.listen and server and metrics.listen.port == server.port != 0:
+    def _check_ports(cls, section: Listening, info: ValidationInfo) -> Listening:
+        server, metrics = info.data.get("server"), info.data.get("metrics")
+        port = section.listen and section.listen.port
+        if port and server and port == server.port:
             raise ValueError("listen must have another port than server.port")
-        return metrics
+        if port and metrics and metrics.listen and port == metrics.listen.port:
+            raise ValueError("listen must have another port than metrics.listen")
+        return section
 
     @field_validator("worksheets")
     @classmethod

@@ -51,6 +51,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from gateway.google.quota import SpentQuota
 from gateway.settings.database import Database
 from gateway.settings.model import ConfigError
+from gateway.storage.admin_secrets import AdminSecrets
 from gateway.storage.damaged_rows import AsStoredBytes, AsStoredFlag, DamagedRow, Flag, checked
 from gateway.storage.database import (
     BIG,
@@ -277,6 +278,11 @@ class KeyStore:
     async def usage(self, since: datetime, key_id: str | None = None) -> Sequence[HourOfUse]:
         """The use of one key or of all, as `find_usage` finds it."""
         return await find_usage(self._engine, since, key_id)
+
+    @property
+    def admin_secrets(self) -> AdminSecrets:
+        """The secrets of administrators in this database."""
+        return AdminSecrets(self._engine)
 
     def abort_idle(self) -> None:
         """Abort idle connections to a server, which may be dead; later calls connect anew."""

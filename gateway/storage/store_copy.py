@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
+from gateway.storage.admin_secrets import admin_secrets
 from gateway.storage.database import STORE_ERRORS, open_database, reason_of
 from gateway.storage.key_store import key_edits, keys, pepper_marks
 from gateway.storage.usage import key_usage
@@ -24,7 +25,7 @@ from gateway.storage.worksheet_rows import worksheets
 from gateway.storage.write_records import records, sent_batches
 
 COPIED: tuple[Table, ...] = (
-    *(pepper_marks, keys, key_edits, key_usage),
+    *(pepper_marks, keys, admin_secrets, key_edits, key_usage),
     *(records, sent_batches, worksheets),
 )
 

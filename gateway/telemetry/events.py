@@ -192,6 +192,8 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     """Rows of an export, in the line of exports only."""
     bytes: int | msgspec.UnsetType = msgspec.UNSET
     """Its bytes that were sent, as encoded."""
+    admin: str | msgspec.UnsetType = msgspec.UNSET
+    """ID of the admin key, in lines of the console only."""
 
 
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)
@@ -276,6 +278,9 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
         event.google_ms = int(event.google_ms * 10 + 0.5) / 10
     event.ms = int(seconds * 10_000 + 0.5) / 10
     event.timestamp = datetime.now(UTC)
+    if event.admin is not msgspec.UNSET:  # the console, which is no use of the key
+        _write_line(event)
+        return
     code, use = event.code, tallies.use
     place: UsePlace = (
         (event.key, event.spreadsheet, worksheet) if code is None else (event.key, code)

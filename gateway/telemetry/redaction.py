@@ -37,11 +37,14 @@ _CHARACTER = r"(?:\\[^\"]|[^&\s\"'#\\])"
 all.
 """
 
+_PREFIXES = ("sgw_", "sga_", "sgs_", "sgl_")
+"""Of API keys, admin keys, sessions and links."""
+
 _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), masked)
     for pattern, masked in (
         # Our keys, and parameters that contain one, whatever the value is.
-        (rf"{_percent('sgw_')}{_DIGIT}+", f"sgw_{MASK}"),
+        *((rf"{_percent(each)}{_DIGIT}+", f"{each}{MASK}") for each in _PREFIXES),
         (rf"({_percent('apiKey')}(?:=|%(?:25)*3d))(?:(?!%(?:25)*26){_CHARACTER})+", rf"\1{MASK}"),
         # Google's access tokens, the signed claims for them, and any bearer token.
         (r"\bya29\.[\w.-]+", f"ya29.{MASK}"),
@@ -62,7 +65,7 @@ _VALUE = re.compile(r'(?:[^"\\]|\\.)+', re.DOTALL)
 
 _ENCODED_PERCENTS = re.compile("%(?:25)+")
 
-_MARKS = ("sgw_", "apikey", "ya29.", "eyj", "bearer", "-----begin", "://")
+_MARKS = (*_PREFIXES, "apikey", "ya29.", "eyj", "bearer", "-----begin", "://")
 """Every text with a match of the patterns contains one of these, in lower case."""
 
 _MOST_ENCODINGS = 5

@@ -16,14 +16,14 @@ Rules
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
 from gateway.access.caller import Caller, authorise, check_origin, is_create_only
-from gateway.access.keys import Gatekeeper
+from gateway.access.keys import WhereFrom
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
     AmbiguousCredentials,
@@ -78,16 +78,19 @@ class Recognised(NamedTuple):
 
 
 class Admission:
-    """Admits the requests of one gateway; `proxies` are trusted to name their clients."""
+    """Admits the requests of one gateway.
+
+    `identify` is that of a `Gatekeeper`; `proxies` are trusted to name their clients.
+    """
 
     def __init__(
         self,
-        gatekeeper: Gatekeeper,
+        identify: Callable[[str | None, WhereFrom], Awaitable[Caller]],
         rates: KeyRates,
         auth_cache: "AuthCache",
         proxies: Sequence[Proxy],
     ) -> None:
-        self._gatekeeper = gatekeeper
+        self._identify = identify
         self._rates = rates
         self._auth_cache = auth_cache
         self._proxies = proxies
@@ -144,9 +147,7 @@ class Admission:
         scope = request.scope
         try:
             key = _find_key(request.head, sift(scope["query_string"]).credentials)
-            caller = await self._gatekeeper.identify(
-                key, lambda: client_address(scope, self._proxies)
-            )
+            caller = await self._identify(key, lambda: client_address(scope, self._proxies))
         except (AmbiguousCredentials, Unauthorized, TooManyAuthFailures, PlanLimit):
             return False
         return right(caller) or is_create_only(caller)
@@ -159,9 +160,7 @@ class Admission:
         if is_write and parameters.credentials:  # a key in the URL, perhaps
             is_write = not await self.has_right(request, is_create_only)
         credentials = find_credentials(head, parameters.credentials, is_write=is_write)
-        caller = await self._gatekeeper.identify(
-            credentials.key, lambda: client_address(scope, self._proxies)
-        )
+        caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
         lease = await self._charge(request, parameters, caller)
         if not (caller.grants.may_read or operation.is_for_create_only):
             raise CreateOnlyKey

@@ -58,16 +58,22 @@ _KEPT_POLICIES = 64
 
 
 class Frame:
-    """An ASGI application; `respond` answers its requests."""
+    """An ASGI application; `respond` answers its requests.
+
+    With `is_private`, no answer allows pages of other origins to read it.
+    """
 
     def __init__(
         self,
         respond: Callable[[Request], Awaitable[Answer]],
         settings: ServerSettings,
         lifespan: Lifespan[Any] | None = None,
+        *,
+        is_private: bool = False,
     ) -> None:
         self._respond = respond
         self._settings = settings
+        self._is_private = is_private
         self.router = Router(lifespan=lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,13 +88,15 @@ class Frame:
         is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
         request_id = given if given and is_valid else getrandbits(64).to_bytes(8).hex()
         event = RequestEvent(request_id, scope["method"], path)
-        cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
+        cors: HeaderLines = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
+        if self._is_private:
+            cors = ()
         request = Request(scope, receive, head, event, scope["state"], cors)
         token = begin_event(event)
         rows = size = 0
         try:
             try:
-                if event.method == "OPTIONS" and is_preflight(head):
+                if event.method == "OPTIONS" and is_preflight(head) and not self._is_private:
                     request.cors = preflight_lines(head)
                     answer = Answer(204, ())
                 else:

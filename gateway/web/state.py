@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypedDict
 
 from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission
 from gateway.web.parsing import Parsing
 from gateway.web.title_aliases import TitleAliases
@@ -19,6 +20,7 @@ class State(TypedDict):
     admission: Admission
     parsing: Parsing
     forms: "Forms"
+    store: KeyStore
     ready: Callable[[], Awaitable[None]]
     """Raises an error unless keys can be looked up now."""
     outlasts_outage: Callable[[], bool]

@@ -78,7 +78,7 @@ def test_a_database_is_migrated_before_its_first_key(command: Command, empty: Po
 
     assert too_early.exit_code == 2
     assert "run sheets-gateway storage migrate" in too_early.output
-    assert [each.output for each in migrated] == [f"{empty} has the tables of schema 0007\n"] * 2
+    assert [each.output for each in migrated] == [f"{empty} has the tables of schema 0008\n"] * 2
     assert result.exit_code == 0
     assert [record.name for record in records(empty)] == ["new"]
 
@@ -89,7 +89,7 @@ def test_a_file_is_migrated_too(tmp_path: Path) -> None:
     config.touch()
     result = CliRunner().invoke(main, ["storage", "migrate", "--config", str(config)])
 
-    assert result.output == f"{tmp_path / 'keys.db'} has the tables of schema 0007\n"
+    assert result.output == f"{tmp_path / 'keys.db'} has the tables of schema 0008\n"
     assert (tmp_path / "keys.db").exists()
 
 

@@ -25,13 +25,14 @@ from tests.docs.blocks import TOP, Block, filled_in, in_place
 from tests.docs.command_line import commands_in, problems_of
 
 LANGUAGES = ("sh", "console")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 MEANT: Mapping[str, str] = {
     "http://127.0.0.1:8000": '$(cat "$STATE/gateway-url")',
     "http://127.0.0.1:9099": '$(cat "$STATE/emulator-url")',
     "sgw_…": '$(cat "$STATE/key")',
     "KEY_ID": '$(cat "$STATE/key-id")',
+    "ADMIN_ID": '$(cat "$STATE/admin-id")',
     "SPREADSHEET_ID": "demo",
     "/sheets/WORKSHEET": "/sheets/Cities",
 }

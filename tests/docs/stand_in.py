@@ -20,6 +20,7 @@ ANSWERS = "\n\ndemo\n"
 _URL = re.compile(r"(gateway|emulator) on (http://[^\s,]+)")
 _KEY = re.compile(r"sgw_\w+")
 _KEY_ID = re.compile(r"key_\w+")
+_ADMIN_ID = re.compile(r"adm_\w+")
 
 
 def main() -> int:
@@ -84,7 +85,7 @@ def _note(said: str, state: Path) -> None:
     """Keep what a reader would copy: of several keys the first."""
     for what, url in _URL.findall(said):
         (state / f"{what}-url").write_text(url)
-    for pattern, name in ((_KEY, "key"), (_KEY_ID, "key-id")):
+    for pattern, name in ((_KEY, "key"), (_KEY_ID, "key-id"), (_ADMIN_ID, "admin-id")):
         found = pattern.search(said)
         if found:
             (state / name).write_text(found[0])

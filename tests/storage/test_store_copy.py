@@ -67,6 +67,7 @@ async def test_a_copy_is_the_same_store(source: Path, target: PostgresUrl) -> No
         "api_keys": 2,
         "key_edits": 3,
         "key_usage": 1,
+        "admin_secrets": 0,
         "idempotency_records": 1202,
         "row_removals": 1,
         "worksheets": 0,

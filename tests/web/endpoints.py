@@ -9,7 +9,6 @@ from typing import cast
 from starlette.testclient import TestClient
 
 from gateway.access.caller import Caller
-from gateway.access.keys import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
 from gateway.settings.model import ApiSettings, ServerSettings
@@ -57,7 +56,7 @@ def opened(
     state = {
         "cursors": Cursors(bytes(32)),
         "admission": Admission(
-            cast(Gatekeeper, Gate(caller, error)),
+            Gate(caller, error).identify,
             KeyRates({"paid": caller.plan}),
             AuthCache(lambda: math.inf),
             proxies=(),

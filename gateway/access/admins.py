@@ -1,0 +1,117 @@
+"""Administrators: admin keys, and the sign-in to the console.
+
+An admin key is `sga_`, otherwise as an API key (`gateway.access.keys`); neither is the other. A
+session (`sgs_`) and a link (`sgl_`) have the same form, belong to an admin key, and expire.
+
+Rules
+- A valid secret is never refused because of others: it is looked up first, and only failures count.
+- Only digests are stored, with the pepper of the API keys.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from secrets import token_bytes
+
+from gateway.access.address_rates import AddressRates
+from gateway.access.keys import (
+    RandomBytes,
+    WhereFrom,
+    digest,
+    mint_key,
+    random_digits,
+)
+from gateway.errors import InvalidApiKey, MissingApiKey, TooManyAuthFailures
+from gateway.storage.admin_secrets import AdminSecret, AdminSecrets, SecretKind
+
+PREFIXES: Mapping[SecretKind, str] = {"key": "sga_", "session": "sgs_", "link": "sgl_"}
+SESSION = timedelta(hours=12)
+LINK = timedelta(minutes=10)
+FAILURES_PER_MINUTE = 10
+ID_PREFIX, ID_DIGITS = "adm_", 8
+
+_WRONG = (
+    "This is not a valid admin key or sign-in link. An admin key begins with sga_ and is made by "
+    "'sheets-gateway admin create'; keys of the API do not open the console. A link counts once, "
+    "for 10 minutes."
+)
+
+
+@dataclass(frozen=True)
+class Admins:
+    """Admin keys of one store; `clock` returns UTC."""
+
+    secrets: AdminSecrets = field(repr=False)
+    pepper: bytes = field(repr=False)
+    clock: Callable[[], datetime]
+    failures: AddressRates = field(
+        repr=False, default_factory=lambda: AddressRates(FAILURES_PER_MINUTE)
+    )
+    random_bytes: RandomBytes = field(repr=False, default=token_bytes)
+
+    async def create(self, name: str) -> tuple[AdminSecret, str]:
+        """A new admin key: its record, and the key, which is stored nowhere."""
+        key_id = ID_PREFIX + random_digits(ID_DIGITS, self.random_bytes)
+        return await self._issue("key", key_id, name, None)
+
+    async def link(self, owner: AdminSecret) -> str:
+        """A new token for one sign-in as the owner."""
+        return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
+
+    async def sign_in(self, secret: str, where_from: WhereFrom) -> str:
+        """A new session for an admin key or a link. Raises as `identify`."""
+        found = await self._find(secret, "key", "link")
+        if found is not None and found.kind == "link":
+            found = found if await self.secrets.remove(found.digest) else None
+        if found is None:
+            raise self._refusal(secret, where_from)
+        return (await self._issue("session", found.key_id, found.name, SESSION))[1]
+
+    async def identify(self, key: str, where_from: WhereFrom) -> AdminSecret:
+        """The admin key of a program. Raises Unauthorized, TooManyAuthFailures."""
+        found = await self._find(key, "key")
+        if found is None:
+            raise self._refusal(key, where_from)
+        return found
+
+    async def session(self, secret: str) -> AdminSecret | None:
+        """The session with this secret; None if there is none, or if it has expired."""
+        return await self._find(secret, "session")
+
+    async def _find(self, secret: str, *kinds: SecretKind) -> AdminSecret | None:
+        if not secret.isascii() or not secret.startswith(tuple(PREFIXES[each] for each in kinds)):
+            return None
+        found = await self.secrets.find(digest(secret, self.pepper), self.clock())
+        return found if found is not None and found.kind in kinds else None
+
+    async def _issue(
+        self, kind: SecretKind, key_id: str, name: str, lifetime: timedelta | None
+    ) -> tuple[AdminSecret, str]:
+        secret, now = mint_key(self.random_bytes, prefix=PREFIXES[kind]), self.clock()
+        record = AdminSecret(
+            digest=digest(secret, self.pepper),
+            kind=kind,
+            key_id=key_id,
+            name=name,
+            last4=secret[-4:],
+            created_at=now,
+            expires_at=None if lifetime is None else now + lifetime,
+        )
+        await self.secrets.add(record)
+        return record, secret
+
+    def _refusal(
+        self, secret: str, where_from: WhereFrom
+    ) -> InvalidApiKey | MissingApiKey | TooManyAuthFailures:
+        if not secret:
+            return MissingApiKey("Enter an admin key.")
+        wait_seconds = self.failures.count(where_from())
+        if not wait_seconds:
+            return InvalidApiKey(_WRONG)
+        return TooManyAuthFailures(
+            "Too many wrong admin keys came from this address. Wait, and check the key; valid "
+            "keys and open sessions go on working meanwhile.",
+            retry_after_seconds=math.ceil(wait_seconds),
+            per_minute=self.failures.per_minute,
+        )

@@ -1,0 +1,300 @@
+"""The rows that a key sees, as a grid with filter, order and pages, and a form for one row.
+
+Rules
+- Every view is a URL. Its parameters are those of the API, beside the key and the worksheet.
+- A form sends the text of each cell as it was shown and as it is now. Only what differs is written,
+  with the row's tag, so that a browser that alters an odd text changes no cell.
+- An edit that lost a race shows the row as it is now and keeps what was typed.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.access.caller import Caller
+from gateway.admin.fields import changed_values, fields_of, typed
+from gateway.admin.pages import Page, PageRequest, Redirect, url
+from gateway.admin.snippets import snippets
+from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
+from gateway.storage.key_store import KeyRecord
+from gateway.table.header import ROW_INDEX
+
+PAGE_ROWS = 50
+_VIEW = ("key", "spreadsheet", "sheet", "where", "order", "cursor")
+_CONDITIONS: Mapping[str, str] = {
+    "$eq": "is",
+    "$ne": "is not",
+    "$gte": "at least",
+    "$gt": "more than",
+    "$lte": "at most",
+    "$lt": "less than",
+    "$text": "contains",
+    "filled": "is filled",
+    "empty": "is empty",
+}
+_NO_OPERAND: Mapping[str, object] = {"filled": {"$exists": True}, "empty": {"$exists": False}}
+_DONE = ("created", "saved", "deleted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _View:
+    """A worksheet as a key sees it; `sheet` is empty if there is none to show."""
+
+    asked: PageRequest
+    keys: Sequence[KeyRecord]
+    caller: Caller | None
+    spreadsheet: str
+    sheets: Sequence[Mapping[str, Any]]
+    sheet: Mapping[str, Any]
+    problem: str = ""
+    status: int = 200
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of its URL, with the defaults that were chosen."""
+        given = {name: self.asked.asked(name) for name in _VIEW}
+        key_id, title = self.caller.key_id if self.caller else "", self.sheet.get("name", "")
+        return {**given, "key": key_id, "spreadsheet": self.spreadsheet, "sheet": title}
+
+    def url(self, path: str = "/data", **changed: object) -> str:
+        """This view, with other parameters; None leaves one out."""
+        return url(path, **{**self.parameters, **changed})
+
+    def values(self) -> dict[str, object]:
+        """What the frame around the rows shows."""
+        granted = () if self.caller is None else self.caller.grants.spreadsheets
+        return {
+            "view": self.parameters,
+            "keys": self.keys,
+            "spreadsheets": None if granted is None else sorted(granted),
+            "tabs": [
+                {**each, "url": self.url(sheet=each["name"], where=None, order=None, cursor=None)}
+                for each in self.sheets
+            ],
+            "sheet": self.sheet,
+            "problem": self.problem,
+        }
+
+
+async def _view(asked: PageRequest) -> _View:
+    """The view of a URL: by default the first active key, spreadsheet and worksheet."""
+    now = asked.acting.now()
+    keys = [each for each in await asked.acting.keys() if each.is_active(now)]
+    key_id = asked.asked("key")
+    record = next((each for each in keys if each.id == key_id or not key_id), None)
+    if record is None:
+        if key_id:
+            raise RouteNotFound("There is no active key with this ID.")
+        return _View(asked=asked, keys=keys, caller=None, spreadsheet="", sheets=(), sheet={})
+    caller = asked.acting.caller(record)
+    granted = caller.grants.spreadsheets
+    spreadsheet = asked.asked("spreadsheet") or min(granted or ("",))
+    sheets: Sequence[Mapping[str, Any]] = ()
+    problem, status = "", 200
+    if spreadsheet:
+        try:
+            listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
+            sheets = listed.body["sheets"]
+        except GatewayError as error:
+            problem, status = error.message, error.status
+            asked.request.event.code = error.code
+    title = asked.asked("sheet")
+    sheet = next((each for each in sheets if each["name"] == title or not title), None)
+    if sheet is None and title and not problem:
+        problem = "This key sees no worksheet of this name. New ones appear within a minute."
+        status = 404
+    return _View(
+        asked=asked,
+        keys=keys,
+        caller=caller,
+        spreadsheet=spreadsheet,
+        sheets=sheets,
+        sheet=sheet or {},
+        problem=problem,
+        status=status,
+    )
+
+
+async def data_page(asked: PageRequest) -> Page | Redirect:
+    """A page of rows. Cost: that of the list, and of the list of worksheets."""
+    view = await _view(asked)
+    if view.caller is None or not view.sheet:
+        values = {**view.values(), "rows": None, "done": ""}
+        return Page(template="data.html", status=view.status, values=values)
+    if asked.asked("condition") and asked.asked("field"):
+        where = _with_condition(view)
+        if where is not None:
+            return Redirect(view.url(where=where, cursor=None))
+    fields = view.sheet["fields"]
+    parameters = {"limit": str(min(PAGE_ROWS, view.caller.plan.max_limit)), "count": "true"}
+    parameters["cursor"] = asked.asked("cursor")
+    parameters |= {name: asked.asked(name) for name in ("where", "order") if asked.asked(name)}
+    values, status = view.values(), 200
+    try:
+        reply = await asked.acting.run(
+            view.caller,
+            "GET",
+            view.sheet["name"],
+            spreadsheet=view.spreadsheet,
+            parameters=parameters,
+        )
+    except GatewayError as error:
+        asked.request.event.code = error.code
+        values |= {"problem": error.message, "rows": None, "total": None, "next": ""}
+        status = error.status
+    else:
+        body = reply.body
+        rows = [
+            {
+                "number": row[ROW_INDEX],
+                "url": view.url("/data/row", row=row[ROW_INDEX]),
+                "cells": [row.get(each["name"]) for each in fields],
+            }
+            for row in body["results"]
+        ]
+        following = view.url(cursor=body["cursor"]) if body.get("cursor") else ""
+        values |= {"rows": rows, "total": body.get("total"), "next": following}
+    shown = {name: asked.asked(name) for name in ("where", "order")}
+    may_filter = view.caller.plan.where_and_order
+    done, row = asked.asked("done"), asked.asked("row")
+    values |= {
+        "columns": [_column(view, each, may_order=may_filter) for each in fields],
+        "conditions": _CONDITIONS,
+        "may_filter": may_filter,
+        "first": view.url(cursor=None) if asked.asked("cursor") else "",
+        "clear": view.url(where=None, cursor=None),
+        "new": view.url("/data/row"),
+        "done": f"Row {row} {done}." if done in _DONE and row.isdecimal() else "",
+        "snippets": snippets(asked.api_url, view.spreadsheet, view.sheet["name"], shown),
+    }
+    return Page(template="data.html", status=status, values=values)
+
+
+def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mapping[str, object]:
+    """A field's head: the link sorts upwards, then downwards, then not at all."""
+    name, order = field["name"], view.asked.asked("order")
+    state = {name: "ascending", f"-{name}": "descending"}.get(order, "")
+    following = {"": name, "ascending": f"-{name}", "descending": None}[state]
+    # A comma ends a name in `order`, and a minus sign at its start turns it around.
+    can_sort = "," not in name and not name.startswith("-")
+    may_sort = can_sort and may_order
+    link = view.url(order=following, cursor=None) if may_sort else ""
+    return {**field, "sort": state, "url": link, "is_number": field["type"] == "number"}
+
+
+def _with_condition(view: _View) -> str | None:
+    """`where` with the condition of the form; None if `where` is not a JSON object."""
+    asked = view.asked
+    field, condition, text = (asked.asked(each) for each in ("field", "condition", "value"))
+    types = {each["name"]: each["type"] for each in view.sheet["fields"]}
+    kind = {"number": "number", "boolean": "boolean"}.get(types.get(field, ""), "text")
+    operand = _NO_OPERAND.get(condition)
+    if operand is None:
+        operand = {condition: text if condition == "$text" else typed(kind, text)}
+    added: dict[str, object] = {field: operand}
+    try:
+        known = json.loads(asked.asked("where") or "{}")
+    except ValueError:
+        return None
+    if not isinstance(known, dict):
+        return None
+    where = {"$and": [known, added]} if field in known else {**known, **added}
+    return json.dumps(where, ensure_ascii=False)
+
+
+async def row_page(asked: PageRequest) -> Page:
+    """The form of a row, or of a new one without `row`. Cost: that of the row and the schema."""
+    view = await _view(asked)
+    row = asked.asked("row")
+    if view.caller is None or not view.sheet:
+        raise RouteNotFound(view.problem or "There is no such worksheet.")
+    record, tag = {}, ""
+    if row:
+        found = await asked.acting.run(
+            view.caller,
+            "GET",
+            view.sheet["name"],
+            row,
+            spreadsheet=view.spreadsheet,
+            parameters={"values": "typed"},
+        )
+        record, tag = found.body, found.headers["etag"]
+    return await _row_form(view, view.caller, row, record, tag)
+
+
+async def _row_form(
+    view: _View,
+    caller: Caller,
+    row: str,
+    record: Mapping[str, object],
+    tag: str,
+    *,
+    error: GatewayError | None = None,
+    given: Mapping[str, str] | None = None,
+    write_id: str = "",
+) -> Page:
+    """The form with a record, and what was typed instead of its texts."""
+    title = view.sheet["name"]
+    schema = await view.asked.acting.run(
+        caller, "GET", title, "schema", spreadsheet=view.spreadsheet
+    )
+    values = view.values() | {
+        "row": row,
+        "tag": tag,
+        "write_id": write_id or secrets.token_hex(16),
+        "fields": fields_of(schema.body["properties"], record, given or {}),
+        "problem": error.message if error else "",
+        "is_conflict": isinstance(error, PreconditionFailed),
+        "back": view.url(),
+        "action": view.url("/data/row", row=row),
+        "may_save": ("update" if row else "create") in view.sheet["may"],
+        "may_delete": bool(row) and "delete" in view.sheet["may"],
+    }
+    return Page(template="row.html", status=error.status if error else 200, values=values)
+
+
+async def save_row(asked: PageRequest) -> Page | Redirect:
+    """Create, update or delete a row as its form says. Cost: that of the write."""
+    view = await _view(asked)
+    if view.caller is None or not view.sheet:
+        raise RouteNotFound(view.problem or "There is no such worksheet.")
+    form = dict(asked.form)  # of a checkbox and the hidden field before it the last counts
+    row, tag, write_id = asked.asked("row"), form.get("tag", ""), form.get("write_id", "")
+    changes, texts = changed_values(form)
+    title, is_delete = view.sheet["name"], form.get("action") == "delete"
+    headers = {"If-Match": tag, "Idempotency-Key": "" if row else write_id}
+    method = "POST" if not row else "DELETE" if is_delete else "PATCH"
+    try:
+        if not is_delete and not changes:
+            if row:
+                return Redirect(view.url())
+            raise InvalidBody("A new row needs a value in at least one field.")
+        if row and not tag:
+            raise InvalidBody("The form has no tag of the row. Open the row again.")
+        reply = await asked.acting.run(
+            view.caller,
+            method,
+            *([title, row] if row else [title]),
+            spreadsheet=view.spreadsheet,
+            parameters={"values": "typed"},
+            headers=headers,
+            body=None if is_delete else changes,
+        )
+    except PreconditionFailed as error:
+        asked.request.event.code = error.code
+        return await _row_form(
+            view, view.caller, row, error.existing, error.tag, error=error, given=texts
+        )
+    except GatewayError as error:
+        asked.request.event.code = error.code
+        shown = {name[2:]: text for name, text in form.items() if name.startswith("o.")}
+        # A write that may have happened is repeated under the same ID.
+        same = write_id if error.status >= 500 else ""
+        return await _row_form(
+            view, view.caller, row, shown, tag, error=error, given=texts, write_id=same
+        )
+    done = "deleted" if is_delete else "saved" if row else "created"
+    number = row or reply.headers.get("location", "").rpartition("/")[2]
+    return Redirect(view.url(done=done, row=number))

@@ -1,0 +1,70 @@
+"""A view of rows as code: the same request with curl, fetch and the two clients.
+
+Rules: a worksheet's name and a filter may be any text, and none ends its quotes. The key is a
+placeholder, for the gateway does not know it.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+_KEY = "YOUR_KEY"
+
+
+def snippets(
+    api_url: str, spreadsheet: str, title: str, view: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The code by its language; `view` has `where` and `order`, "" if not given."""
+    given = {name: value for name, value in view.items() if value}
+    path = f"{api_url}/v2/sheets/{quote(title, safe='')}"
+    address = f"{path}?{urlencode(given)}" if given else path
+    lines = [
+        f"curl -G {shlex.quote(path)}",
+        f"  -H 'Authorization: Bearer {_KEY}'",
+        f"  -H {shlex.quote(f'X-Spreadsheet-Id: {spreadsheet}')}",
+        *(f"  --data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in given.items()),
+    ]
+    headers = f'{{ Authorization: "Bearer {_KEY}", "X-Spreadsheet-Id": {_quoted(spreadsheet)} }}'
+    options = [f"{name}={_python(name, text)}" for name, text in given.items()]
+    members = [f"{name}: {_script(name, text)}" for name, text in given.items()]
+    argument = f"{{ {', '.join(members)} }}" if members else ""
+    base, sheet, spreadsheet = map(_quoted, (api_url, title, spreadsheet))
+    return {
+        "curl": " \\\n".join(lines),
+        "fetch": f"const response = await fetch({_quoted(address)}, {{\n"
+        f"  headers: {headers},\n}});\n"
+        "const { results } = await response.json();",
+        "Python": "from sheets_gateway_client import Sheets\n\n"
+        f'with Sheets({base}, "{_KEY}", {spreadsheet}) as sheets:\n'
+        f"    for row in sheets.sheet({sheet}).rows({', '.join(options)}):\n"
+        "        print(row.row_index, row.fields)",
+        "TypeScript": 'import { Sheets } from "sheets-gateway-client";\n\n'
+        f'const sheets = new Sheets({{ baseUrl: {base}, apiKey: "{_KEY}", '
+        f"spreadsheetId: {spreadsheet} }});\n"
+        f"for await (const row of sheets.sheet({sheet}).rows({argument})) {{\n"
+        "  console.log(row.rowIndex, row.fields);\n}",
+    }
+
+
+def _quoted(text: str) -> str:
+    """A string of JSON, which is one of JavaScript and Python too; no character is invisible."""
+    return json.dumps(text)
+
+
+def _python(name: str, text: str) -> str:
+    where = _object(text) if name == "where" else None
+    return _quoted(text) if where is None else repr(where)
+
+
+def _script(name: str, text: str) -> str:
+    where = _object(text) if name == "where" else None
+    return _quoted(text) if where is None else json.dumps(where)
+
+
+def _object(text: str) -> dict[str, object] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

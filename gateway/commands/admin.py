@@ -1,0 +1,93 @@
+"""The commands `sheets-gateway admin`: keys of administrators, which open the console."""
+
+# ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gateway.commands.command_line import CommandLine
+from gateway.commands.keys import created_lines
+from gateway.commands.options import ConfigOption, fail, missing_store, run, say, settings_of
+
+if TYPE_CHECKING:
+    from gateway.access.admins import Admins
+    from gateway.settings.model import Settings
+    from gateway.storage.admin_secrets import AdminSecret
+
+_MOST_NAME_CHARACTERS = 200
+
+admin = CommandLine("Create, list and revoke admin keys, which open the console.")
+
+
+@asynccontextmanager
+async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
+    """The admin keys in the store of the settings. Raises ConfigError as `pepper_of` does."""
+    from gateway.access.admins import Admins
+    from gateway.access.pepper import pepper_of
+    from gateway.storage.key_store import KeyStore
+
+    async with KeyStore.open(settings.access.database) as store:
+        pepper = await pepper_of(store, settings.access)
+        yield Admins(store.admin_secrets, pepper, partial(datetime.now, UTC))
+
+
+@admin.command("create")
+def create(
+    name: Annotated[str, typer.Option(metavar="NAME", help="Who the key is for.")],
+    config: ConfigOption = None,
+) -> None:
+    """Create an admin key and print it; it is shown only once."""
+    if not name.strip() or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
+        fail([f"--name: must be 1 to {_MOST_NAME_CHARACTERS} printable characters"])
+    settings = settings_of(config)
+
+    async def make() -> tuple["AdminSecret", str]:
+        async with opened_admins(settings) as admins:
+            return await admins.create(name)
+
+    record, key = run(make())
+    say(*created_lines(record.key_id, key, is_terminal=sys.stdout.isatty()))
+
+
+@admin.command("list")
+def list_keys(config: ConfigOption = None) -> None:
+    """List the admin keys, without the keys themselves."""
+    settings = settings_of(config)
+    missing = missing_store(settings.access.database)
+
+    async def fetch() -> Sequence["AdminSecret"]:
+        if missing:  # looking creates none
+            return []
+        async with opened_admins(settings) as admins:
+            return await admins.secrets.keys()
+
+    found = run(fetch())
+    for each in found:
+        say(f"{each.key_id}  …{each.last4}  {each.created_at:%Y-%m-%d}  {each.name}")
+    if not found:
+        say(missing or "No admin keys yet; create one: sheets-gateway admin create", err=True)
+
+
+@admin.command("revoke")
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
+) -> None:
+    """Revoke an admin key, and end its sessions at once."""
+    settings = settings_of(config)
+    missing = missing_store(settings.access.database)
+    if missing:
+        fail([f"there is no admin key {key_id}: {missing}"])
+
+    async def end() -> bool:
+        async with opened_admins(settings) as admins:
+            return await admins.secrets.revoke(key_id)
+
+    if not run(end()):
+        fail([f"there is no admin key {key_id}"])
+    say(f"{key_id} is revoked")

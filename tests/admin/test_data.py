@@ -1,0 +1,319 @@
+"""The Data page: what a key sees, and the form of a row."""
+
+import asyncio
+import json
+from html import unescape
+from io import StringIO
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+
+from gateway.admin.fields import changed_values
+from gateway.telemetry.events import configure_logging, reset_logging, tallies
+from tests.admin.conftest import NASTY, Console, cells_in, fields_in, odd_tags
+
+
+def view(console: Console, key: str = "deleting", **parameters: object) -> dict[str, object]:
+    return {"key": console.key_id(key), "sheet": "Cities", **parameters}
+
+
+def links(page: str) -> list[str]:
+    return [unescape(each.partition('"')[0]) for each in page.split('href="')[1:]]
+
+
+def test_the_grid_shows_what_the_key_sees(console: Console) -> None:
+    """All fields with their types, the number of rows, and each worksheet as a tab."""
+    page = console.page("/data", **view(console))
+
+    assert [row[0] for row in cells_in(page)] == ["New York", "Los Angeles", "Chicago"]
+    assert "population" in page
+    assert "<small>number</small>" in page
+    assert "3 of <b>3</b> rows" in page
+    assert {"Cities", "New", "Spaced"} <= {
+        dict(parse_qsl(urlsplit(each).query)).get("sheet") for each in links(page)
+    }
+
+
+def test_a_narrow_key_sees_no_more_in_the_console(console: Console) -> None:
+    """Hidden fields and worksheets stand nowhere, also not in the form or in errors."""
+    pages = [
+        console.page("/data", **view(console, "narrow")),
+        console.page("/data/row", **view(console, "narrow", row=2)),
+        console.send(
+            "GET", f"/data?key={console.key_id('narrow')}&sheet=Cities&order=population"
+        ).content.decode(),
+        console.send("GET", f"/data?key={console.key_id('narrow')}&sheet=New").content.decode(),
+    ]
+
+    for page in pages:
+        for hidden in ("country", "8804190", "Spaced", "USA"):
+            assert hidden not in page
+    assert "New York" in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "where", "rows"),
+    [
+        ("$gte", "3898747", {"population": {"$gte": 3898747}}, 2),
+        ("$ne", "3898747", {"population": {"$ne": 3898747}}, 2),
+        ("filled", "", {"population": {"$exists": True}}, 3),
+        ("empty", "", {"population": {"$exists": False}}, 0),
+    ],
+)
+def test_a_condition_becomes_a_where_in_the_url(
+    console: Console, condition: str, value: str, where: dict[str, object], rows: int
+) -> None:
+    """The form leads to a URL that shows the filter as the API takes it."""
+    asked = view(console, field="population", condition=condition, value=value, order="-name")
+
+    answer = console.send("GET", f"/data?{urlencode(asked)}")
+    query = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+    page = console.send("GET", answer.headers["location"]).content.decode()
+
+    assert json.loads(query["where"]) == where
+    assert query["order"] == "-name"
+    assert len(cells_in(page)) == rows
+    assert unescape(fields_in(page)["where"]) == query["where"]
+
+
+def test_a_second_condition_joins_the_first(console: Console) -> None:
+    """Another field is added to the object; the same field joins with $and."""
+    first = json.dumps({"name": "Chicago"})
+    found = []
+    for field in ("state", "name"):
+        asked = view(console, where=first, field=field, condition="$eq", value="Illinois")
+        location = console.send("GET", f"/data?{urlencode(asked)}").headers["location"]
+        found.append(json.loads(dict(parse_qsl(urlsplit(location).query))["where"]))
+
+    added = {"name": {"$eq": "Illinois"}}
+    assert found[0] == {"name": "Chicago", "state": {"$eq": "Illinois"}}
+    assert found[1] == {"$and": [{"name": "Chicago"}, added]}
+
+
+def test_a_header_sorts_up_then_down_then_not(console: Console) -> None:
+    """Each click leads to the next order."""
+    orders = []
+    page = console.page("/data", **view(console))
+    for _ in range(3):
+        link = links(page.partition("<thead>")[2])[0]
+        orders.append(dict(parse_qsl(urlsplit(link).query)).get("order"))
+        page = console.send("GET", link).content.decode()
+
+    assert orders == ["name", "-name", None]
+
+
+def test_pages_follow_the_cursor(console: Console) -> None:
+    """Each row is shown once, page by page, with the total on each."""
+    page = console.page("/data", **view(console, sheet="Many"))
+    seen = [row[0] for row in cells_in(page)]
+    counts = [len(seen)]
+    while "Next page" in page:
+        link = next(each for each in links(page) if "cursor=" in each and "row" not in each)
+        page = console.send("GET", link).content.decode()
+        seen += [row[0] for row in cells_in(page)]
+        counts.append(len(cells_in(page)))
+        assert "of <b>120</b> rows" in page
+        assert "First page" in page
+
+    assert counts == [50, 50, 20]
+    assert seen == [str(number) for number in range(120)]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        ("where=%7B", 400, "where is not JSON"),
+        ("order=nothing", 400, "nothing"),
+        ("cursor=x", 400, "cursor"),
+        ("sheet=Nowhere", 404, "sees no worksheet of this name"),
+        ("key=key_unknown", 404, "no active key"),
+    ],
+)
+def test_what_the_api_refuses_is_said(
+    console: Console, query: str, status: int, words: str
+) -> None:
+    """The message of the API stands on the page, and its code in the log."""
+    start = "" if "key=" in query else f"key={console.key_id('deleting')}&"
+    sheet = "" if "sheet=" in query else "sheet=Cities&"
+
+    answer = console.send("GET", f"/data?{start}{sheet}{query}")
+
+    assert answer.status_code == status
+    assert words in unescape(answer.content.decode())
+
+
+def test_a_key_without_filters_is_offered_none(console: Console) -> None:
+    """The plan of the key decides, as in the API."""
+    page = console.page("/data", **view(console, "free"))
+
+    assert "has no filters" in page
+    assert "Add filter" not in page
+
+
+def test_a_save_writes_only_what_was_changed(console: Console) -> None:
+    """One write of one cell, with the tag of the row; the page says so."""
+    form = fields_in(console.page("/data/row", **view(console, row=3)))
+    before = console.surface.calls.writes
+    target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities&row=3&order=name"
+
+    nothing = console.send("POST", target, form=form)
+    unwritten = console.surface.calls.writes
+    saved = console.send("POST", target, form={**form, "f.population": "3900000"})
+    page = console.send("GET", saved.headers["location"]).content.decode()
+
+    assert (nothing.status_code, unwritten) == (303, before)
+    assert saved.status_code == 303
+    assert "order=name" in saved.headers["location"]
+    assert "Row 3 saved." in page
+    lines = console.lines("Cities")
+    assert lines[2] == ["Los Angeles", "California", "USA", "3900000"]
+
+
+def test_a_lost_race_shows_both_values_and_keeps_the_input(console: Console) -> None:
+    """Nothing is written; the form has the typed text, the present one, and the present tag."""
+    form = fields_in(console.page("/data/row", **view(console, row=3)))
+    target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities&row=3"
+    assert console.send("POST", target, form={**form, "f.state": "Oregon"}).status_code == 303
+
+    lost = console.send("POST", target, form={**form, "f.state": "Nevada"})
+    page = lost.content.decode()
+    again = console.send("POST", target, form=fields_in(page))
+
+    assert lost.status_code == 412
+    assert fields_in(page)["f.state"] == "Nevada"
+    assert "In the sheet now: <b>Oregon</b>" in page
+    assert again.status_code == 303
+    assert console.lines("Cities")[2][1] == "Nevada"
+
+
+def test_a_row_is_created_once(console: Console) -> None:
+    """A form that is sent twice makes one row."""
+    form = fields_in(console.page("/data/row", **view(console)))
+    target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities"
+    form |= {"f.name": "Austin", "f.population": "961855"}
+
+    answers = [console.send("POST", target, form=form) for _ in range(2)]
+    empty = console.send("POST", target, form=fields_in(console.page("/data/row", **view(console))))
+
+    assert [each.status_code for each in answers] == [303, 303]
+    assert "row=5" in answers[0].headers["location"]
+    lines = console.lines("Cities")
+    assert lines[4] == ["Austin", "", "", "961855"]
+    assert len(lines) == 5
+    assert empty.status_code == 400
+
+
+def test_a_row_is_deleted_as_it_was_shown(console: Console) -> None:
+    """With its tag, so that no other row is deleted; and only by a key that may."""
+    form = fields_in(console.page("/data/row", **view(console, row=3))) | {"action": "delete"}
+    target = f"/data/row?key={console.key_id('deleting')}&sheet=Cities&row=3"
+
+    stale = console.send("POST", target, form={**form, "tag": '"other"'})
+    done = console.send("POST", target, form=form)
+    other = console.page("/data/row", **view(console, "paid", row=2))
+
+    assert (stale.status_code, done.status_code) == (412, 303)
+    assert [row[0] for row in console.lines("Cities")] == ["name", "New York", "Chicago"]
+    assert "Delete row" not in other
+
+
+@pytest.mark.parametrize("action", ["save", "delete", "create"])
+def test_the_rights_of_the_key_hold_for_forms_too(console: Console, action: str) -> None:
+    """A form for a read-only key is refused as the API refuses it."""
+    form = {"f.name": "x", "o.name": "New York", "tag": '"x"', "action": action}
+    row = "" if action == "create" else "&row=2"
+    before = console.surface.cells()
+
+    answer = console.send(
+        "POST", f"/data/row?key={console.key_id('read-only')}&sheet=Cities{row}", form=form
+    )
+
+    assert answer.status_code == 405
+    assert console.surface.cells() == before
+
+
+def test_texts_of_others_run_nothing(console: Console) -> None:
+    """Titles, headers, cells, key names and parameters are shown, never run."""
+    key = console.key_id("deleting")
+    pages = [
+        console.page("/data", key=key, sheet=NASTY),
+        console.page("/data/row", key=key, sheet=NASTY, row=2),
+        console.page("/data/row", key=key, sheet=NASTY),
+        console.page("/keys"),
+        console.page("/data", key=console.key_id("narrow")),
+        *(
+            console.send("GET", target, session=session).content.decode()
+            for session in (None, "")
+            for target in (
+                "/data?where=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&order=%22%3E%3Cimg%3E",
+                "/%22%3E%3Cscript%3Ealert(1)%3C/script%3E?%22%3E%3Cscript%3E",
+                "/sign-in?%22%3E%3Cscript%3E",
+            )
+        ),
+    ]
+
+    assert [odd_tags(page) for page in pages] == [[]] * len(pages)
+    assert sum(NASTY in unescape(page) for page in pages) == 6
+    form = fields_in(pages[1])
+    assert form[f"f.{NASTY}"] == NASTY
+    assert form["f.b"] == f"{NASTY}\n{NASTY}"
+
+
+def test_the_checker_of_pages_sees_what_runs() -> None:
+    """A page that does not escape is found."""
+    for text in (NASTY, '<a href="//evil.example">', '<p onclick="x">', "<script>x</script>"):
+        assert odd_tags(f"<main>{text}</main>")
+
+
+def test_the_log_names_admin_and_key_and_no_cell(console: Console) -> None:
+    """A line of the console has both IDs, and neither a parameter's value nor a secret."""
+    written = StringIO()
+    configure_logging(written, form="json")
+    used = {place: [*counts] for place, counts in tallies.use.items()}
+    try:
+        console.page("/data", **view(console, where=json.dumps({"name": "Chicago"})))
+        console.send("GET", "/sign-in?Chicago", session="")
+        console.call(asyncio.sleep, 0.0)  # lines are written after the answers of a turn
+    finally:
+        reset_logging()
+    page, sign_in = map(json.loads, written.getvalue().splitlines())
+
+    assert page["admin"].startswith("adm_")
+    assert (page["key"], page["path"]) == (console.key_id("deleting"), "/data")
+    assert (sign_in["admin"], sign_in["key"]) == ("", None)
+    assert "Chicago" not in written.getvalue()
+    assert console.session not in written.getvalue()
+    assert tallies.use == used
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("number", "12.50", 12.5),
+        ("number", "007", 7),
+        ("number", "-0.5", -0.5),
+        ("number", "n/a", "n/a"),
+        ("boolean", "FALSE", False),
+        ("date", "2026-02-01", "2026-02-01"),
+        ("date-time", "2026-02-01T10:30", "2026-02-01T10:30:00"),
+        ("time", "10:30", "10:30:00"),
+        ("text", "007", "007"),
+        ("number", "", ""),
+    ],
+)
+def test_a_text_means_what_its_input_is_for(kind: str, text: str, value: object) -> None:
+    """Numbers and booleans as such, moments in one spelling; other texts stay texts."""
+    form = {"o.a": "x", "k.a": kind, "f.a": text, "o.b": "y", "f.b": "y"}
+
+    values, texts = changed_values(form)
+
+    assert (values, texts) == ({"a": value}, {"a": text})
+    assert type(values["a"]) is type(value)
+
+
+@pytest.mark.parametrize("kind", ["date-time", "time"])
+def test_seconds_that_a_browser_leaves_out_are_no_change(kind: str) -> None:
+    """A row that was opened and saved is not written."""
+    day = "2026-02-01T" if kind == "date-time" else ""
+
+    assert changed_values({"o.a": f"{day}10:30:00", "k.a": kind, "f.a": f"{day}10:30"}) == ({}, {})

@@ -1,0 +1,198 @@
+"""The console in a browser: without a mouse, on a phone, light and dark, with texts of others.
+
+Rules: axe comes with `npm ci` from the locked version in `axe`. Without npm's registry its tests
+are skipped, but fail with `CI` set.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
+
+from gateway.commands.demo import Demo, running_demo
+from gateway.server.sockets import bind
+from sheets_emulator.state.seed import read_spreadsheet
+from tests.browser.recorder import Recorder
+from tests.clients.typescript.package import NPM, run, unavailable
+
+NASTY = "<img src='http://evil.example' onerror='document.title=1'>"
+"""A cell, a field and, without the slashes, a worksheet."""
+_CSV = (
+    "name,visited,visitors,open,{nasty}\n"
+    "Rome,2026-02-01,12,TRUE,{nasty}\n"
+    "Oslo,2026-03-01,7,FALSE,\n"
+)
+
+
+@pytest.fixture(scope="module")
+def console_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo with a workbook of nasty texts; its tests write."""
+    folder = tmp_path_factory.mktemp("book")
+    (folder / "Places.csv").write_text(_CSV.replace("{nasty}", NASTY), encoding="utf-8")
+    (folder / "<img src=x onerror=alert(1)>.csv").write_text("a\n1\n", encoding="utf-8")
+    with running_demo(bind("127.0.0.1", 0), {}, read_spreadsheet(folder, "demo")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cookies(browser: Browser, console_demo: Demo) -> Any:
+    """The session that the link of the demo begins."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(console_demo.sign_in_url)
+        assert "#" not in page.url  # the token is no part of the history
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("1 of 1 row")).to_be_visible()
+        page.goto(console_demo.sign_in_url)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("A link counts once")
+        return context.cookies()
+
+
+@pytest.fixture(scope="module")
+def console_url(console_demo: Demo) -> str:
+    return console_demo.sign_in_url.partition("/sign-in")[0]
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of axe-core."""
+    folder = tmp_path_factory.mktemp("axe")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(Path(__file__).parent / "axe" / name, folder)
+    npm = NPM or unavailable("npm is not installed")
+    done = run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder)
+    if done.returncode:
+        unavailable(f"npm ci failed: {done.stderr[-500:]}")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
+
+
+PAGES: Mapping[str, str] = {
+    "sign-in": "/sign-in",
+    "rows": "/data?sheet=Places",
+    "filtered": "/data?sheet=Places&where=%7B%22name%22%3A%22Rome%22%7D&order=name",
+    "nothing": "/data?sheet=Places&where=%7B%22name%22%3A%22Nowhere%22%7D",
+    "refused": "/data?sheet=Places&where=%7B",
+    "row": "/data/row?sheet=Places&row=2",
+    "new row": "/data/row?sheet=Places",
+    "keys": "/keys",
+    "error": "/nowhere",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_pages_are_accessible_and_fit(
+    browser: Browser, cookies: Any, console_url: str, axe: str, scheme: Any, width: int
+) -> None:
+    """axe finds nothing, no page is wider than the window, and a planted fault is found."""
+    found: dict[str, object] = {}
+    with browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
+    ) as context:
+        context.add_cookies(cookies)
+        page = context.new_page()
+        for name, path in PAGES.items():
+            page.goto(console_url + path)
+            page.evaluate(axe)
+            violations = _violations(page)
+            wide = page.evaluate("document.documentElement.scrollWidth") - width
+            if violations or wide > 0:
+                found[name] = (violations, wide)
+        page.evaluate("document.querySelector('h1').style.color = '#888a'")
+        planted = _violations(page)
+
+    assert found == {}
+    assert planted == ["color-contrast"]
+
+
+def _violations(page: Page) -> list[str]:
+    result = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
+    return [each["id"] for each in result["violations"]]
+
+
+def test_texts_of_others_neither_run_nor_load(
+    context: BrowserContext, recorder: Recorder, cookies: Any, console_url: str
+) -> None:
+    """No page sends a request elsewhere, breaks its policy, or gets a dialog or another title."""
+    context.add_cookies(cookies)
+    page = context.new_page()
+    dialogs: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    titles = []
+    for path in [*PAGES.values(), "/data?sheet=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"]:
+        page.goto(console_url + path)
+        titles.append(page.title())
+
+    assert recorder.foreign(console_url) == []
+    assert recorder.violations() == []
+    assert dialogs == []
+    assert all(title.endswith("· Sheets gateway") for title in titles)
+
+
+def test_rows_are_edited_with_the_keyboard_alone(
+    context: BrowserContext, cookies: Any, console_url: str
+) -> None:
+    """Filter, open, edit, save, create and delete; the grid shows each result."""
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.goto(f"{console_url}/data?sheet=Places")
+    page.get_by_label("Condition").focus()
+    page.keyboard.type("is not")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Oslo")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 of 1 row")).to_be_visible()
+    page.get_by_label("Open row 2").press("Enter")
+    expect(page.get_by_label("visited date")).to_have_value("2026-02-01")
+    expect(page.get_by_label("open boolean")).to_be_checked()
+    page.get_by_label("visitors number").fill("13")
+    page.get_by_label("open boolean").press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("Row 2 saved.")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("13")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("FALSE")
+    page.get_by_role("link", name="New row").press("Enter")
+    page.get_by_label("name text").fill("Bern")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("Row 4 created.")
+    page.get_by_label("Open row 4").press("Enter")
+    page.get_by_text("Delete row", exact=True).press("Enter")
+    page.get_by_role("button", name="Delete row 4 for good").press("Enter")
+    expect(page.get_by_role("status")).to_have_text("Row 4 deleted.")
+
+
+def test_pages_work_without_the_script(browser: Browser, cookies: Any, console_url: str) -> None:
+    """Only the buttons that copy are missing."""
+    with browser.new_context(java_script_enabled=False) as context:
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.goto(f"{console_url}/data?sheet=Places")
+        page.get_by_role("link", name="name").first.click()
+        expect(page.get_by_role("columnheader", name="name").first).to_have_attribute(
+            "aria-sort", "ascending"
+        )
+        page.get_by_text("Copy as code").click()
+        expect(page.get_by_text("curl -G")).to_be_visible()
+        assert page.get_by_role("button", name="Copy").count() == 0
+
+
+def test_code_is_copied(context: BrowserContext, cookies: Any, console_url: str) -> None:
+    """The button puts the shown code on the clipboard."""
+    context.add_cookies(cookies)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{console_url}{PAGES['filtered']}")
+    page.get_by_text("Copy as code").click()
+    page.get_by_role("button", name="Copy curl").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#code-1").inner_text()

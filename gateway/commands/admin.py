@@ -37,7 +37,7 @@ async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
         yield Admins(store.admin_secrets, pepper, partial(datetime.now, UTC))
 
 
-@admin.command("create")
+@admin.command("create", examples=["sheets-gateway admin create --name ada"])
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="Who the key is for.")],
     config: ConfigOption = None,
@@ -55,7 +55,7 @@ def create(
     say(*created_lines(record.key_id, key, is_terminal=sys.stdout.isatty()))
 
 
-@admin.command("list")
+@admin.command("list", examples=["sheets-gateway admin list"])
 def list_keys(config: ConfigOption = None) -> None:
     """List the admin keys, without the keys themselves."""
     settings = settings_of(config)
@@ -74,7 +74,7 @@ def list_keys(config: ConfigOption = None) -> None:
         say(missing or "No admin keys yet; create one: sheets-gateway admin create", err=True)
 
 
-@admin.command("revoke")
+@admin.command("revoke", examples=["sheets-gateway admin revoke ID"])
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
 ) -> None:

@@ -76,7 +76,7 @@ def on_terminal(
         stdout=inside,
         stderr=inside,
         cwd=folder,
-        env={**ENVIRONMENT, **COLOURS, **environ},
+        env={**ENVIRONMENT, **COLOURS, "COLUMNS": str(columns), **environ},
     )
     os.close(inside)
     try:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sheets_emulator.grid.a1 import Span
+from sheets_emulator.grid.marks import NativeTable
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
 from tests.simulation.verbs.entries import Answer, Entry, ListRead, Outcome
@@ -56,18 +58,24 @@ class Story:
         is_idle: bool = False,
         answer_from: int = 0,
         key: str = "",
+        table_rows: int = 0,
+        adding: Sequence[Mapping[str, Any]] = (),
     ) -> "Story":
         """The rows below the header from a moment on; with a fence the gateway made them so.
 
         `is_idle`: its batch changed none of them. It added rows if `answer_from` is given, the row
-        from which its answer shows them. `key` is that of its gateway.
+        from which its answer shows them. `key` is that of its gateway. The first `table_rows` rows
+        are the body of a native table. `adding` are the requests that add rows.
         """
+        span = Span(top=0, left=0, bottom=1 + table_rows, right=len(HEADER))
+        table = NativeTable(table_id="table", name="Table", span=span, rows={})
         sheet = Sheet(
             sheet_id=0,
             title=TITLE,
             row_count=20,
             column_count=len(HEADER),
             rows=[HEADER, *rows],
+            tables=[table] * bool(table_rows),
         )
         if is_idle:
             workbook = Workbook(spreadsheet_id="demo", title="Demo", sheets=[sheet])
@@ -80,6 +88,7 @@ class Story:
             requests = [
                 {"createDeveloperMetadata": {"developerMetadata": {"metadataKey": key}}},
                 *([{"appendCells": {"sheetId": 0}}] * bool(answer_from)),
+                *adding,
                 *map(_emptying, emptied),
                 *(_deletion(each) for each in sorted(removed, reverse=True)),
             ]

@@ -138,9 +138,12 @@ class Batch:
     answer_from: int = 0
     """Its answer shows the rows from here on, if it added any."""
     inserted: range = range(0)
-    """The numbers of rows that it inserted."""
+    """The numbers of rows that it inserted, or by which a native table grew."""
     is_misplaced: bool = False
-    """True if these are not directly below the last record: people moved it after the look."""
+    """True if it inserted rows elsewhere than directly below the last record.
+
+    People moved that record after the look. Native tables grow at their own end.
+    """
     complaint: str = ""
 
     @property
@@ -440,7 +443,7 @@ def _batch(
         row = kept[place - 1] if place <= len(kept) else place
         if not row:
             effects.append(replace(_effect(before, 0, after.row(place)), row=place, is_below=True))
-            complaints += _unfilled(after, place)
+            complaints += [] if is_in_table else _unfilled(after, place)
             continue
         was = old.get(row, ())
         now = after.sheet.rows[place - 1] if place <= len(after.sheet.rows) else ()
@@ -467,7 +470,7 @@ def _batch(
         effects=tuple(effects),
         answer_from=_answer_from(body),
         inserted=range(inserted[0], inserted[-1] + 1) if inserted else range(0),
-        is_misplaced=bool(inserted) and inserted[0] != before.last_row + 1,
+        is_misplaced=bool(inserted) and not is_in_table and inserted[0] != end + 1,
         complaint="; ".join(complaints),
     )
 

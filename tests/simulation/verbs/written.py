@@ -300,7 +300,7 @@ def _created(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, st
     if rows != [*range(rows[0], rows[0] + len(commit.entry.operation.bodies))]:
         yield "torn", f"rows {rows}"
     batch, answer = commit.batch, commit.entry.answer
-    if batch.inserted and batch.is_misplaced:
+    if batch.is_misplaced:
         is_meant = any(look.last_row == batch.inserted.start - 1 for look in looks)
         if not is_meant or (commit.is_direct and answer.outcome == "done"):
             yield "misplaced", f"inserted in rows {rows}, the last one was {last_row}"

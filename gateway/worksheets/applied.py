@@ -28,7 +28,7 @@ from gateway.google.sheets import NO_TABLE, Block, NativeTable, Render, Sheets, 
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
-from gateway.table.records import is_below_records, last_record
+from gateway.table.records import FilledRow, is_below_records, last_record
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch
@@ -66,8 +66,8 @@ class SentBatch:
     """A batch as it was sent: the tab, the header it was planned by, the row that its new rows come
     after, and the native table that they go into, of which its answer shows the rows down to
     `shown_to`; the cells that its answer shows of changed rows and beside removed ones, and when it
-    was sent, as a moment and in monotonic seconds. `is_inserted`: new rows are directly below that
-    row, where people had not moved it."""
+    was sent, as a moment and in monotonic seconds. `filled`: the row whose formulas new rows have,
+    which were inserted directly below `after_row`; None if they were appended."""
 
     sheet_id: int
     header: Header
@@ -76,7 +76,7 @@ class SentBatch:
     table: NativeTable = NO_TABLE
     shown_to: int = 0
     has_forms: bool = False
-    is_inserted: bool
+    filled: FilledRow | None
     asked: Sequence[Asked]
     edges: Sequence[Edge]
     sent_at: int
@@ -386,12 +386,13 @@ def _read(
     misplaced: RowNumberUnknown | None = None
     if tail is not None:
         find = at_the_end
-        if sent.is_inserted:
+        if sent.filled is not None:
             first = int(sent.after_row > sent.header.row)
             find, skipped = partial(_directly_below, first=first), 1 - first
             cells = tail.texts[skipped:], tail.values[skipped:]
             rows = range(first, first + sum(map(len, creates)))
-            if not is_below_records(sent.header.end, *cells, rows):
+            is_filled = yield from _has_formulas(tail.formulas[1:], creates, sent.filled)
+            if not (is_filled and is_below_records(sent.header.end, *cells, rows)):
                 misplaced = _misplaced(sent.after_row + 1)
         placed = yield from _placed(tail, creates, find, sent.header.row)
         if None in placed:
@@ -650,6 +651,22 @@ def _directly_below(_: Cells, creates: Sequence[Rows], *, first: int) -> Work[Se
     return _stacked(first, creates)
 
 
+def _has_formulas(
+    formulas: Sequence[Collection[int]], creates: Sequence[Rows], filled: FilledRow
+) -> Work[bool]:
+    """True if inserted rows have the formulas of the filled-down row, or values that were sent.
+
+    `formulas` are the columns with formulas of these rows.
+    """
+    rows = chain.from_iterable(creates)
+    for row, found in zip_longest(rows, formulas[: sum(map(len, creates))], fillvalue=()):
+        yield len(filled.formulas)
+        missing = filled.formulas.difference(found)
+        if any(column >= len(row) or row[column] is None for column in missing):
+            return False
+    return True
+
+
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[Sequence[int | None]]:
@@ -762,11 +779,11 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
 
 
 def _misplaced(row: int) -> RowNumberUnknown:
-    """The error of created rows that are not directly below the last record."""
+    """The error of rows that are not directly below the last record, or that lack formulas."""
     return RowNumberUnknown(
         f"The rows were created from row {row} on, but people moved or changed rows in the moment "
-        "between the gateway's look and its write: they are not directly below the last record. "
-        "Look at the worksheet, and do not send them again."
+        "between the gateway's look and its write: they are not directly below the last record, or "
+        "lack its formulas. Look at the worksheet, and do not send them again."
     )
 
 

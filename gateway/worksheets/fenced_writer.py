@@ -548,7 +548,7 @@ class FencedWriter:
             table=plan.table,
             shown_to=request.shown_to,
             has_forms=request.has_forms,
-            is_inserted=plan.filled is not None,
+            filled=plan.filled,
             asked=request.asked,
             edges=request.edges,
             sent_at=sent_at,

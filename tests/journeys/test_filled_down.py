@@ -327,6 +327,24 @@ def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
     assert others(once) == api.emulator.texts(title)
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(BODY, 409), ([{"task": "Lift", "label": "mine"}, BODY], 409), ({"label": "mine"}, 201)],
+    ids=["formula", "formula of one row", "value sent in place of the formula"],
+)
+def test_a_row_inserted_above_the_filled_down_ones(api: Api, body: Any, status: int) -> None:
+    """4094: the row below the last record has no formula to copy any more."""
+    edit(api, [{"insertDimension": {"range": lines(7, 7)}}])
+    answer = api.post("Tasks", json=body)
+
+    assert answer.status_code == status, answer.text
+    assert (status == 201) or "lack its formulas" in answer.json()["message"]
+    rows = body if isinstance(body, list) else [body]
+    assert [row[0] for row in api.emulator.texts("Tasks")[6 : 6 + len(rows)]] == [
+        each.get("task", "") for each in rows
+    ]
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_lost_answer(api: Api, rows: int) -> None:
     """The fence shows that the rows were created, and their content where."""
@@ -349,6 +367,20 @@ def test_a_lost_answer_among_moved_rows(api: Api) -> None:
 
     assert refused(answer) == (409, 4094)
     assert [row[0] for row in api.emulator.texts("Tasks")].count("Move") == 1
+
+
+@pytest.mark.parametrize(
+    ("requests", "status"),
+    [([typed_in(5, "Dust")], 200), ([typed_in(5, "", "Dan")], 200), ([SORT], 409)],
+    ids=["another task above", "another owner above", "sort"],
+)
+def test_a_record_above_the_tail_is_deleted(api: Api, requests: Requests, status: int) -> None:
+    """4095 if another record stood there: a filled-down row is not the record that was meant."""
+    last = api.get("Tasks/6").json()["task"]
+    edit(api, requests)
+    answer = api.send("DELETE", "Tasks", params={"where": f'{{"task": "{last}"}}'})
+
+    assert answer.status_code == status, answer.text
 
 
 def test_all_filled_down_rows_are_deleted_meanwhile(api: Api) -> None:

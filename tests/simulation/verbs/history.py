@@ -140,9 +140,10 @@ class Batch:
     inserted: range = range(0)
     """The numbers of rows that it inserted, or by which a native table grew."""
     is_misplaced: bool = False
-    """True if it inserted rows elsewhere than directly below the last record.
+    """True if it inserted rows elsewhere than directly below the last record, or copied formulas
+    from a row without.
 
-    People moved that record after the look. Native tables grow at their own end.
+    People moved rows after the look. Native tables grow at their own end.
     """
     complaint: str = ""
 
@@ -435,6 +436,8 @@ def _batch(
         kept[before.body.stop - 1 : before.body.stop - 1] = [0] * new_rows
     removed = set(range(1, height + 1)).difference(kept)
     inserted = [place for place, row in enumerate(kept, 1) if not row]
+    model = _model(requests, len(inserted))
+    has_model = not (model and _unfilled(before, model))
     old = {row: before.sheet.rows[row - 1] for row in kept if 0 < row <= len(before.sheet.rows)}
     cleared: set[int] = set()
     effects: list[Effect] = []
@@ -443,7 +446,8 @@ def _batch(
         row = kept[place - 1] if place <= len(kept) else place
         if not row:
             effects.append(replace(_effect(before, 0, after.row(place)), row=place, is_below=True))
-            complaints += [] if is_in_table else _unfilled(after, place)
+            if has_model and not is_in_table:
+                complaints += _unfilled(after, place)
             continue
         was = old.get(row, ())
         now = after.sheet.rows[place - 1] if place <= len(after.sheet.rows) else ()
@@ -470,7 +474,9 @@ def _batch(
         effects=tuple(effects),
         answer_from=_answer_from(body),
         inserted=range(inserted[0], inserted[-1] + 1) if inserted else range(0),
-        is_misplaced=bool(inserted) and not is_in_table and inserted[0] != end + 1,
+        is_misplaced=bool(inserted)
+        and not is_in_table
+        and not (has_model and inserted[0] == end + 1),
         complaint="; ".join(complaints),
     )
 
@@ -509,10 +515,16 @@ def _is_untouched(was: Row, now: Row) -> bool:
     )
 
 
-def _unfilled(after: Version, row: int) -> list[str]:
-    """The filled-down fields that an inserted row lacks."""
-    header = row_texts(after.sheet.rows[after.header_row - 1])
-    cells = [*map(whole, after.sheet.rows[row - 1])]
+def _model(requests: Sequence[Mapping[str, Any]], inserted: int) -> int:
+    """The row of before from which formulas are copied to so many inserted rows; 0 if none is."""
+    copies = [each["copyPaste"] for each in requests if "copyPaste" in each]
+    return max((1 + each["source"]["startRowIndex"] - inserted for each in copies), default=0)
+
+
+def _unfilled(version: Version, row: int) -> list[str]:
+    """The filled-down fields that a row lacks."""
+    header = row_texts(version.sheet.rows[version.header_row - 1])
+    cells = [*map(whole, version.sheet.rows[row - 1])] if 0 < row <= len(version.sheet.rows) else []
     held = {name: cell for name, cell in zip(header, cells, strict=False) if name in FILLED_DOWN}
     box, mark = held.get(FILLED_DOWN[0]), held.get(FILLED_DOWN[1])
     is_filled = box is not None and box.value is False

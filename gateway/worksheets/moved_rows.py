@@ -4,7 +4,8 @@ Rules
 - A look and its write are two calls, and people may sort, insert or delete rows between them. The
   answer to the write shows the rows as they are then.
 - Only constant cells are evidence: what formulas show may follow from the write. A cell that is
-  blank now counts if its row has no formula, or if the row was found by it.
+  blank now counts if its row has no formula, or if the row was found by it. Else it is hidden: the
+  row is not known to hold the record, as a filled-down row that shows only an unticked checkbox.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
   changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
 - Cells by which a row was found, and all cells of a typed `If-Match`, are compared by value, too;
@@ -34,15 +35,19 @@ from gateway.worksheets.planning import Planned, RowChange
 
 
 class _Compared(NamedTuple):
-    """The columns of the constant cells of a row that are as before, and of those that are not."""
+    """The columns of the constant cells of a row that are as before, and of those that are not.
+
+    `hidden` are those that are blank now in a row with formulas.
+    """
 
     same: Collection[int]
     changed: Collection[int]
+    hidden: Collection[int] = ()
 
     @property
     def is_it(self) -> bool:
         """True if the row holds the same record, unchanged."""
-        return bool(self.same) and not self.changed
+        return bool(self.same) and not (self.changed or self.hidden)
 
 
 class _Passed(NamedTuple):
@@ -226,14 +231,16 @@ def _compared(
     keys: Collection[int] = (),
 ) -> _Compared:
     """Constant cells compared with their texts of before; `keys` are those that found the row."""
-    same, changed = list[int](), list[int]()
+    same, changed, hidden = list[int](), list[int](), list[int]()
     for at, text in cells:
         was = text_at(before, at)
         if at in computed or not (text or was):
             continue
         if text or not computed or at in keys:
             (same if text == was else changed).append(at)
-    return _Compared(same, changed)
+        else:
+            hidden.append(at)
+    return _Compared(same, changed, hidden)
 
 
 def shown_values(before: Sequence[object], spans: Sequence[Span]) -> Sequence[object]:

@@ -327,6 +327,15 @@ def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
     assert others(once) == api.emulator.texts(title)
 
 
+def test_a_record_further_down(api: Api) -> None:
+    """The answer to the write shows three rows below the created one: its number is true."""
+    edit(api, [typed_in(12, "Dust")])
+    answer = api.post("Tasks", json=BODY)
+
+    assert (answer.status_code, answer.json()["rowIndex"]) == (201, 7)
+    assert [api.emulator.texts("Tasks")[row - 1][0] for row in (7, 13)] == ["Move", "Dust"]
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [(BODY, 409), ([{"task": "Lift", "label": "mine"}, BODY], 409), ({"label": "mine"}, 201)],

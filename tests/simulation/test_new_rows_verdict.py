@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.story import NEW_ROW, ONE, THREE, TWO, Cells, Story, created, kinds_of
+from tests.simulation.story import (
+    NEW_ROW,
+    ONE,
+    THREE,
+    TWO,
+    Cells,
+    Story,
+    begun,
+    created,
+    kinds_of,
+)
 
 Request = Mapping[str, Any]
 IN_TABLE: Request = {"appendCells": {"tableId": "table"}}
@@ -48,3 +58,20 @@ def added(request: Request, *rows: Cells, table_rows: int) -> Story:
 def test_new_rows_above_others(story: Story, at_row: int, kinds: set[str]) -> None:
     """Native tables get rows at their end; other rows are inserted directly below all records."""
     assert kinds_of(story, created(at_row)) == kinds
+
+
+@pytest.mark.parametrize(
+    ("blank_rows", "is_told", "kinds"),
+    [(2, False, {"misplaced"}), (2, True, set()), (3, False, set()), (3, True, set())],
+)
+def test_a_record_further_down(blank_rows: int, is_told: bool, kinds: set[str]) -> None:
+    """People put it there after the look: an answer with three rows below the new one may show it.
+
+    The worksheet has no column that is filled down, which the verdict takes for overwritten.
+    """
+    below = (*[("",) * 6] * blank_rows, THREE)
+    story = begun(ONE, TWO).add(4.95, ONE, TWO, *below)
+    story.add(5.0, ONE, TWO, NEW_ROW, *below, fence=1, adding=[insertion(4)])
+    told = created(outcome="applied", code=4094) if is_told else created(4)
+
+    assert kinds_of(story, told) == {"overwritten", *kinds}

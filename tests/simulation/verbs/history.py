@@ -46,6 +46,8 @@ FENCE = "createDeveloperMetadata"
 FROM_ROW = re.compile(r"!A(\d+):")
 LOOK_SECONDS = 1.75
 """A look is at most so old when its batch is sent: the second that is promised, and slack."""
+SHOWN_BELOW = 3
+"""Rows below inserted ones that an answer shows."""
 SEED = 0.0
 
 
@@ -145,6 +147,8 @@ class Batch:
 
     People moved rows after the look. Native tables grow at their own end.
     """
+    shows_it: bool = False
+    """True if the answer, which has the rows next to the inserted ones, shows that."""
     complaint: str = ""
 
     @property
@@ -477,8 +481,16 @@ def _batch(
         is_misplaced=bool(inserted)
         and not is_in_table
         and not (has_model and inserted[0] == end + 1),
+        shows_it=not has_model or _has_others_beside(after, inserted),
         complaint="; ".join(complaints),
     )
+
+
+def _has_others_beside(after: Version, inserted: Sequence[int]) -> bool:
+    """True if inserted rows are below a blank row, or just above others; the header counts."""
+    first, last = (inserted[0], inserted[-1]) if inserted else (0, 0)
+    below = range(last + 1, last + 1 + SHOWN_BELOW)
+    return not after.row(first - 1) or any(map(after.row, below))
 
 
 def _fence_key(requests: Sequence[Mapping[str, Any]]) -> str:

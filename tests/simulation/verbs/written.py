@@ -302,8 +302,10 @@ def _created(commit: Commit, looks: Sequence[Version]) -> Iterator[tuple[str, st
     batch, answer = commit.batch, commit.entry.answer
     if batch.is_misplaced:
         is_meant = any(look.last_row == batch.inserted.start - 1 for look in looks)
-        if not is_meant or (commit.is_direct and answer.outcome == "done"):
-            yield "misplaced", f"inserted in rows {rows}, the last one was {last_row}"
+        is_hidden = commit.is_direct and batch.shows_it and answer.outcome == "done"
+        if not is_meant or is_hidden:
+            ends = [look.last_row for look in looks]
+            yield "misplaced", f"inserted in rows {rows}, the last one was {last_row} of {ends}"
     elif min(rows) <= last_row:
         yield "misplaced", f"created in rows {rows}, the last one was {last_row}"
     if after.body and not {*rows} <= {*after.body}:

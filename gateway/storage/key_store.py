@@ -17,6 +17,8 @@ Rules:
   when the overlap ends.
 - `rights` is None unless the flags cannot say them. The flags are then narrower, because earlier
   versions know these alone.
+- No flag takes the right to read. So the stored plan of a create-only key begins with
+  `CREATE_ONLY`, which no plan of a configuration does: earlier versions refuse the key.
 - Each edit of a key is stored with its author, in the same transaction.
 """
 
@@ -149,6 +151,9 @@ _CHANGES = (
 )
 LONG_EXPIRED = timedelta(days=1)
 """Keys that expired longer ago are never valid; later ones may be if the clock is set back."""
+
+CREATE_ONLY = "create-only:"
+"""Prefix of the stored plan of a key that may not read."""
 
 Right = Literal["read", "create", "update", "delete"]
 """A right to use rows. `Grants` has a flag for each."""
@@ -487,7 +492,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "id": record.id,
         "name": record.name,
         "last4": record.last4,
-        "plan": record.plan,
+        "plan": record.plan if grants.may_read else CREATE_ONLY + record.plan,
         "spreadsheets": _json(grants.spreadsheets),
         "worksheets": _json(grants.worksheets),
         "read_only": not (grants.may_create and grants.may_update),
@@ -548,7 +553,7 @@ def record_of(key: StoredKey) -> KeyRecord:
             id=stored.id,
             name=stored.name,
             last4=stored.last4,
-            plan=stored.plan,
+            plan=stored.plan if "read" in rights else stored.plan.removeprefix(CREATE_ONLY),
             grants=Grants(
                 spreadsheets=_set(stored.spreadsheets),
                 worksheets=_set(stored.worksheets),

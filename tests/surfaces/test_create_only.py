@@ -5,13 +5,17 @@ fails its test, whatever else it says.
 """
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.access.keys import mint_key
 from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved
 from gateway.storage.key_store import Grants
 from gateway.web.create_only import create_only
@@ -228,6 +232,20 @@ def test_its_key_may_be_in_the_url_of_a_post(surface: Surface) -> None:
         403,
         4036,
     )
+
+
+@pytest.mark.parametrize(("key", "status"), [("form", 403), ("staff", 200)])
+def test_an_earlier_version_refuses_its_key(tmp_path: Path, key: str, status: int) -> None:
+    """It knows the flags and the plan of a key, and no rights."""
+    with open_surface(tmp_path, KEYS, {"plans.staff.deletes": True}) as surface:
+        with closing(sqlite3.connect(tmp_path / "keys.db")) as database, database:
+            database.execute("UPDATE api_keys SET rights = NULL")
+        unknown = [("API-Key", mint_key())]  # has the store read
+        assert surface.send("GET", "Cities", key=None, headers=unknown).status_code == 401
+        answer = surface.send("GET", "Cities", key=key)
+
+    assert answer.status_code == status
+    assert status == 200 or answer.json()["code"] == 4034
 
 
 def test_its_description_is_the_general_one(surface: Surface) -> None:

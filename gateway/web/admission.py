@@ -162,8 +162,10 @@ class Admission:
         credentials = find_credentials(head, parameters.credentials, is_write=is_write)
         caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
         lease = await self._charge(request, parameters, caller)
-        if not (caller.grants.may_read or operation.is_for_create_only):
-            raise CreateOnlyKey
+        if not caller.grants.may_read:
+            request.state["forms"].count(request, caller, lease)
+            if not operation.is_for_create_only:
+                raise CreateOnlyKey
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)

@@ -7,9 +7,9 @@ Rules
 - A form with a filled `_gotcha`, which people do not see, gets the answer of a stored form.
 - `_id` with the fields is the idempotency key: a double click is one row, another text another one.
   A repetition waits for the first submission, because the browser displays its answer.
-- Limits are for forms, and for all creates of a key with origins, which is in a page: forms per
-  address, and writes to Google, which submissions share. Cloudflare's token is needed for all
-  creates of its key. So JSON avoids none of them.
+- Limits are for forms, and for all requests of a create-only key with origins, which is in a page:
+  requests per address, also those that are refused, and writes to Google, which submissions share.
+  Cloudflare's token is needed for all creates of its key. So JSON avoids none of them.
 """
 
 import asyncio
@@ -105,11 +105,14 @@ class Forms:
         self._paces: OrderedDict[WorksheetId, _Pace] = OrderedDict()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
 
-    def count(self, request: Request, lease: RateLease) -> None:
-        """Count a submission of the client's address. Raises RateLimited.
+    def count(self, request: Request, caller: Caller, lease: RateLease) -> None:
+        """Count a request of a create-only key for its address, if limited. Raises RateLimited.
 
-        A refused one is not charged to its key: an address cannot use up the rate of all others.
+        A request beyond the limit is not charged to the key: an address cannot use up the rate of
+        all others.
         """
+        if not _is_limited(request, caller):
+            return
         wait_seconds = self._addresses.count(client_address(request.scope, self._proxies))
         if wait_seconds:
             lease.refund()
@@ -160,15 +163,12 @@ class _Pace:
 async def read_submission(request: Request, admitted: Admitted) -> Submission:
     """Read a submission, and refuse it unless it may be stored.
 
-    Raises RateLimited, OriginNotAllowed, InvalidBody, UnsupportedMediaType, ChallengeFailed and
+    Raises OriginNotAllowed, InvalidBody, UnsupportedMediaType, ChallengeFailed and
     ChallengeUnavailable.
     """
     forms, caller = request.state["forms"], admitted.caller
     grants = caller.grants
     is_form = media_type_of(request) in FORM_TYPES
-    is_limited = is_form or bool(grants.origins)
-    if is_limited:
-        forms.count(request, admitted.lease)
     if is_form and grants.origins and b"origin" not in request.head.lines:
         raise OriginNotAllowed(
             "A form with this key needs the header Origin, as browsers send it. A page with the "
@@ -186,7 +186,9 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
         return Submission(fields=fields, next_url=next_url, is_discarded=True)
     if grants.needs_challenge:
         await forms.check_person(own.get(CHALLENGE, ""), key)
-    not_before = forms.not_before(admitted.target.worksheet) if is_limited else 0.0
+    not_before = 0.0
+    if _is_limited(request, caller):
+        not_before = forms.not_before(admitted.target.worksheet)
     return Submission(fields=fields, next_url=next_url, key=key, not_before=not_before)
 
 
@@ -204,6 +206,11 @@ async def submit(request: Request, submission: Submission, run: Run) -> Answer:
         return thanks_page(request, headers, rows)
     lines = {"Cache-Control": "no-store", "Vary": "Accept", **headers}
     return Answer(303, header_lines({**lines, "Location": submission.next_url}), rows=rows)
+
+
+def _is_limited(request: Request, caller: Caller) -> bool:
+    """True for a form, and for a key that is in a page."""
+    return bool(caller.grants.origins) or media_type_of(request) in FORM_TYPES
 
 
 def _parse(

@@ -19,7 +19,7 @@ from tests.fakes import FakeSheets
 from tests.forwarding import WRITES, Call, ForwardingSheets, Kind
 from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
 from tests.stand_in import stand_in
-from tests.surfaces.form_stage import BROWSER, FORM, KEYS, PAGE, post, stored
+from tests.surfaces.form_stage import BROWSER, FORM, KEYS, PAGE, form_request, post, stored
 from tests.surfaces.stage import WORKBOOK, Surface, open_surface
 
 T = TypeVar("T")
@@ -49,14 +49,37 @@ def test_an_address_sends_five_forms_a_minute(surface: Surface) -> None:
     assert len(stored(surface)) == 6
 
 
-def test_an_address_does_not_use_up_the_rate_of_the_key(tmp_path: Path) -> None:
-    """What its limit refuses is not charged to the key."""
+EVIL = ("Origin", "https://evil.example")
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        pytest.param({}, 201, id="forms"),
+        pytest.param({"method": "GET"}, 403, id="reads"),
+        pytest.param({"target": "New?apiKey={}&on_conflict=name"}, 403, id="upserts"),
+        pytest.param({"target": "/v2/sheets?apiKey={}", "method": "GET"}, 403, id="titles"),
+        pytest.param({"target": "/openapi.json?apiKey={}", "method": "GET"}, 200, id="description"),
+        pytest.param({"target": "New?apiKey={}&_method=PUT"}, 400, id="overrides"),
+        pytest.param({"target": "New?apiKey={}&limit=1"}, 400, id="parameters"),
+        pytest.param({"target": "New?apiKey={}&spreadsheetId=no"}, 404, id="spreadsheets"),
+        pytest.param({"headers": [EVIL]}, 403, id="other pages"),
+        pytest.param({"headers": [("Prefer", "max-affected=1")]}, 400, id="preferences"),
+    ],
+)
+def test_an_address_does_not_use_up_the_rate_of_the_key(
+    tmp_path: Path, changed: dict[str, Any], status: int
+) -> None:
+    """What its limit refuses is not charged to the key, whatever else is wrong with it."""
     settings = {**PROXY, "plans.paid.requests_per_minute": 10, "forms.writes_per_minute": 0}
     with open_surface(tmp_path, KEYS, settings) as surface:
-        statuses = {post(surface, {"name": "A"}, **of("192.0.2.1")).status_code for _ in range(30)}
+        sent = {**form_request(surface, {"name": "A"}, **of("192.0.2.1")), **changed}
+        sent["target"] = sent["target"].format(surface.keys["form"])
+        sent["headers"] = [*sent["headers"], *of("192.0.2.1")["headers"]]
+        statuses = {surface.send(**sent).status_code for _ in range(30)}
         other = post(surface, {"name": "Bob"}, **of("192.0.2.2"))
 
-    assert statuses == {201, 429}
+    assert statuses == {status, 429}
     assert other.status_code == 201
 
 

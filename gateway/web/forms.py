@@ -49,6 +49,7 @@ from gateway.web.body import (
 from gateway.web.client_address import client_address
 from gateway.web.create_only import create_only
 from gateway.web.form_pages import FORM_TYPES, is_browser_form, media_type_of, thanks_page
+from gateway.web.idempotency import HEADER, fingerprint, parse_key
 from gateway.web.media_types import FORM, MULTIPART
 from gateway.web.method_override import without_override
 from gateway.web.multipart import as_urlencoded
@@ -121,11 +122,16 @@ class Forms:
                 retry_after_seconds=math.ceil(wait_seconds),
             )
 
-    async def check_person(self, token: str, key: str | None) -> None:
-        """Raises ChallengeFailed or ChallengeUnavailable."""
+    async def check_person(self, token: str, repetition: str | None) -> None:
+        """Raises ChallengeFailed or ChallengeUnavailable.
+
+        Cloudflare accepts a used token again for an equal submission, which has the digest
+        `repetition`, until the token expires.
+        """
         if self._turnstile is None:
             raise unavailable() from LookupError("turnstile.secret is not configured")
-        await self._turnstile.check(token, None if key is None else UUID(hex=key[:32], version=4))
+        uuid = None if repetition is None else UUID(hex=repetition[:32], version=4)
+        await self._turnstile.check(token, uuid)
 
     def turn(self, submission: Submission) -> AbstractAsyncContextManager[None]:
         """The turn of equal submissions: one at a time, so that the next one finds its record."""
@@ -178,17 +184,21 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     fields, own = await read_body(request, caller.key_id, parse)
     asked_next = own.get(NEXT, "")
     next_url = _checked_next(asked_next, caller) if asked_next else grants.next_url
-    key = None
-    if own.get(ID, "").strip():
-        key = _digest([caller.key_id, admitted.is_typed, own[ID], sorted(fields.items())])
+    worksheet, repetition = admitted.target.worksheet, None
+    has_id = bool(own.get(ID, "").strip())
+    repeated = own[ID] if has_id else parse_key(request.head.values(HEADER))
+    if repeated is not None:
+        of_key = [caller.key_id, worksheet, admitted.is_typed, has_id, repeated]
+        repetition = _digest([*of_key, fingerprint(fields)])
     if own.get(GOTCHA, "").strip():
         form_discarded(caller.key_id)
         return Submission(fields=fields, next_url=next_url, is_discarded=True)
     if grants.needs_challenge:
-        await forms.check_person(own.get(CHALLENGE, ""), key)
+        await forms.check_person(own.get(CHALLENGE, ""), repetition)
     not_before = 0.0
     if _is_limited(request, caller):
-        not_before = forms.not_before(admitted.target.worksheet)
+        not_before = forms.not_before(worksheet)
+    key = repetition if has_id else None
     return Submission(fields=fields, next_url=next_url, key=key, not_before=not_before)
 
 

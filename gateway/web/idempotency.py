@@ -16,7 +16,7 @@ from gateway.worksheets.replay import long_texts
 from gateway.worksheets.writes import Fields, FormFields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
-_HEADER = IDEMPOTENCY_KEY.lower().encode()
+HEADER = IDEMPOTENCY_KEY.lower().encode()
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 """Header of a replayed answer."""
 
@@ -78,7 +78,7 @@ async def read_idempotent_request(
     `asked` are the parameters that decide what is written, as JSON. A request with `is_typed` is
     another one than the same without it, and a typed form another one than typed JSON.
     """
-    given = request.head.values(_HEADER)
+    given = request.head.values(HEADER)
     if own_key is not None:
         given = [*given, own_key]
     key = parse_key(given) if given else None

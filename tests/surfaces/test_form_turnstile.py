@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.surfaces.form_stage import KEYS, UNLIMITED, post, stored
+from tests.surfaces.form_stage import KEYS, UNLIMITED, form_request, post, stored
 from tests.surfaces.stage import Surface, open_surface
 from tests.surfaces.turnstile import SECRET, Siteverify, running_siteverify
 
@@ -117,16 +118,29 @@ def test_without_cloudflare_nothing_is_stored(tmp_path: Path, settings: dict[str
         assert stored(surface) == []
 
 
-def test_a_token_counts_once(scene: Scene) -> None:
-    """A double click with `_id` passes and is one row; other text with the token is refused."""
-    form = {"name": "Ann", "_id": "contact", TOKEN: "good-1"}
+@pytest.mark.parametrize(
+    ("own", "options"),
+    [
+        pytest.param({"_id": "contact"}, {}, id="_id"),
+        pytest.param({}, {"headers": [("Idempotency-Key", "k1")]}, id="header"),
+        pytest.param({}, {"headers": [("Idempotency-Key", "k2")], "media_type": JSON}, id="JSON"),
+    ],
+)
+def test_a_token_counts_once(scene: Scene, own: dict[str, str], options: dict[str, Any]) -> None:
+    """A repetition passes and is one row; other text, sheets and forms with it are refused."""
+    is_json = "media_type" in options
 
-    clicks = [post(scene.surface, form, key="person") for _ in range(2)]
-    other = post(scene.surface, {**form, "name": "Bob"}, key="person")
-    again = post(scene.surface, {"name": "Ann", TOKEN: "good-1"}, key="person")
+    def send(name: str, title: str = "New", **others: Any) -> int:
+        fields: Any = {"name": name, TOKEN: "good-1", **({} if others else own)}
+        body = json.dumps(fields).encode() if is_json else fields
+        request = form_request(scene.surface, body, key="person", **{**options, **others})
+        target = request["target"].replace("New", title)
+        return scene.surface.send(**{**request, "target": target}).status_code
 
-    assert [each.status_code for each in (*clicks, other, again)] == [201, 201, 400, 400]
+    assert [send("Ann"), send("Ann")] == [201, 201]
+    assert [send("Bob"), send("Ann", "Cities"), send("Ann", headers=())] == [400] * 3
     assert stored(scene.surface) == [("Ann",)]
+    assert scene.surface.calls.writes == 1
     assert len({each["idempotency_key"] for each in scene.cloudflare.asked[:2]}) == 1
 
 

@@ -1,8 +1,8 @@
 """Pages for visitors who sent a form of a static page: thanks, and errors.
 
 Rules
-- A page answers only a form as a browser sends it; everybody else gets JSON. Its status and its
-  text are those of the JSON.
+- A page answers only a form as a browser sends it, whose key is not in a header; all others get
+  JSON. Its status and its text are those of the JSON.
 - No script, nothing from elsewhere, one inline style that the policy names by its hash. Every text
   is escaped.
 - The link back goes to `Referer` if that is of the page's own `Origin`.
@@ -19,6 +19,7 @@ from typing import Final
 from gateway.access.caller import normal_origin, web_url
 from gateway.errors import GatewayError, Outcome, write_outcome
 from gateway.table.record import WHOLE_BODY
+from gateway.web.admission import KEY_HEADERS
 from gateway.web.answers import Answer, header_lines
 from gateway.web.media_types import FORM, HTML_TEXT, MULTIPART
 from gateway.web.negotiation import prefers_page
@@ -57,12 +58,14 @@ def media_type_of(request: Request) -> str:
 
 def is_browser_form(request: Request) -> bool:
     """True if a browser sends a form to a worksheet, and displays the answer."""
+    lines = request.head.lines
     return (
         request.event.method == "POST"
         and bool(request.title and not request.row)
-        and b"accept" in request.head.lines
+        and b"accept" in lines
+        and KEY_HEADERS.keys().isdisjoint(lines)
         and media_type_of(request) in _SENT_BY_BROWSERS
-        and prefers_page(request.head.lines[b"accept"])
+        and prefers_page(lines[b"accept"])
     )
 
 

@@ -169,8 +169,8 @@ class _Pace:
 async def read_submission(request: Request, admitted: Admitted) -> Submission:
     """Read a submission, and refuse it unless it may be stored.
 
-    Raises OriginNotAllowed, InvalidBody, UnsupportedMediaType, ChallengeFailed and
-    ChallengeUnavailable.
+    Raises OriginNotAllowed, InvalidBody, UnsupportedMediaType, InvalidIdempotencyKey,
+    ChallengeFailed and ChallengeUnavailable.
     """
     forms, caller = request.state["forms"], admitted.caller
     grants = caller.grants

@@ -9,7 +9,9 @@ from urllib.parse import urlencode
 import pytest
 
 from gateway.telemetry.events import tallies
+from gateway.web.admission import KEY_HEADERS
 from gateway.web.form_pages import POLICY
+from gateway.web.media_types import JSON_TEXT
 from tests.surfaces.form_stage import (
     BROWSER,
     FORM,
@@ -17,6 +19,7 @@ from tests.surfaces.form_stage import (
     MULTIPART,
     PAGE,
     UNLIMITED,
+    form_request,
     multipart,
     post,
     stored,
@@ -105,6 +108,20 @@ def test_a_browser_gets_the_next_page(
         assert b"Thank you" in answer.content
     elif status == 201:
         assert answer.json() == {"name": "Ann"}
+
+
+@pytest.mark.parametrize("header", KEY_HEADERS)
+@pytest.mark.parametrize(("key", "status"), [("form", 201), ("form", 400), ("paid", 400)])
+def test_a_program_gets_json(surface: Surface, header: bytes, key: str, status: int) -> None:
+    """Java's `Accept` prefers HTML by default, but no browser's form has the key in a header."""
+    accept = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
+    fields = {"name" if status == 201 else "nmae": "Ann"}
+    keyed = [(header.decode(), surface.keys[key])]
+    request = form_request(surface, fields, accept=accept, headers=keyed)
+    answer = surface.send(**{**request, "target": "New"})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (status, JSON_TEXT)
+    assert answer.json().get("code") == (104 if status == 400 else None)
 
 
 REFUSED: Sequence[tuple[str, int, int, dict[str, object]]] = [

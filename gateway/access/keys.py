@@ -57,6 +57,7 @@ from gateway.errors import (
 from gateway.settings.plans import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
+from gateway.table.header import ColumnGrant
 from gateway.telemetry.events import (
     any_spreadsheet_keys,
     current_event,
@@ -384,11 +385,16 @@ def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -
 def caller_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], tag_key: bytes
 ) -> Caller | None:
-    """The caller with the key of a record; None if its plan is not configured."""
+    """The caller with the key of a record; None if its plan is not configured.
+
+    A create-only key sees the fields that it may write alone: a refusal must not differ for others.
+    """
     plan = plans.get(record.plan)
     if plan is None:
         return None
     grants = record.grants
+    if not grants.may_read and grants.columns.writable is not None:
+        grants = replace(grants, columns=ColumnGrant(readable=grants.columns.writable))
     if grants.columns.readable is not None:
         grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
     return Caller(

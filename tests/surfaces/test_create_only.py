@@ -18,6 +18,7 @@ from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
 from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved
 from gateway.storage.key_store import Grants
+from gateway.table.header import ColumnGrant
 from gateway.web.create_only import create_only
 from gateway.web.error_responses import error_answer
 from tests.asgi_client import Answer
@@ -36,6 +37,13 @@ CITIES: Sequence[Sequence[str | int]] = [
     ["Chicago", "canary state", "=canary", 770_017_700_377],
 ]
 MARKS = (CANARY, "7700177", "770,017")
+
+
+def _only_name(readable: frozenset[str] | None) -> Grants:
+    columns = ColumnGrant(readable, writable=frozenset({"name"}))
+    return Grants(spreadsheets=GRANTED, may_read=False, may_update=False, columns=columns)
+
+
 KEYS: Mapping[str, KeyRequest] = {
     "form": KeyRequest(
         name="form",
@@ -52,6 +60,10 @@ KEYS: Mapping[str, KeyRequest] = {
             may_update=False,
             origins=frozenset({"https://www.example.org"}),
         ),
+    ),
+    "name of all": KeyRequest(name="name", plan="staff", grants=_only_name(None)),
+    "name of two": KeyRequest(
+        name="name", plan="staff", grants=_only_name(frozenset({"name", "population"}))
     ),
     "staff": KeyRequest(
         name="staff",
@@ -197,6 +209,24 @@ def test_bodies(surface: Surface, name: str) -> None:
     if status == 201:
         expected = {"name": "A b", "state": ""} if kind is FORM else json.loads(body)
         assert answer.json() == expected
+
+
+@pytest.mark.parametrize("key", ["name of all", "name of two"])
+@pytest.mark.parametrize("others", [{}, {"missing": "1"}, {"name": "x"}])
+def test_other_fields_are_as_missing_ones(
+    surface: Surface, key: str, others: Mapping[str, str]
+) -> None:
+    """A refusal does not show which fields there are that the key may not write."""
+
+    def refusal(name: str) -> tuple[int, str]:
+        body = json.dumps({**others, name: "1"}).encode()
+        answer = surface.send("POST", "Cities", key=key, headers=[JSON], body=body)
+        found = answer.json()
+        del found["requestId"]
+        return answer.status_code, json.dumps(found).replace(name, "?")
+
+    assert refusal("population") == refusal("state") == refusal("nonesuch")
+    assert refusal("population")[0] == 400
 
 
 def test_a_repeated_create_has_the_same_answer(surface: Surface) -> None:

@@ -48,6 +48,7 @@ _TITLES: Mapping[Outcome, str] = {
     "applied": "Your form was stored, with a problem",
 }
 _KEPT = "The Back button of your browser returns to the form; most browsers keep what you typed."
+_ASK = "Ask the owner of the page before you send it again."
 
 
 def media_type_of(request: Request) -> str:
@@ -83,9 +84,11 @@ def error_page(request: Request, error: GatewayError, headers: Mapping[str, str]
     if problems:
         shown = [f"{each.pointer.removeprefix('#/')}: {each.detail}" for each in problems]
         parts += ["<ul>", *(f"<li>{escape(each)}</li>" for each in shown), "</ul>"]
-    if error.retry_after_seconds is not None and outcome != "applied":
+    if error.retry_after_seconds is not None and outcome == "not_applied":
         parts.append(f"<p>Send it again in {error.retry_after_seconds} seconds.</p>")
-    if outcome != "applied":
+    if outcome == "unknown":
+        parts.append(f"<p>{_ASK}</p>")
+    elif outcome == "not_applied":
         parts.append(f"<p>{_KEPT}</p>")
     parts.append(_link_back(request))
     parts.append(f"<p><small>Request {escape(request.event.id)}</small></p>")

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from gateway.errors import Outcome, StorageFull
 from gateway.telemetry.events import tallies
 from gateway.web.admission import KEY_HEADERS
 from gateway.web.form_pages import POLICY
@@ -227,6 +228,23 @@ def test_an_error_is_a_page_with_the_text_of_the_json(
         assert page.headers["content-security-policy"] == POLICY
         assert f"<title>{'Your form was not stored'}</title>" in shown
         assert "nam<e" not in page.content.decode()
+
+
+SEND_AGAIN, ASK, BACK = "Send it again in 7 seconds", "before you send it again", "Back button"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shown"),
+    [("not_applied", [SEND_AGAIN, BACK]), ("unknown", [ASK]), ("applied", [])],
+)
+def test_a_page_invites_to_send_only_what_was_not_stored(
+    surface: Surface, outcome: Outcome, shown: Sequence[str]
+) -> None:
+    """A form without `_id` that may be stored would be a second row."""
+    surface.calls.failure = StorageFull("", outcome=outcome, retry_after_seconds=7)
+    page = post(surface, {"name": "Ann"}).content.decode()
+
+    assert [each for each in (SEND_AGAIN, ASK, BACK) if each in page] == shown
 
 
 def test_a_key_without_origins_takes_a_form_of_any_page(surface: Surface) -> None:

@@ -89,9 +89,12 @@ class GatewayError(Exception):
         self.is_without_sheet = False
         """True if the answer must show nothing of the sheet."""
 
-    def hide_sheet(self, message: str, problems: Sequence[Problem]) -> None:
-        """Replace text and problems, and show no rows."""
-        self.message, self.problems, self.is_without_sheet = message, tuple(problems), True
+    def without_sheet(self, message: str, problems: Sequence[Problem]) -> "GatewayError":
+        """A copy with another text and problems that shows no rows; others may share this error."""
+        hidden = type(self).__new__(type(self), *self.args)
+        vars(hidden).update(vars(self))
+        hidden.message, hidden.problems, hidden.is_without_sheet = message, tuple(problems), True
+        return hidden
 
     @classmethod
     def description(cls) -> str:

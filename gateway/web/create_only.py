@@ -45,14 +45,14 @@ async def create_only(
             _REFUSED if error.problems else error.description().replace("`", "'")
         )
         known = {pointer(name) for name in sent}
-        error.hide_sheet(
+        hidden = error.without_sheet(
             _NO_ACCESS if isinstance(error, SpreadsheetNotShared) else text,
             [
                 Problem(each.pointer if each.pointer in known else WHOLE_BODY, _FIELD)
                 for each in error.problems
             ],
         )
-        raise
+        raise hidden from error.__cause__
     (written,) = settled.results
     stored = {name: value for name, value in sent.items() if name not in written.ignored}
     return stored, written_headers(settled)

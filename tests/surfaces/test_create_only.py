@@ -16,7 +16,7 @@ import pytest
 
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
-from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved
+from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved, StorageFull
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
 from gateway.web.create_only import create_only
@@ -241,6 +241,18 @@ def test_a_repeated_create_has_the_same_answer(surface: Surface) -> None:
     assert first.content == again.content
     assert again.headers["idempotent-replayed"] == "true"
     assert [leaks(each) for each in (first, again, other)] == [[], [], []]
+
+
+def test_a_shared_error_is_hidden_from_it_alone(surface: Surface) -> None:
+    """Writes that fail together have one error; a key that may read gets its text."""
+    problem = Problem("#/name", "canary")
+    surface.calls.failure = StorageFull("canary text", problems=[problem])
+    own, other = (send(surface, SENT["create"], key=key) for key in ("form", "staff"))
+    found = other.json()
+
+    assert (own.status_code, leaks(own)) == (507, [])
+    assert found["message"] == "canary text"
+    assert found["errors"] == [{"pointer": "#/name", "detail": "canary"}]
 
 
 def test_its_key_may_be_in_the_url_of_a_post(surface: Surface) -> None:

@@ -18,7 +18,7 @@ _DISPOSITION = re.compile(
     r'content-disposition:\s*form-data\s*;\s*name="([^"]*)"\s*', re.IGNORECASE
 )
 _FILE = re.compile(r"content-disposition:.*;\s*filename\*?\s*=", re.IGNORECASE)
-_CODING = re.compile(r"content-transfer-encoding:\s*(?!7bit|8bit|binary)", re.IGNORECASE)
+_CODING = re.compile(r"content-transfer-encoding:(?!\s*(?:7bit|8bit|binary)\s*\Z)", re.IGNORECASE)
 _ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 _ESCAPE = re.compile("|".join(_ESCAPES))
 

@@ -61,6 +61,12 @@ AS_PARTS = multipart(
         pytest.param(AS_PARTS, MULTIPART, ("Ann", "a\nb"), id="multipart"),
         pytest.param(b"name=%3DA1%2B1&_method=post", FORM, ("=A1+1",), id="a formula is a text"),
         pytest.param(multipart(('name="name"', "é✓")), MULTIPART, ("é✓",), id="UTF-8"),
+        pytest.param(
+            multipart(('name="name"\r\nContent-Transfer-Encoding: 8bit', "é")),
+            MULTIPART,
+            ("é",),
+            id="a coding that changes nothing",
+        ),
         pytest.param(b"name=Ann&apiKey=x&rowIndex=9", FORM, ("Ann",), id="never stored"),
         pytest.param(b'{"name":"Ann"}', JSON, ("Ann",), id="JSON"),
         pytest.param(b'{"name":"Ann"}', FORM, ("Ann",), id="JSON as a form"),
@@ -179,14 +185,19 @@ REFUSED: Sequence[tuple[str, int, int, dict[str, object]]] = [
             "media_type": MULTIPART,
         },
     ),
-    (
-        "a coding",
-        400,
-        104,
-        {
-            "fields": multipart(('name="name"\r\nContent-Transfer-Encoding: base64', "QQ==")),
-            "media_type": MULTIPART,
-        },
+    *(
+        (
+            f"the coding {coding}",
+            400,
+            104,
+            {
+                "fields": multipart(
+                    (f'name="name"\r\nContent-Transfer-Encoding: {coding}', "QQ==")
+                ),
+                "media_type": MULTIPART,
+            },
+        )
+        for coding in ("base64", "8bits")
     ),
     ("no Origin", 403, 4031, {"fields": {"name": "Ann"}, "origin": None}),
     ("a null Origin", 403, 4031, {"fields": {"name": "Ann"}, "origin": "null"}),

@@ -40,7 +40,7 @@ class _Verdict(msgspec.Struct):
 
 
 class NotChecked(Exception):
-    """Cloudflare's answer says nothing about the token; the text has its error codes."""
+    """Cloudflare's answer says nothing about the token; the text has its status or error codes."""
 
 
 _decode = msgspec.json.Decoder(_Verdict).decode
@@ -70,6 +70,8 @@ class Turnstile:
         deadline = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         try:
             answer = await self.wire.exchange(message, deadline, max_bytes=_MAX_ANSWER_BYTES)
+            if answer.status != 200:
+                raise NotChecked(f"status {answer.status}")
             verdict = _decode(answer.body)
             codes = verdict.error_codes
             if not verdict.success and not (codes and _OF_VISITOR.issuperset(codes)):

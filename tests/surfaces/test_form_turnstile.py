@@ -79,6 +79,8 @@ def test_others_are_refused(scene: Scene, body: dict[str, str] | bytes, asked: i
     ("status", "text"),
     [
         pytest.param(500, "", id="failure"),
+        pytest.param(500, '{"success": true}', id="failure with a verdict"),
+        pytest.param(302, '{"success": true}', id="redirect with a verdict"),
         pytest.param(200, "<html>", id="no JSON"),
         pytest.param(200, '{"success": "true"}', id="no verdict"),
         pytest.param(200, '{"success": false}', id="no reason"),

@@ -15,6 +15,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 from typing import Final
+from urllib.parse import unquote
 
 from gateway.access.caller import normal_origin, web_url
 from gateway.errors import GatewayError, Outcome, write_outcome
@@ -82,7 +83,7 @@ def error_page(request: Request, error: GatewayError, headers: Mapping[str, str]
     parts = [f'<p role="alert">{escape(error.message)}</p>']
     problems = [each for each in error.problems if each.pointer != WHOLE_BODY]
     if problems:
-        shown = [f"{each.pointer.removeprefix('#/')}: {each.detail}" for each in problems]
+        shown = [f"{_name(each.pointer)}: {each.detail}" for each in problems]
         parts += ["<ul>", *(f"<li>{escape(each)}</li>" for each in shown), "</ul>"]
     if error.retry_after_seconds is not None and outcome == "not_applied":
         parts.append(f"<p>Send it again in {error.retry_after_seconds} seconds.</p>")
@@ -110,6 +111,11 @@ def _answer(
         "Content-Length": str(len(body)),
     }
     return Answer(status, header_lines(lines), body, rows=rows)
+
+
+def _name(pointer: str) -> str:
+    """The field at a pointer of `gateway.table.record.pointer`."""
+    return unquote(pointer.removeprefix("#/")).replace("~1", "/").replace("~0", "~")
 
 
 def _link_back(request: Request) -> str:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from html import unescape
+from html import escape, unescape
 from urllib.parse import urlencode
 
 import pytest
@@ -256,6 +256,14 @@ def test_a_page_invites_to_send_only_what_was_not_stored(
     page = post(surface, {"name": "Ann"}).content.decode()
 
     assert [each for each in (SEND_AGAIN, ASK, BACK) if each in page] == shown
+
+
+@pytest.mark.parametrize("name", ["Your näme", "a/b~1", "100%25", "<b>"])
+def test_an_error_page_names_fields_as_they_were_sent(surface: Surface, name: str) -> None:
+    """The pointers of the JSON are encoded."""
+    page = post(surface, {name: "Ann"}).content.decode()
+
+    assert f"<li>{escape(name)}: " in page
 
 
 def test_a_key_without_origins_takes_a_form_of_any_page(surface: Surface) -> None:

@@ -157,10 +157,14 @@ class Admission:
     ) -> Recognised:
         """Authenticate and charge a request, check its origin, and refuse wrong parameters."""
         head, scope, is_write = request.head, request.scope, operation.is_write
-        if is_write and parameters.credentials:  # a key in the URL, perhaps
-            is_write = not await self.has_right(request, is_create_only)
-        credentials = find_credentials(head, parameters.credentials, is_write=is_write)
+        credentials = find_credentials(head, parameters.credentials)
+        if is_write and credentials.key is None:
+            _refuse_key_in_form(head)
         caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
+        if is_write and caller.grants.may_read and not _in_headers(head, KEY_HEADERS):
+            raise KeyNotAllowedInUrl(
+                "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
+            )
         lease = await self._charge(request, parameters, caller)
         if not caller.grants.may_read:
             request.state["forms"].count(request, caller, lease)
@@ -211,14 +215,9 @@ class Credentials(msgspec.Struct, frozen=True):
     spreadsheet: str | None
 
 
-def find_credentials(head: Head, parameters: bytes, *, is_write: bool) -> Credentials:
-    """Search all places; a key in the URL is valid for reads only, and if it may only create.
-
-    `parameters` are the URL's parameters for credentials.
-    """
+def find_credentials(head: Head, parameters: bytes) -> Credentials:
+    """Search all places; `parameters` are the URL's parameters for credentials."""
     key = _find_key(head, parameters)
-    if is_write and not _in_headers(head, KEY_HEADERS):
-        _refuse_misplaced(head, is_in_url=key is not None)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
         spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
@@ -261,12 +260,8 @@ def _in_url(parameters: bytes, name: str) -> list[str]:
     return [text for value in decoded(parameters).get(name, ()) if (text := value.strip())]
 
 
-def _refuse_misplaced(head: Head, *, is_in_url: bool) -> None:
-    """Refuse a write whose key is only in a place that is not valid for writes."""
-    if is_in_url:
-        raise KeyNotAllowedInUrl(
-            "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
-        )
+def _refuse_key_in_form(head: Head) -> None:
+    """Refuse a write without a key if it is a form, which may hold one."""
     if (head.first(b"content-type") or "").lower().startswith(FORM):
         raise MissingApiKey(
             "A key in a form is not read. To write, send it as 'Authorization: Bearer KEY'. To "

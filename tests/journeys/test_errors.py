@@ -27,7 +27,7 @@ CITY = {"json": {"name": "x"}}
 TABLE = [
     (401, 4010, "GET", "Cities", {"key": None}),
     (401, 4011, "GET", "Cities", {"key": "unknown"}),
-    (401, 4012, "POST", "Cities", {"key": None, "params": {"apiKey": "x"}, **CITY}),
+    (401, 4012, "POST", "Cities?apiKey={paid}", {"key": None, **CITY}),
     (400, 4001, "GET", "Cities", {"params": {"spreadsheetId": "other"}}),
     (400, 4002, "GET", "Cities", {"params": {"where": "{"}}),
     (400, 4003, "GET", "Cities/0", {}),
@@ -76,6 +76,7 @@ def test_each_error_has_its_status_code_and_form(
     """
     before = shared_api.emulator.everything()
     headers = {"Origin": "https://page.example", **options.get("headers", {})}
+    path = path.format_map(shared_api.keys)
 
     answer = shared_api.send(method, path, **{**options, "headers": headers})
 
@@ -106,6 +107,7 @@ def test_an_error_is_a_problem_for_those_who_ask(
     options: dict[str, Any],
 ) -> None:
     """With `Accept: application/problem+json` RFC 9457's members come on top of the usual ones."""
+    path = path.format_map(shared_api.keys)
     plain = shared_api.send(method, path, **options).json()
     headers = {**options.get("headers", {}), "Accept": accept}
 

@@ -1,12 +1,14 @@
 """Credentials: every place of a key and a spreadsheet ID, and every text that is neither."""
 
+from pathlib import Path
+
 import pytest
 
 from gateway.access.keys import mint_key
 from tests.fakes import BOOK
 from tests.journeys.failure import anonymous, refused
 from tests.journeys.operations import JSON, OPERATIONS, READS, ROW, WRITES
-from tests.surfaces.stage import Headers, Surface
+from tests.surfaces.stage import Headers, Surface, open_surface
 
 FORM = "application/x-www-form-urlencoded"
 HEADERS = ["Authorization", "API-Key", "X-API-Key", "Authentication"]
@@ -128,11 +130,35 @@ def test_scheme_in_a_header_without_one(surface: Surface, header: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["%ff", "%00", "x%0d%0ay", "null", "k" * 7000, "%F0%9F%94%91"])
-def test_text_that_is_no_key_in_the_url(surface: Surface, value: str) -> None:
-    """It is answered like a wrong key."""
-    code, _ = surface.refused("GET", f"Cities?apiKey={value}", key=None)
+@BOTH
+def test_text_that_is_no_key_in_the_url(surface: Surface, value: str, method: str) -> None:
+    """It is answered like a wrong key, and not as a valid one in the URL of a write."""
+    code, _ = surface.refused(method, f"Cities/2?apiKey={value}", key=None, body=ROW)
 
     assert code == (401, 4011)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        pytest.param("", [("API-Key", "sgw_wrong")], id="header"),
+        pytest.param("?spreadsheetId=book", [("API-Key", "sgw_wrong")], id="and an ID in the URL"),
+        pytest.param("?apiKey=sgw_wrong", [("API-Key", "sgw_wrong")], id="header and URL"),
+        pytest.param("?apiKey=sgw_wrong", [], id="URL"),
+    ],
+)
+def test_a_wrong_key_counts_once(tmp_path: Path, method: str, query: str, headers: Headers) -> None:
+    """Three are refused as wrong keys, if the limit of an address is three."""
+    with open_surface(tmp_path, overrides={"access.failures_per_minute": 3}) as surface:
+        for _ in range(2):
+            surface.send(method, f"Cities/2{query}", key=None, headers=headers, body=ROW)
+        codes = [
+            refused(surface.send("GET", "Cities", key=None, headers=[("API-Key", "sgw_wrong")]))[1]
+            for _ in range(2)
+        ]
+
+    assert codes == [4011, 4292]
 
 
 @pytest.mark.parametrize("spreadsheet", [BOOK, "other", "unknown", None])

@@ -55,7 +55,7 @@ async def describe(request: Request) -> Answer:
     """Without a key no call to Google; with one those of `Catalogue`, at most once a minute."""
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)
-    if find_credentials(request.head, parameters.credentials, is_write=False).key is None:
+    if find_credentials(request.head, parameters.credentials).key is None:
         if parameters.refusal:
             raise InvalidQuery(parameters.refusal)
         is_typed = asks_for_types(parameters.asked)

@@ -25,6 +25,7 @@ NAMES: Mapping[int, str] = {
     4033: "ProtectedCells",
     4034: "PlanLimit",
     4036: "CreateOnlyKey",
+    4037: "ChallengeFailed",
     4040: "RouteNotFound",
     4050: "ReadOnlyKey",
     4051: "MethodNotAllowed",

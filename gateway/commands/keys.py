@@ -92,6 +92,19 @@ Since = Annotated[
     str, typer.Option(metavar="TIME", help="How far back: 24h, 90m or 30d; kept for 30 days.")
 ]
 
+_EITHER = (
+    ("spreadsheet", "any_spreadsheet"),
+    ("worksheet", "all_worksheets"),
+    ("column", "all_columns"),
+    ("writable_column", "all_writable_columns"),
+    ("refresh", "no_refresh"),
+    ("origin", "any_origin"),
+    ("turnstile", "no_turnstile"),
+    ("expires", "never_expires"),
+)
+"""Parameters of an update that exclude each other."""
+_ANY_SPREADSHEET = "this key may use every spreadsheet shared with the account."
+
 
 @keys.command(
     "create",
@@ -156,7 +169,7 @@ def create(
         new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
     )
     if any_spreadsheet:
-        warn("this key may use every spreadsheet shared with the account.")
+        warn(_ANY_SPREADSHEET)
     _warn_of_deletes(settings, record)
     if as_json:
         say(printed_json({"id": record.id, "key": key}))
@@ -209,6 +222,7 @@ def list_keys(
 
 @keys.command("update", examples=["sheets-gateway keys update KEY_ID --may read,create"])
 def update(
+    context: typer.Context,
     key_id: KeyId,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="What the key is for.")] = None,
     plan: Annotated[str | None, PlanOption] = None,
@@ -240,6 +254,10 @@ def update(
     from gateway.commands.key_tables import edit_row
     from gateway.table.header import ColumnGrant
 
+    given = context.params
+    both = [pair for pair in _EITHER if given[pair[0]] and given[pair[1]]]
+    if both:
+        fail([f"give either {' or '.join(map(_option, pair))}" for pair in both])
     settings, now = settings_of(config), datetime.now(UTC)
 
     async def change(store: "KeyStore") -> Sequence[str]:
@@ -276,6 +294,8 @@ def update(
         )
         if edit is None:
             fail([f"{key_id} was changed by somebody else at the same time: try again"], status=1)
+        if grants.spreadsheets is None and old.spreadsheets is not None:
+            warn(_ANY_SPREADSHEET)
         _warn_of_deletes(settings, replace(record, plan=request.plan, grants=grants))
         return [f"{key_id} is changed: {edit_row(edit)[-1]}" if edit.changes else "nothing changed"]
 
@@ -496,6 +516,10 @@ def _ids(given: Collection[str]) -> frozenset[str]:
 def _named(names: list[str] | None) -> frozenset[str] | None:
     """The values of a repeatable option; None, meaning all, without it."""
     return frozenset(names) if names else None
+
+
+def _option(parameter: str) -> str:
+    return f"--{parameter.replace('_', '-')}"
 
 
 def _changed(

@@ -415,6 +415,15 @@ def test_a_key_is_changed(command: Command, database: Path) -> None:
     assert "may: [" in command("log").stdout
 
 
+def test_a_key_of_every_spreadsheet_is_named(command: Command) -> None:
+    """An update warns as a create does, once."""
+    key_id = created(command)["id"]
+    done = [command("update", key_id, each) for each in ("--any-spreadsheet", "--refresh")]
+
+    assert [each.exit_code for each in done] == [0, 0]
+    assert ["may use every spreadsheet" in each.stderr for each in done] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -422,6 +431,19 @@ def test_a_key_is_changed(command: Command, database: Path) -> None:
         (["update", "ID", "--plan", "gold"], "--plan: 'gold' is not configured"),
         (["update", "ID", "--may", "create,delete"], "--may: a key without read"),
         (["update", "ID", "--expires", "2000-01-01"], "--expires: lies in the past"),
+        *(
+            (["update", "ID", *one, other], f"give either {one[0]} or {other}")
+            for one, other in (
+                (["--spreadsheet", "abc"], "--any-spreadsheet"),
+                (["--worksheet", "Cities"], "--all-worksheets"),
+                (["--column", "name"], "--all-columns"),
+                (["--writable-column", "name"], "--all-writable-columns"),
+                (["--refresh"], "--no-refresh"),
+                (["--origin", "https://a.example"], "--any-origin"),
+                (["--turnstile"], "--no-turnstile"),
+                (["--expires", "2999-12-31"], "--never-expires"),
+            )
+        ),
         (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is no time"),
         (["rotate", "ID", "--end"], "has no old secret"),
         (["report", "--since", "1w"], "--since: '1w' is no time"),

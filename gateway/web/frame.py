@@ -104,7 +104,8 @@ class Frame:
                     answer = await self._respond(request)
             except GatewayError as error:
                 answer = error_answer(request, error)
-            rows, size = answer.rows, await _send(request, answer, send)
+            size = await _send(request, answer, send)
+            rows = answer.rows if event.method != "HEAD" else 0
         except ClientDisconnect:
             event.status = CLIENT_GONE
         except asyncio.CancelledError:  # the server's time to stop is over

@@ -16,7 +16,7 @@ from gateway.errors import BodyTooLarge, TooManyInFlight
 from gateway.settings.model import ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
-from gateway.telemetry.events import upstream_called
+from gateway.telemetry.events import USE, tallies, upstream_called
 from gateway.web.answers import Answer, json_answer
 from gateway.web.error_responses import missing_route
 from gateway.web.frame import CLIENT_GONE, Frame
@@ -39,7 +39,7 @@ async def respond(request: Request) -> Answer:
             raise BodyTooLarge("too large")
         case ["sheets", title]:
             upstream_called("main", is_write=False, seconds=0.25)
-            return json_answer(title)
+            return json_answer(title, rows=3)
     raise missing_route(request)
 
 
@@ -96,6 +96,17 @@ def test_a_request_is_one_line(client: TestClient, logs: Logs) -> None:
     assert line["google_ms"] == 250
     assert "k1" not in str(line)
     assert "k2" not in str(line)
+
+
+@pytest.mark.parametrize(("method", "rows"), [("GET", 3), ("HEAD", 0)])
+def test_the_use_of_a_key_has_the_rows_that_were_answered(
+    client: TestClient, method: str, rows: int
+) -> None:
+    """An answer without a body has none."""
+    tallies.use.clear()
+    client.request(method, "/sheets/x")
+
+    assert [counts[USE.index("rows")] for counts in tallies.use.values()] == [rows]
 
 
 def test_a_url_at_its_limit_passes(client: TestClient) -> None:

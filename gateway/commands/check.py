@@ -4,6 +4,7 @@ import importlib.util
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -129,10 +130,11 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     if named and spreadsheet is None:
         place = f"spreadsheet{'s' if len(named) > 1 else ''} {listed(named)}"
         yield ok(f"keys: they allow the {place}; check one with --spreadsheet {named[0]}")
-    for record in records:
+    active = [record for record in records if record.is_active(datetime.now(UTC))]
+    for record in active:
         for finding in _check_key(record, settings):
             yield finding
-    if not all(record.grants.may_read for record in records) and not _knows_clients(settings):
+    if not all(record.grants.may_read for record in active) and not _knows_clients(settings):
         yield warning(
             "forms: access.trusted_proxies is empty. Behind a proxy, all visitors together may "
             f"send {settings.forms.per_address_per_minute} forms a minute: name the proxy"

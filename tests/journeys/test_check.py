@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +65,14 @@ async def _found(settings: Settings) -> list[Finding]:
     return [finding async for finding in check_setup(settings, None)]
 
 
-async def _create(settings: Settings, request: KeyRequest) -> str:
+async def _create(settings: Settings, request: KeyRequest, now: datetime) -> str:
     async with KeyStore.open(settings.access.database) as store:
         record, _ = await create_key(
             request,
             store=store,
             pepper=await pepper_of(store, settings.access),
             plans=settings.plans,
-            now=datetime.now(UTC),
+            now=now,
         )
     return record.id
 
@@ -81,8 +81,8 @@ def check(settings: Settings) -> list[Finding]:
     return asyncio.run(_found(settings))
 
 
-def create(settings: Settings, request: KeyRequest) -> str:
-    return asyncio.run(_create(settings, request))
+def create(settings: Settings, request: KeyRequest, now: datetime | None = None) -> str:
+    return asyncio.run(_create(settings, request, now or datetime.now(UTC)))
 
 
 def test_nothing_is_found_where_all_is_well(settings_of: Callable[..., Settings]) -> None:
@@ -278,6 +278,15 @@ def test_forms(
     texts = [each.text for each in check(settings) if each.level != "ok"]
 
     assert [word in text for word, text in zip(words, texts, strict=True)] == [True] * len(words)
+
+
+def test_expired_keys_are_no_problem(settings_of: Callable[..., Settings]) -> None:
+    """An expired key of forms has no findings."""
+    settings, made = settings_of(), datetime(2026, 1, 1, tzinfo=UTC)
+    form = Grants(spreadsheets=DEMO, may_read=False, may_update=False, needs_challenge=True)
+    create(settings, KeyRequest(name="f", grants=form, expires_at=made + timedelta(days=1)), made)
+
+    assert {finding.level for finding in check(settings)} == {"ok"}
 
 
 def test_another_pepper_than_that_of_the_keys(

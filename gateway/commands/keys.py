@@ -32,6 +32,7 @@ from gateway.commands.terminal import is_styled, print_table
 
 if TYPE_CHECKING:
     from gateway.settings.model import Settings
+    from gateway.storage.damaged_rows import DamagedRow
     from gateway.storage.key_store import KeyRecord, KeyStore
 
 T = TypeVar("T")
@@ -381,7 +382,8 @@ def report(
     )
 
     begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
-    found = _fetched(settings_of(config), lambda store: store.usage(begin, key_id))
+    settings = settings_of(config)
+    found = _fetched(settings, key_id, lambda store: store.usage(begin, key_id))
     if as_json:
         say(printed_json(use_members(found)))
     else:
@@ -405,7 +407,7 @@ def log(
         printed_json,
     )
 
-    edits = _fetched(settings_of(config), lambda store: store.edits(key_id))
+    edits = _fetched(settings_of(config), key_id, lambda store: store.edits(key_id))
     if as_json:
         say(printed_json([edit_members(edit) for edit in edits]))
     else:
@@ -449,16 +451,25 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
     records = [each for each in await store.list(lambda _: None) if each.revoked_at is None]
     found = next((each for each in records if each.id == key_id), None)
     if found is None:
-        named = ", ".join(each.id for each in records if each.name == key_id)
-        hint = f": give the ID of a key, not its name; {key_id} is {named}" if named else ""
-        fail([f"there is no active key {key_id}{hint}"])
+        fail([f"there is no active key {key_id}{_hint(records, key_id)}"])
     return found
 
 
+def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
+    """The IDs of keys whose name was given as an ID; "" for none."""
+    named = ", ".join(each.id for each in records if each.name == key_id)
+    return f": give the ID of a key, not its name; {key_id} is {named}" if named else ""
+
+
 def _fetched(
-    settings: "Settings", fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]]
+    settings: "Settings",
+    key_id: str | None,
+    fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]],
 ) -> Sequence[T]:
-    """What is fetched from the store; nothing if there is none, as looking creates none."""
+    """What is fetched from the store; nothing if there is none, as looking creates none.
+
+    Exit if nothing is found because there is no key with this ID.
+    """
     from gateway.storage.key_store import KeyStore
 
     missing = missing_store(settings.access.database)
@@ -468,7 +479,13 @@ def _fetched(
 
     async def fetch_it() -> Sequence[T]:
         async with KeyStore.open(settings.access.database) as store:
-            return await fetch(store)
+            found = await fetch(store)
+            if key_id is not None and not found:
+                damaged: list[DamagedRow] = []
+                records = await store.list(damaged.append)
+                if key_id not in {*(each.id for each in records), *(each.row for each in damaged)}:
+                    fail([f"there is no key {key_id}{_hint(records, key_id)}"])
+            return found
 
     return run(fetch_it())
 

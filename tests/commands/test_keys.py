@@ -446,6 +446,8 @@ def test_a_key_of_every_spreadsheet_is_named(command: Command) -> None:
         ),
         (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is no time"),
         (["rotate", "ID", "--end"], "has no old secret"),
+        (["report", "--key", "key_x"], "there is no key key_x"),
+        (["log", "--key", "n", "--json"], "give the ID of a key, not its name; n is key_"),
         (["report", "--since", "1w"], "--since: '1w' is no time"),
         (["revoke", "n"], "give the ID of a key, not its name; n is key_"),
     ],

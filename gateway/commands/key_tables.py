@@ -98,10 +98,10 @@ def use_rows(found: Sequence[HourOfUse]) -> Sequence[Row]:
 
 def use_members(found: Sequence[HourOfUse]) -> Sequence[dict[str, Any]]:
     """The use of keys as JSON objects, one for each hour and key; a key of null is none."""
-    told = []
+    members = []
     for (hour, key_id), group in groupby(found, lambda each: (each.hour, each.key_id)):
         lines = [*group]
-        told.append(
+        members.append(
             {
                 "hour": hour.isoformat(),
                 "key": key_id or None,
@@ -113,7 +113,7 @@ def use_members(found: Sequence[HourOfUse]) -> Sequence[dict[str, Any]]:
                 "bytes": sum(each.bytes for each in lines),
             }
         )
-    return told
+    return members
 
 
 def edit_row(edit: KeyEdit) -> Row:

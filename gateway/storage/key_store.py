@@ -480,7 +480,7 @@ def _edit_of(row: RowMapping) -> KeyEdit:
     try:
         return msgspec.convert({**values, "changes": msgspec.json.decode(row["changes"])}, KeyEdit)
     except (msgspec.MsgspecError, TypeError) as error:
-        raise DamagedRow(key_edits, row, "it is no edit of a key") from error
+        raise DamagedRow(key_edits, row, "invalid edit of a key") from error
 
 
 def _row(record: KeyRecord) -> dict[str, object]:

@@ -110,9 +110,9 @@ class Admission:
             if override:
                 await self.recognise(request, parameters, operation)
                 raise InvalidRequest(override)
-        known, number = None, b""
+        known, cache_key = None, b""
         if not operation.is_write:
-            number, known = self._auth_cache.find(head, parameters.credentials, request.title)
+            cache_key, known = self._auth_cache.find(head, parameters.credentials, request.title)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
             lease = await self._charge(request, parameters, caller)
@@ -121,8 +121,8 @@ class Admission:
             caller, spreadsheet, lease = await self.recognise(request, parameters, operation)
             title = event.worksheet = decode_title(request.title)  # "" for a spreadsheet
             target, reading = _authorised(caller, spreadsheet, title, operation.writes)
-            if number:
-                self._auth_cache.issue(number, caller, target, reading)
+            if cache_key:
+                self._auth_cache.put(cache_key, caller, target, reading)
         event.spreadsheet = target.worksheet.spreadsheet
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
@@ -282,7 +282,7 @@ MAX_KEPT = 4096
 LONGEST_TITLE = 256
 """Of cached worksheets; Google's titles are shorter."""
 
-_TELLING = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
+_CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
 """Headers that decide the access of a read."""
 
 _DIGEST_BYTES = 16
@@ -323,20 +323,20 @@ class AuthCache:
         """
         parts = [self._secret, credentials, segment.encode("latin-1", "replace")]
         for name, values in head.lines.items():
-            if name in _TELLING:
+            if name in _CREDENTIAL_HEADERS:
                 parts += (name, b"\0".join(values))
-        number = blake2b(b"\n".join(parts), digest_size=_DIGEST_BYTES).digest()
-        found = self._kept.get(number)
+        key = blake2b(b"\n".join(parts), digest_size=_DIGEST_BYTES).digest()
+        found = self._kept.get(key)
         is_valid = found is not None and self._timer() < found.until_seconds
-        return number, found if is_valid else None
+        return key, found if is_valid else None
 
-    def issue(self, number: bytes, caller: Caller, target: Target, reading: str = "") -> None:
+    def put(self, key: bytes, caller: Caller, target: Target, reading: str = "") -> None:
         """Cache the authorisation of this head, unless its key may expire meanwhile."""
         if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[number] = CachedCaller(caller, target, self._fresh_until(), reading)
+        self._kept[key] = CachedCaller(caller, target, self._fresh_until(), reading)
 
     def clear(self) -> None:
         self._kept.clear()

@@ -9,7 +9,7 @@ Rules
   A repetition waits for the first submission, because the browser displays its answer.
 - Limits are for forms, and for all requests of a create-only key with origins, which is in a page:
   requests per address, also those that are refused, and writes to Google, which submissions share.
-  Cloudflare's token is needed for all creates of its key. So JSON avoids none of them.
+  Cloudflare's token is needed for all creates of its key. JSON is not exempt.
 """
 
 import asyncio

@@ -131,7 +131,7 @@ def test_a_program_gets_json(surface: Surface, header: bytes, key: str, status: 
     assert answer.json().get("code") == (104 if status == 400 else None)
 
 
-REFUSED: Sequence[tuple[str, int, int, dict[str, object]]] = [
+REFUSED: Sequence[tuple[str, int, int, Mapping[str, object]]] = [
     ("an unknown field", 400, 104, {"fields": {"nam<e": "Ann"}}),
     ("a field twice", 400, 104, {"fields": [("name", "a"), ("name", "b")]}),
     ("_next twice", 400, 104, {"fields": [("name", "a"), ("_next", PAGE), ("_next", PAGE)]}),

@@ -35,7 +35,7 @@ def auth_cache(clock: ManualClock) -> AuthCache:
     return AuthCache(lambda: began + FRESH_SECONDS, clock)
 
 
-def number(
+def key(
     auth_cache: AuthCache,
     lines: list[tuple[bytes, bytes]],
     credentials: bytes = b"",
@@ -57,7 +57,7 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
     auth_cache: AuthCache, clock: ManualClock
 ) -> None:
     """A pass counts until the active keys have to be refreshed, and no longer."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+    auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
     clock.advance(FRESH_SECONDS * 0.9)
     found = kept(auth_cache, HEAD)
     clock.advance(FRESH_SECONDS * 0.1)
@@ -84,7 +84,7 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
 )
 def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]) -> None:
     """All headers that decide access are part of the cache key."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+    auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
 
     assert kept(auth_cache, lines) is None
 
@@ -97,30 +97,30 @@ def test_so_do_the_url_and_the_worksheet(
     auth_cache: AuthCache, credentials: bytes, segment: str
 ) -> None:
     """Credentials in the URL and the name in the path are part of what a pass is for."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+    auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
 
     assert kept(auth_cache, HEAD, credentials, segment) is None
 
 
 def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+    auth_cache.put(key(auth_cache, HEAD), CALLER, TARGET)
 
     assert kept(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
 
 
 def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> None:
     """It is a digest with a secret of its own."""
-    ours = number(auth_cache, HEAD)
+    ours = key(auth_cache, HEAD)
 
     assert b"Bearer" not in ours
-    assert ours != number(AuthCache(lambda: 0.0), HEAD)
+    assert ours != key(AuthCache(lambda: 0.0), HEAD)
 
 
 def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
     """An expiry takes effect at once, and invented names use no memory."""
     endless = Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1)))
-    auth_cache.issue(number(auth_cache, HEAD, segment="1"), replace(CALLER, expires=True), TARGET)
-    auth_cache.issue(number(auth_cache, HEAD, segment="2"), CALLER, endless)
+    auth_cache.put(key(auth_cache, HEAD, segment="1"), replace(CALLER, expires=True), TARGET)
+    auth_cache.put(key(auth_cache, HEAD, segment="2"), CALLER, endless)
 
     assert kept(auth_cache, HEAD, segment="1") is None
     assert kept(auth_cache, HEAD, segment="2") is None
@@ -128,7 +128,7 @@ def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> N
 
 def test_a_change_of_keys_ends_all(auth_cache: AuthCache) -> None:
     """However fresh they are."""
-    auth_cache.issue(number(auth_cache, HEAD, segment="1"), CALLER, TARGET)
+    auth_cache.put(key(auth_cache, HEAD, segment="1"), CALLER, TARGET)
     auth_cache.clear()
 
     assert kept(auth_cache, HEAD, segment="1") is None
@@ -137,7 +137,7 @@ def test_a_change_of_keys_ends_all(auth_cache: AuthCache) -> None:
 def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
     """Past it all make room."""
     for each in range(MAX_KEPT + 1):
-        auth_cache.issue(number(auth_cache, HEAD, segment=f"{each}"), CALLER, TARGET)
+        auth_cache.put(key(auth_cache, HEAD, segment=f"{each}"), CALLER, TARGET)
 
     assert kept(auth_cache, HEAD, segment="0") is None
     assert kept(auth_cache, HEAD, segment=f"{MAX_KEPT}") is not None

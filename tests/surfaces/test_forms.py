@@ -1,7 +1,7 @@
 """Forms of create-only keys: their fields, answers, pages and repetitions."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from html import escape, unescape
 from urllib.parse import urlencode

@@ -6,15 +6,19 @@ Rules
 - Text and empty cells are equal in both renderings, except for the explanation of an error. If
   another one differs, the sheet changed between the two reads. Equal cells are one object.
 - A number in plain notation that its value does not round to is a sign of that, too: rows moved
-  between the reads. Some cells of each column are compared, among them the last one.
+  between the reads. Some cells of each column are compared, among them the last one. A format may
+  display other numbers (`yyyy`, `dd.mm`): they are the same in a later pair of reads, and mostly
+  not those of other rows.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat, zip_longest
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import UNSET
@@ -28,6 +32,10 @@ from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
 """The cells of one column from the header down; blank cells at its end are left out."""
+
+Unlike = Mapping[int, frozenset[tuple[object, str]] | None]
+"""Columns with numbers that are displayed as other ones: some of these numbers, each with its
+display; None if the format of the column is known to do that."""
 
 _COPIED = 2
 """Cells that are copied in one step."""
@@ -119,9 +127,15 @@ _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
 _COMPARED = 256
 """Cells of a column whose numbers are compared with their display, at most."""
+_FIRST = 64
+"""The first cells, all of which are compared: they stay comparable when a row is inserted."""
+_MAX_UNLIKE = 16
+"""Numbers of a column that are kept with their displays, at most."""
 _PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
-_HALF, _DIGITS = 0.501, 1e-9
-"""Half a unit of the last digit displayed, and the share below ten digits."""
+_GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,99}")
+"""Thousands, as in German: `1.250`."""
+_HALF, _DIGITS, _TINY = 0.501, 1e-9, 1e-12
+"""Half a unit of the last digit displayed, the share below ten digits, and one below any digit."""
 _VALUE_STEPS = 2
 """Steps per cell."""
 
@@ -143,7 +157,8 @@ class Table:
     """The last record; without one the header, or the row above it. Rows below are left out."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
-    """True if the renderings were read from different states of the worksheet."""
+    """True if the renderings seem to be of different states of the worksheet."""
+    unlike: Unlike = field(default_factory=dict, repr=False, compare=False)
     ends_by_types: bool = False
     """True if the typed rendering decides which is the last record: it has all rows until then."""
     below: Sequence[Sequence[str]] = ()
@@ -328,20 +343,41 @@ class Table:
         """Approximate memory of the indexes made so far."""
         return sum(index.byte_count for index in self.indexes.values())
 
-    def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
-        """The table with its typed rendering, which shares cells with the displayed one."""
+    def with_typed(
+        self, typed: Sequence[Column], before: Unlike = MappingProxyType({})
+    ) -> Work["Table"]:
+        """The table with its typed rendering, which shares cells with the displayed one.
+
+        `before` are the columns that were `unlike` in another pair of reads.
+        """
         nothing: Column = ()
         if self.header.end.column is not None:
             typed = _cut(typed, self.last_row + 1 - self.header.row)
         columns: list[Column] = []
-        is_mixed = False
+        is_mixed, unlike = False, dict[int, frozenset[tuple[object, str]] | None]()
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
-            column = texts if values is texts else (yield from _uniform(values, texts))
+            pairs: list[tuple[object, str]] = []
+            column = texts if values is texts else (yield from _uniform(values, texts, pairs))
             if column is None:
                 column = yield from _with_shared_texts(values, texts)
-                is_mixed = is_mixed or not (yield from _is_consistent(column, texts))
+                is_mixed = not (yield from _is_consistent(column, texts, pairs)) or is_mixed
+            if pairs:
+                at, others = len(columns), frozenset(pairs)
+                known = before.get(at, frozenset())
+                is_format = known is None or (
+                    not known.isdisjoint(others)
+                    and not (yield from _are_of_other_rows(others, column))
+                )
+                unlike[at] = None if is_format else others
+                is_mixed = is_mixed or not is_format
             columns.append(column)
-        whole = replace(self, typed=tuple(columns[: len(typed)]), is_mixed=is_mixed, indexes={})
+        whole = replace(
+            self,
+            typed=tuple(columns[: len(typed)]),
+            is_mixed=is_mixed,
+            unlike=unlike,
+            indexes={},
+        )
         return whole.ended() if self.ends_by_types else whole
 
     def ended(self) -> "Table":
@@ -438,11 +474,13 @@ def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
     return cells[row - 1] if row <= len(cells) else None
 
 
-def _uniform(values: Column, texts: Column) -> Work[Column | None]:
+def _uniform(
+    values: Column, texts: Column, unlike: list[tuple[object, str]]
+) -> Work[Column | None]:
     """The texts if all values are equal to them, the values if they are numbers or booleans.
 
-    Numbers and booleans stand below a header that is equal in both. None for any other column, and
-    if some of the numbers are displayed as others.
+    Numbers and booleans stand below a header that is equal in both. None for any other column.
+    Numbers that are displayed as others are added to `unlike`, each with its display.
     """
     if len(values) != len(texts):
         return None
@@ -461,10 +499,13 @@ def _uniform(values: Column, texts: Column) -> Work[Column | None]:
         if not _NOT_TEXT.issuperset(map(type, piece)):
             return None
     yield min(len(values), _COMPARED)
-    for place in range(len(values) - 1, 0, -(len(values) // _COMPARED + 1)):
+    step = len(values) // (_COMPARED - _FIRST) + 1
+    for place in (*range(1, min(_FIRST, len(values))), *range(len(values) - 1, _FIRST - 1, -step)):
         value, text = values[place], texts[place]
-        if str(value) != text and _is_another(value, text):
-            return None
+        if str(value) != text and isinstance(text, str) and _is_another(value, text):
+            unlike.append((value, text))
+            if len(unlike) == _MAX_UNLIKE:
+                break
     return values
 
 
@@ -478,32 +519,52 @@ def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
     return (*same, *values[len(same) :])
 
 
-def _is_consistent(values: Column, texts: Column) -> Work[bool]:
+def _is_consistent(values: Column, texts: Column, unlike: list[tuple[object, str]]) -> Work[bool]:
+    """True if no text or empty cell differs; numbers are treated as in `_uniform`."""
     for start in range(0, max(len(values), len(texts)), BLOCK):
         yield _SHARING_STEPS * BLOCK
         pairs = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
-        if not all(map(_is_consistent_cell, pairs)):
-            return False
+        for value, text in pairs:
+            if value is text:
+                continue
+            if isinstance(value, str | None):
+                if not _is_displayed_as(value or "", text or ""):
+                    return False
+            elif len(unlike) < _MAX_UNLIKE and isinstance(text, str) and _is_another(value, text):
+                unlike.append((value, text))
     return True
 
 
-def _is_consistent_cell(pair: tuple[object, object]) -> bool:
-    value, text = pair
-    if value is text:
-        return True
-    if isinstance(value, str | None):
-        return _is_displayed_as(value or "", text or "")
-    return not _is_another(value, text)
-
-
-def _is_another(value: object, text: object) -> bool:
+def _is_another(value: object, text: str) -> bool:
     """True if a number does not round to the one that it is displayed as in plain notation."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not isinstance(text, str):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     plain = _PLAIN.fullmatch(text)
-    if plain is None or text.replace(".", "") == str(value):  # 1.250 with grouped thousands
+    if plain is None:
         return False
-    return abs(float(text) - value) > _HALF * 10.0 ** -len(plain[1] or "") + abs(value) * _DIGITS
+    rest = abs(value) * _DIGITS
+    if _GROUPED.fullmatch(text) and abs(float(text.replace(".", "")) - value) <= _HALF + rest:
+        return False
+    return abs(float(text) - value) > _HALF * 10.0 ** -len(plain[1] or "") + rest
+
+
+def _are_of_other_rows(unlike: frozenset[tuple[object, str]], values: Column) -> Work[bool]:
+    """True if most of the displays are those of other numbers in the column: its rows moved."""
+    digits = {text: len(text.partition(".")[2]) for _, text in unlike}
+    wanted = Counter(_rounded(float(text), digits[text]) for _, text in unlike)
+    found, widths = Counter[str](), {*digits.values()}
+    for start in range(0, len(values), BLOCK):
+        yield _SHARING_STEPS * BLOCK * len(widths)
+        for value in values[start : start + BLOCK]:
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                shown = (_rounded(value, width) for width in widths)
+                found.update(text for text in shown if text in wanted)
+    return 2 * (wanted & found).total() > len(unlike)
+
+
+def _rounded(number: float, digits: int) -> str:
+    """A number in plain notation; halves are rounded away from zero, as Google does."""
+    return f"{number * (1 + _TINY):.{digits}f}"
 
 
 def _is_displayed_as(typed: str, shown: object) -> bool:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.errors import GatewayError, NotFound, RowNotFound, SheetTooLarge, UpstreamRefusal
@@ -40,7 +41,7 @@ from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
 from gateway.table.records import SheetEnd, last_record, sheet_end
-from gateway.table.table import Column, Table, last_row_in, make_table
+from gateway.table.table import Column, Table, Unlike, last_row_in, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
@@ -124,6 +125,8 @@ class Loader:
         self._scheduler = scheduler
         self._clock = clock
         self._moment = moment
+        self._formats: tuple[tuple[str, ...], Unlike] = ((), {})
+        """The cells of a header, and its columns whose formats display other numbers."""
 
     async def displayed(
         self,
@@ -191,11 +194,17 @@ class Loader:
         return TypedRead(*await self._read(Render.TYPED, digest, sheet_id, is_now=is_now))
 
     async def with_types(
-        self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
+        self,
+        snapshot: Snapshot,
+        typed: TypedRead,
+        known: Snapshot | None = None,
+        *,
+        before: Unlike = MappingProxyType({}),
     ) -> Snapshot:
         """Both renderings as one snapshot; its table `is_mixed` if they show different states.
 
         The types of a table that `ends_by_types` are read right after its displayed rendering.
+        `before` are the columns that were unlike in a pair of other reads.
         """
         rendering, began = typed
         columns: Sequence[Column]
@@ -215,7 +224,12 @@ class Loader:
             table = snapshot.table
             if snapshot.displayed.columns:
                 table = make_table(snapshot.displayed.columns, self._layout)
-            table = await self._scheduler.build(table.with_typed(columns))
+            cells, formats = self._formats
+            if cells == table.header.cells:
+                before = {**before, **formats}
+            table = await self._scheduler.build(table.with_typed(columns, before))
+            formats = {at: None for at, pairs in table.unlike.items() if pairs is None}
+            self._formats = (table.header.cells, formats)
             both = replace(
                 snapshot,
                 table=table,
@@ -233,12 +247,17 @@ class Loader:
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
         """Both renderings as they are now, if they seemed to show different states. 2 reads.
 
-        None if they still do. Two equal pairs are of one state, whose formats show other numbers.
+        None if they still do. Two equal pairs are of one state, whose formats show other numbers;
+        so do those of columns that are unlike in both. They are known from then on.
         """
         displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
         typed = await self.typed(sheet_id=sheet_id, is_now=True)
-        found = await self.with_types(displayed, typed)
-        return None if found.table.is_mixed and found.digests != seen.digests else found
+        before = seen.table.unlike if seen.header.cells == displayed.header.cells else {}
+        found = await self.with_types(displayed, typed, before=before)
+        if found.digests == seen.digests:
+            self._formats = (found.header.cells, dict.fromkeys(found.table.unlike))
+            return found
+        return None if found.table.is_mixed else found
 
     async def look_at_header(
         self, *, has_forms: bool = False, form_row: int | None = None

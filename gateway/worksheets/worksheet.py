@@ -532,16 +532,15 @@ class Worksheet:
                 base = None
             known = self._snapshot(TYPED)
             both = await self._both(base, began, is_alone=is_alone, sheet_id=sheet_id)
-            types = None if known is None else known.typed
-            return both and await self._land(began, both, types)
+            return both and await self._land(*both, None if known is None else known.typed)
 
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
-    ) -> Snapshot | None:
-        """Both renderings; the types last if displayed rows are there, or older rows were dropped.
+    ) -> tuple[int, Snapshot] | None:
+        """Both renderings, after the moment at which their reads began, `began` or a later one.
 
-        Else they are read side by side. 1 more read if the types seem older than the rows, 2 more
-        if both seem to be of different states; None if they still do.
+        The types are read last if displayed rows are there, or older rows were dropped; else at
+        once. 1 more read if they seem older, 2 more if the states seem to differ, None if again.
         """
         known, loader = self._snapshot(TYPED), self._loader
         # Another process may have sent for its types before these rows were there.
@@ -551,7 +550,7 @@ class Worksheet:
         elif not is_alone and known is not None and known.table.ends_by_types:
             displayed = await self._displayed(is_alone=False, sheet_id=sheet_id)
             if displayed.table.ends_by_types:
-                return displayed  # its read had the types, too
+                return began, displayed  # its read had the types, too
             typed = await loader.typed(known)
         elif is_single and known is None and self._lost >= 0:
             displayed = await self._displayed(is_alone=is_alone, sheet_id=sheet_id)
@@ -564,9 +563,10 @@ class Worksheet:
             )
         both = await loader.with_types(displayed, typed, known)
         if both.table.is_mixed and (known is None or both.table is not known.table):
-            return await loader.both_again(both, sheet_id=sheet_id)
+            began, again = self.moment(), await loader.both_again(both, sheet_id=sheet_id)
+            return None if again is None else (began, again)
         if is_in_turn and is_single:
-            return both  # types that were sent for after the rows were there are not older
+            return began, both  # types sent for after the rows were there are not older
         answered = self._snapshot(TYPED)
         if answered is not None:
             may_lag = both.lags(answered)
@@ -575,9 +575,9 @@ class Worksheet:
             for rows, landed in self.blocks.values():
                 may_lag = may_lag or (isinstance(rows, Window) and landed > began)
         if not may_lag:
-            return both
+            return began, both
         later = await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))
-        return None if later.table.is_mixed and not both.table.is_mixed else later
+        return None if later.table.is_mixed and not both.table.is_mixed else (began, later)
 
     async def _displayed(self, *, is_alone: bool, sheet_id: int | None) -> Snapshot:
         """All rows as displayed; unless alone, by a read that others may join."""

@@ -138,14 +138,14 @@ def delete(sheet: FakeWorksheet) -> None:
     sheet.delete_rows(2)
 
 
-def count_up(sheet: FakeWorksheet) -> None:
+def change(sheet: FakeWorksheet) -> None:
     held = sheet.cells[3, 2]
     assert isinstance(held, int)
-    sheet.type(3, None, held + 100)
+    sheet.type(3, None, -3 * held)
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
-@pytest.mark.parametrize("edit", [insert, delete, count_up])
+@pytest.mark.parametrize("edit", [insert, delete, change])
 @pytest.mark.parametrize("tears", [1, 2, 3])
 def test_tears_beside_such_a_format(
     surface: Surface,

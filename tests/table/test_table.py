@@ -185,6 +185,8 @@ def test_renderings_of_two_states_are_mixed(typed: list[Column]) -> None:
         ("12.34", 12.3356, False),
         ("00501", 501, False),
         ("1.250", 1250, False),
+        ("1.250", 1250.4, False),
+        ("1.000.000", 999_999.6, False),
         ("0.3", 0.30000000000000004, False),
         ("123456789012", 123456789012.34, False),
         ("1,250", 7, False),
@@ -196,6 +198,8 @@ def test_renderings_of_two_states_are_mixed(typed: list[Column]) -> None:
         ("1040", 1041.5, True),
         ("-3", 3, True),
         ("12.34", 12.35, True),
+        ("1.250", 1251, True),
+        ("12.5", 125, True),
     ],
 )
 def test_a_number_in_plain_notation_is_that_of_its_value(

@@ -161,7 +161,8 @@ class Admission:
         if is_write and credentials.key is None:
             _refuse_key_in_form(head)
         caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
-        if is_write and caller.grants.may_read and not _in_headers(head, KEY_HEADERS):
+        is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
+        if is_write and is_in_url and caller.grants.may_read:
             raise KeyNotAllowedInUrl(
                 "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
             )

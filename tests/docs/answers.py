@@ -126,7 +126,7 @@ def _real_page(example: Example, demo: Demo) -> Any:
 def _real_line(_: Example, __: Demo) -> Any:
     """The members that all lines of the log have; their values differ from line to line."""
     members = dict.fromkeys(RequestEvent.__struct_fields__)
-    for name in ("operation", "rows", "bytes"):
+    for name in ("admin", "operation", "rows", "bytes"):
         del members[name]
     return {**members, "event": RequestEvent.__struct_config__.tag, "level": "info"}
 

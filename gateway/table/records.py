@@ -3,8 +3,9 @@
 Rules
 - Only trailing rows can be no records: a row in the middle is one, even if it is blank.
 - A cell is blank if it displays nothing, whatever it holds: a formula, a format that hides.
-- The first filled-down row is the model of rows that are created above it: Google copies its
-  formulas, and its constants are written to the cells that a client does not send.
+- The first filled-down row that equals the next one is the model of rows that are created above it:
+  Google copies its formulas, and its constants are written to the cells that a client does not
+  send. Any other row may be one that people left: a total, or what was a record. It is no model.
 - The word of a boolean depends on the locale (FALSE, FALSCH, FAUX), and a text may be the same
   word. So the typed rendering decides; displayed cells only show whether it has to be read.
 """
@@ -86,8 +87,9 @@ def _may_be_boolean(text: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class FilledRow:
-    """The first filled-down row: the constants and the columns of the formulas in its cells.
+    """The model of new rows: the constants and the columns of the formulas in its cells.
 
+    Without a model the first row below the records that is not blank, and none of its cells.
     `is_first`: there is no record above it.
     """
 
@@ -99,7 +101,7 @@ class FilledRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SheetEnd:
-    """The last record, or the header, and the first filled-down row below it, if there is one.
+    """The last record, or the header, and the filled-down row below it, if there is one.
 
     `beside` are these two rows as they are displayed, without the header.
     """
@@ -130,22 +132,36 @@ def sheet_end(
     if not (last or is_whole):
         return None
     filled: FilledRow | None = None
-    for at in range(last, len(texts) if rule != BLANK_ONLY else 0):
-        if any(texts[at]) or computed[at]:
-            filled = FilledRow(
-                row=above + 1 + at,
-                is_first=not last,
-                constants={
-                    column: value
-                    for column, value in enumerate(values[at])
-                    if value is not None and value != "" and column not in computed[at]
-                },
-                formulas=frozenset(formulas[at]),
-            )
-            break
+    tail = range(last, len(texts) if rule != BLANK_ONLY else 0)
+    cells = {
+        at: (_constants(values[at], computed[at]), {*computed[at]}, {*formulas[at]})
+        for at in tail
+        if any(texts[at]) or computed[at]
+    }
+    if cells:
+        first = min(cells)
+        model = next((at for at in cells if cells[at] == cells.get(at + 1)), None)
+        constants, _, copied = cells[first if model is None else model]
+        filled = FilledRow(
+            row=above + 1 + (first if model is None else model),
+            is_first=not last,
+            constants={} if model is None else constants,
+            formulas=frozenset() if model is None else frozenset(copied),
+        )
     rows = [above + last] * bool(last) + ([filled.row] if filled else [])
     beside = {row: texts[row - above - 1] for row in rows}
     return SheetEnd(last_row=above + last, filled=filled, beside=beside)
+
+
+def _constants(
+    values: Sequence[str | int | float | bool | None], computed: Collection[int]
+) -> dict[int, str | int | float | bool]:
+    """The cells of a row that hold a value of their own, by column."""
+    return {
+        column: value
+        for column, value in enumerate(values)
+        if value is not None and value != "" and column not in computed
+    }
 
 
 def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) -> bool:

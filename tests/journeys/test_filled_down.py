@@ -237,6 +237,80 @@ def test_a_tail_decided_by_displays_alone_is_noticed(api: Api) -> None:
         assert text_of_false(api) != 8
 
 
+@dataclass(frozen=True, kw_only=True)
+class NoModel:
+    """Rows below the last record that are not filled down: edits, the create, and its row."""
+
+    title: str
+    body: Mapping[str, object]
+    cells: Row
+    requests: Requests = ()
+    emptied: tuple[int, Mapping[str, object]] | None = None
+
+
+def cells_of_orders(row: int, column: int, value: Mapping[str, object]) -> Mapping[str, Any]:
+    """An edit of a cell of the orders, with the row and the column counted from 0."""
+    return {
+        "updateCells": {
+            "start": {"sheetId": ORDERS.sheet_id, "rowIndex": row, "columnIndex": column},
+            "rows": [{"values": [{"userEnteredValue": value}]}],
+            "fields": "userEnteredValue",
+        }
+    }
+
+
+EMPTY_ORDERS: Mapping[str, Any] = {
+    "updateCells": {
+        "range": {"sheetId": ORDERS.sheet_id, "startRowIndex": 3},
+        "fields": "userEnteredValue",
+    }
+}
+TOTAL = [
+    EMPTY_ORDERS,
+    cells_of_orders(4, 1, {"stringValue": "Total"}),
+    cells_of_orders(4, 4, {"formulaValue": "=SUM(E2:E3)"}),
+]
+NO_MODELS = {
+    "a row that was a record": NoModel(
+        title="Orders",
+        emptied=(3, {"order": None, "count": 7}),
+        body={"order": "A-9"},
+        cells=("A-9", "new", "", "", "$0.00"),
+    ),
+    "a row that was a record, with a hidden cell": NoModel(
+        title="Tasks",
+        emptied=(6, {"task": None}),
+        body={"task": "Mine"},
+        cells=("Mine", "", "", "", "FALSE", "Mine ()"),
+    ),
+    "a total": NoModel(title="Orders", requests=TOTAL, body={"order": "A-9"}, cells=("A-9",)),
+}
+
+
+@pytest.mark.parametrize("case", NO_MODELS.values(), ids=NO_MODELS)
+def test_only_what_is_filled_down_is_copied(open_kept: OpenGateway, case: NoModel) -> None:
+    """No created row takes over cells of a row that people left below the last record."""
+    worksheets = [
+        {"spreadsheet": "demo", "title": "Tasks", "header_row": 3, "record_field": "task"},
+        {"spreadsheet": "demo", "title": "Orders", "record_field": "order"},
+    ]
+    api = open_kept({"worksheets": worksheets})
+    if case.requests:
+        edit(api, case.requests)
+        api.send("PATCH", "Budget/2", json={"amount": 901})
+    if case.emptied:
+        row, body = case.emptied
+        assert api.send("PATCH", f"{case.title}/{row}", json=body).status_code == 200
+    before = api.emulator.texts(case.title)
+    created = api.post(case.title, json=case.body)
+    row = created.json()["rowIndex"]
+    after = api.emulator.texts(case.title)
+
+    assert created.status_code == 201
+    assert after[row - 1] == [*case.cells]
+    assert [*after[: row - 1], *after[row:]] == before
+
+
 def lines(first: int, last: int) -> Mapping[str, Any]:
     """Rows of the tasks, counted from 1."""
     return {"sheetId": 0, "dimension": "ROWS", "startIndex": first - 1, "endIndex": last}

@@ -529,9 +529,14 @@ def _keep(
         cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
         last = None
     last_row = 0
+    first_row = 0
     for at in placed:
         if at is not None and sent.table.id == view.table.id:
+            first_row = first_row or at.first_row
             last_row = max(last_row, at.first_row + len(at.texts) - 1)
+    if first_row == sent.after_row + 1 and not sent.table.id and sent.filled is None:
+        # Google appends below all filled rows, also below those that show nothing.
+        cache.unfilled_until = sent_seconds + cache.ttl_seconds
     forms = None
     if sent.has_forms and last_row:
         end = replace(view, blocks=[view.blocks[0], view.blocks[-1]])

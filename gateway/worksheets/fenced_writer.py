@@ -337,7 +337,7 @@ class FencedWriter:
             extent, sheet_id = cache.fresh(), cache.fresh_sheet()
             end: SheetEnd | None = None
             is_cached = extent is not None and sheet_id is not None
-            if extent is None or sheet_id is None or cache.is_filled_down is not False:
+            if extent is None or sheet_id is None or worksheet.now() >= cache.unfilled_until:
                 is_cached = False
                 await self._fences.find_earlier(worksheet.id.spreadsheet)
                 found = await worksheet.look_for_append()
@@ -419,7 +419,7 @@ class FencedWriter:
             is_cached=is_cached,
         )
         has_new = any(each.created for each in planned)
-        if cache.is_filled_down is False or native.id or not has_new:
+        if native.id or not has_new or worksheet.now() < cache.unfilled_until:
             return plan
         extent, own_id, end, _ = await worksheet.look_for_append()
         if (extent.header.cells, own_id, extent.last_row) != (

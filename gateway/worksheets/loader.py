@@ -161,7 +161,7 @@ class Loader:
                 encodings=Encodings(table, rendering.byte_count),
             )
             if not table.ends_by_types and max(map(len, rendering.columns), default=0) > table.size:
-                self._header_cache.is_filled_down = True
+                self._header_cache.unfilled_until = -math.inf
         elif known is not None:
             origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
@@ -239,7 +239,7 @@ class Loader:
             )
         extent, native = self._header_cache.extent, self._header_cache.table
         if max(map(len, snapshot.displayed.columns), default=0) > both.table.size:
-            self._header_cache.is_filled_down = True
+            self._header_cache.unfilled_until = -math.inf
         if both.table.ends_by_types and extent and extent.as_of == both.displayed.as_of:
             self._header_cache.keep(replace(extent, last_row=end_in(both.table, native)))
         return both
@@ -380,7 +380,8 @@ class Loader:
         forms = forms_in(view, last_row, block_count=2)
         cache.seen_sheet(view, started, forms=forms, header=header)
         if end is not None or native.id:
-            cache.is_filled_down = end is not None and end.filled is not None
+            is_filled_down = end is not None and end.filled is not None
+            cache.unfilled_until = -math.inf if is_filled_down else started + cache.ttl_seconds
         is_whole = end is not None or (native.last_row <= FIRST_ROWS and bool(native.id))
         return EndLook(extent, view.sheet_id, end, is_whole), native
 

@@ -98,7 +98,7 @@ class HeaderCache:
     def __init__(
         self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
     ) -> None:
-        self._ttl_seconds = ttl_seconds
+        self.ttl_seconds = ttl_seconds
         self._clock = clock
         self._moment = moment
         self.extent: SheetExtent | None = None
@@ -112,9 +112,9 @@ class HeaderCache:
         """The frozen rows, as last seen with the sheet id."""
         self.table: NativeTable = NO_TABLE
         """The native table under the header, as last seen with the sheet id."""
-        self.is_filled_down: bool | None = None
-        """True if rows below the last record were filled down when they were seen last. None if
-        they were never looked at, and no record without formulas either."""
+        self.unfilled_until = 0.0
+        """The clock's time until which no rows below the last record are taken to be filled down: a
+        look at the end showed none, or a record had no computed cells. -inf if there were some."""
         self.trusted_cells: tuple[str, ...] | None = None
         """The cells of the last header that names fields, in a row below row 1."""
 
@@ -132,21 +132,24 @@ class HeaderCache:
             self._forms = (forms, header.cells, seconds)
         elif not is_same or self.table.id != view.table.id:
             self._forms = None
+        if not is_same:
+            self.unfilled_until = min(self.unfilled_until, 0.0)
         self._sheet = (view.sheet_id, seconds)
         self.frozen_rows, self.table = view.frozen_rows, view.table
-        if self.is_filled_down is None:
+        if 0 <= self.unfilled_until <= seconds:
             rows = [
-                bool(formulas)
+                bool(computed)
                 for block in view.blocks
-                for row, formulas in enumerate(block.formulas, block.first_row)
+                for row, computed in enumerate(block.computed, block.first_row)
                 if row > view.blocks[0].first_row
             ]
-            self.is_filled_down = None if any(rows) or not rows else False
+            if rows and not any(rows):
+                self.unfilled_until = seconds + self.ttl_seconds
 
     def fresh_sheet(self) -> int | None:
         """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
         its title."""
-        if self._sheet is None or self._clock() - self._sheet[1] >= self._ttl_seconds:
+        if self._sheet is None or self._clock() - self._sheet[1] >= self.ttl_seconds:
             return None
         return self._sheet[0]
 
@@ -164,14 +167,14 @@ class HeaderCache:
         if self._forms is None:
             return None
         forms, cells, seconds = self._forms
-        is_fresh = seconds >= since or self._clock() - seconds < self._ttl_seconds
+        is_fresh = seconds >= since or self._clock() - seconds < self.ttl_seconds
         is_same = header is None or header.cells == cells
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh, and it is that of the table which was seen last."""
         extent = self.extent
-        if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
+        if extent is None or self._clock() - extent.header_as_of >= self.ttl_seconds:
             return None
         return extent if extent.table_id == self.table.id else None
 

@@ -290,7 +290,7 @@ class Worksheet:
                     extent = replace(extent, last_row=end_in(table, native))
                 else:
                     await self._land(began, snapshot)
-                if native.id or self.header.is_filled_down is False:
+                if native.id or self.now() < self.header.unfilled_until:
                     return EndLook(extent, look.sheet_id)
                 if (look := (await self._loader.look_at_end())[0]).is_whole:
                     return look

@@ -311,6 +311,61 @@ def test_only_what_is_filled_down_is_copied(open_kept: OpenGateway, case: NoMode
     assert [*after[: row - 1], *after[row:]] == before
 
 
+NEW_SHEET = 9
+LABEL: Mapping[str, Any] = {
+    "repeatCell": {
+        "range": {
+            "sheetId": NEW_SHEET, "startRowIndex": 3, "endRowIndex": FILLED_ROWS,
+            "startColumnIndex": 1, "endColumnIndex": 2,
+        },
+        "cell": {"userEnteredValue": {"formulaValue": '=IF(A4="","",A4&"!")'}},
+        "fields": "userEnteredValue",
+    }
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", [{}, {"on_conflict": "guest"}], ids=["create", "upsert"])
+@pytest.mark.parametrize("before", [("PATCH",), ("GET", "PATCH")], ids=len)
+def test_what_an_array_formula_fills_is_filled_down(
+    open_kept: OpenGateway, before: Sequence[str], parameters: Mapping[str, str]
+) -> None:
+    """A record whose cells another row's formula fills shows that rows below may be filled."""
+    api = open_kept()
+    for method in before:
+        api.send(method, "Guests/3" if method == "PATCH" else "Guests", json={"guest": "Bobby"})
+    for row in (4, 5):
+        created = api.post("Guests", json=[{"guest": f"Cyd {row}"}], params=parameters)
+
+        assert [each["rowIndex"] for each in created.json()["results"]] == [row]
+    assert api.emulator.texts("Guests")[2:] == [
+        ["Bobby", "Dear Bobby"], ["Cyd 4", "Dear Cyd 4"], ["Cyd 5", "Dear Cyd 5"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
+def test_rows_that_are_filled_down_later(api: Api, parameters: Mapping[str, str]) -> None:
+    """What a look at the end showed counts for `header_ttl_seconds`; here a write looks again."""
+    new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
+    rows = [["task", "label"], ["a", "x"]]
+    values = [[{"userEnteredValue": {"stringValue": text}} for text in row] for row in rows]
+    cells = {
+        "updateCells": {
+            "start": {"sheetId": NEW_SHEET, "rowIndex": 0, "columnIndex": 0},
+            "rows": [{"values": each} for each in values],
+            "fields": "userEnteredValue",
+        }
+    }
+    edit(api, [new, cells])
+    api.send("PATCH", "Budget/2", json={"amount": 901})
+    assert api.post("New", json={"task": "b"}).json()["rowIndex"] == 3
+    edit(api, [LABEL])
+    api.send("PATCH", "Budget/2", json={"amount": 902})
+    created = api.post("New", json=[{"task": "c"}], params=parameters)
+
+    assert [each["rowIndex"] for each in created.json()["results"]] == [4]
+    assert api.emulator.texts("New")[3] == ["c", "c!"]
+
+
 def lines(first: int, last: int) -> Mapping[str, Any]:
     """Rows of the tasks, counted from 1."""
     return {"sheetId": 0, "dimension": "ROWS", "startIndex": first - 1, "endIndex": last}

@@ -786,7 +786,7 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
 def _misplaced(row: int) -> RowNumberUnknown:
     """The error of rows that are not directly below the last record, or that lack formulas."""
     return RowNumberUnknown(
-        f"The rows were created from row {row} on, but people moved or changed rows in the moment "
+        f"The rows were created from row {row} on, but others moved or changed rows in the moment "
         "between the gateway's look and its write: they are not directly below the last record, or "
         "lack its formulas. Look at the worksheet, and do not send them again."
     )

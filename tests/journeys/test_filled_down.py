@@ -446,6 +446,7 @@ def test_edits_that_move_the_last_record(api: Api, requests: Requests) -> None:
 
     body = answer.json()
     assert (answer.status_code, body["code"], body["outcome"]) == (409, 4094, "applied")
+    assert "others moved or changed rows" in body["message"]
     assert "not directly below the last record" in body["message"]
     assert refused(again) == (409, 4094)
     assert once == twice

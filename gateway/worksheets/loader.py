@@ -332,6 +332,8 @@ class Loader:
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=Detail.FORMS)
         except SheetTooLarge:
+            if cache.unfilled_until < 0:
+                raise  # a row that is appended would be below those that are filled down
             extent, view = await self.look_at_header(has_forms=True, form_row=header_row + 1)
             is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
             return EndLook(extent, view.sheet_id, is_whole=is_small), view.table

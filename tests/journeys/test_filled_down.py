@@ -287,6 +287,19 @@ NO_MODELS = {
 }
 
 
+@pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
+def test_a_tail_that_is_too_large(open_kept: OpenGateway, parameters: Mapping[str, str]) -> None:
+    """If a list showed rows that are filled down, nothing is created below them."""
+    api = open_kept({"google.max_answer_bytes": 9000})
+    assert api.get("Tasks").status_code == 200
+    before, (_, writes) = api.emulator.texts("Tasks"), calls_of(api)
+    answer = api.post("Tasks", json={"task": "Move"}, params=parameters)
+
+    assert (answer.status_code, answer.json()["outcome"]) == (413, "not_applied")
+    assert calls_of(api)[1] == writes
+    assert api.emulator.texts("Tasks") == before
+
+
 @pytest.mark.parametrize("case", NO_MODELS.values(), ids=NO_MODELS)
 def test_only_what_is_filled_down_is_copied(open_kept: OpenGateway, case: NoModel) -> None:
     """No created row takes over cells of a row that people left below the last record."""

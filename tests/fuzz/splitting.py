@@ -51,8 +51,11 @@ SETTINGS = {
     "plans.paid.requests_per_minute": 0,
     "plans.paid.max_concurrent": 0,
 }
-ORDINARY = ('"event":"request"', '"event": "google-refused"')
-"""What the log may say: a line for each request, and one for worksheets that are not there."""
+ORDINARY = (
+    *('"event":"request"', '"event": "google-refused"'),
+    *('"event": "stopping"', '"event": "stopped"'),
+)
+"""What the log may say: a line for each request, for worksheets that are not there, and the stop."""
 
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _CONTINUE = "100"

@@ -64,7 +64,7 @@ def test_numbers_and_booleans_are_stored_typed(api: Api) -> None:
     """A number or boolean is one in the cell, and answered as the sheet displays it."""
     headers = {"Content-Type": "application/json"}
     created = [
-        api.post("HeaderOnly", content=f'{{"name":{sent}}}', headers=headers).text
+        api.post("HeaderOnly", content=f'{{"name":{sent},"amount":9}}', headers=headers).text
         for sent, _, _ in STORED_TYPED
     ]
     updated = [
@@ -74,7 +74,7 @@ def test_numbers_and_booleans_are_stored_typed(api: Api) -> None:
     held = [[each["value"] for each in row] for row in api.emulator.cells("HeaderOnly")[1:]]
 
     assert created == [
-        f'{{"rowIndex":{row},"name":"{shown}"}}'
+        f'{{"rowIndex":{row},"name":"{shown}","amount":"9"}}'
         for row, (_, _, shown) in enumerate(STORED_TYPED, 2)
     ]
     assert updated == [

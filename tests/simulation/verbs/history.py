@@ -518,13 +518,11 @@ def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
 
 def _is_untouched(was: Row, now: Row) -> bool:
     """True if cells are the same objects, but for formulas: these change where rows move."""
-    return was is now or (
-        len(was) == len(now)
-        and all(
-            one is other or None not in (whole(one).formula, whole(other).formula)
-            for one, other in zip(was, now, strict=True)
-        )
-    )
+    if was is now:
+        return True
+    changed = [pair for pair in zip(was, now, strict=False) if pair[0] is not pair[1]]
+    formulas = [None not in (whole(one).formula, whole(other).formula) for one, other in changed]
+    return len(was) == len(now) and bool(formulas) and all(formulas)
 
 
 def _model(requests: Sequence[Mapping[str, Any]], inserted: int) -> int:

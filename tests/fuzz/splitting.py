@@ -55,7 +55,7 @@ ORDINARY = (
     *('"event":"request"', '"event": "google-refused"'),
     *('"event": "stopping"', '"event": "stopped"'),
 )
-"""What the log may say: a line for each request, for worksheets that are not there, and the stop."""
+"""What the log may say: lines of requests, of worksheets that are not there, and of the stop."""
 
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _CONTINUE = "100"

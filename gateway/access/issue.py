@@ -139,8 +139,31 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
         "origins": _listed(grants.origins),
         "next": grants.next_url or None,
         "turnstile": grants.needs_challenge,
-        "expiresAt": record.expires_at and record.expires_at.isoformat(),
+        "expiresAt": _moment(record.expires_at),
     }
+
+
+def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
+    """A key as a JSON object, without a secret."""
+    found, grants = editable(record), record.grants
+    return {
+        "id": record.id,
+        "name": found["name"],
+        "last4": record.last4,
+        **{name: value for name, value in found.items() if name not in ("name", "expiresAt")},
+        "readOnly": grants.rights == ["read"],
+        "mayDelete": grants.may_delete,
+        "createdAt": _moment(record.created_at),
+        "expiresAt": found["expiresAt"],
+        "revokedAt": _moment(record.revoked_at),
+        "lastUsedAt": _moment(record.last_used_at),
+        "oldSecretEndsAt": _moment(record.old_ends_at) if record.has_old_secret(now) else None,
+        "state": record.state(now),
+    }
+
+
+def _moment(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()
 
 
 def _listed(names: frozenset[str] | None) -> list[str] | None:

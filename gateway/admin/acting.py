@@ -8,7 +8,7 @@ Rules
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +22,7 @@ from gateway.access.pepper import row_tag_key
 from gateway.access.rates import KeyRates
 from gateway.errors import PlanLimit
 from gateway.settings.plans import PlanSettings
+from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyRecord
 from gateway.telemetry.events import RequestEvent
 from gateway.web.admission import Admission, AuthCache
@@ -49,9 +50,11 @@ class ActingAs:
         self._plans = plans
         self._pepper = pepper
 
-    async def keys(self) -> Sequence[KeyRecord]:
-        """All keys, oldest first; damaged ones are left out."""
-        return await self._request.state["store"].list(lambda _damaged: None)
+    async def keys(
+        self, damaged: Callable[[DamagedRow], object] = lambda _: None
+    ) -> Sequence[KeyRecord]:
+        """All keys, oldest first; those that cannot be read are passed to `damaged`."""
+        return await self._request.state["store"].list(damaged)
 
     @staticmethod
     def now() -> datetime:

@@ -1,73 +1,94 @@
-"""The console of administrators, an application of its own on its own listener.
+"""The console of administrators and their API, an application of its own on its own listener.
+
+`OPERATIONS` is the table of both. A new operation is one row: method, path, handler; of the API
+also its parameters and the type of its body, which is checked before the handler runs. A page and
+an operation of the API that do the same call one function.
 
 Rules
 - Only the names of this listener are answered, so that no page reaches it by DNS rebinding.
 - An unsafe method needs `Sec-Fetch-Site: same-origin` or `none`; of a browser that sends none, an
   `Origin` that is the console's; of a program, `Authorization`. So no form has a token.
-- Every page but the sign-in, the style sheet and the script needs an admin key or a session.
+- Everything but the sign-in, the style sheet and the script needs an admin key or a session.
+- Below `/admin/v1` every answer is JSON, with the errors of the API. Parameters and members of a
+  body that the operation does not have are refused.
 - Pages work without the script, except for copying and for opening a sign-in link.
 - Nothing is loaded from elsewhere, nothing is inline, and no answer is cached or compressed: pages
   have secrets beside texts of others.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gateway.access.admins import SESSION, Admins
-from gateway.access.keys import NO_KEY
 from gateway.access.pepper import load_pepper
 from gateway.admin.acting import ActingAs
 from gateway.admin.data import data_page, row_page, save_row
-from gateway.admin.keys import keys_page
-from gateway.admin.pages import Page, PageRequest, Redirect
+from gateway.admin.keys import keys_page, list_keys
+from gateway.admin.pages import AdminRequest, Json, Page, Redirect
 from gateway.errors import (
     GatewayError,
     InvalidBody,
+    InvalidQuery,
+    MethodNotAllowed,
+    MissingApiKey,
+    OriginNotAllowed,
     RouteNotFound,
     TooManyAuthFailures,
     Unauthorized,
 )
 from gateway.settings.address import host_in, is_ip_address
-from gateway.settings.model import AdminSettings, Settings
+from gateway.settings.model import AdminSettings, ApiSettings, Settings
+from gateway.storage.admin_secrets import AdminSecret
+from gateway.table.quoting import printable, quoted
 from gateway.telemetry.events import upstream_failed
-from gateway.web.answers import Answer, header_lines
+from gateway.web.answers import Answer, header_lines, json_answer
 from gateway.web.body import read_body
 from gateway.web.client_address import client_address
+from gateway.web.error_responses import error_answer
 from gateway.web.frame import Frame
 from gateway.web.pages import ASSETS, make_asset
+from gateway.web.parsing import invalid_body
 from gateway.web.request import Request
 
 COOKIE = "sheets_gateway_admin"
+API = "/admin/v1"
 _FOLDER = Path(__file__).parent
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_SAFE = {
-    "Cache-Control": "no-store",
+_ISOLATED = {
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_SAFE = {"Cache-Control": "no-store", **_ISOLATED}
 _FILES = {
     f"/{name}": make_asset((_FOLDER / "static" / name).read_bytes(), Path(name).suffix, _SAFE)
     for name in ("console.css", "console.js")
 }
 _FILES["/icon.svg"] = ASSETS["icon.svg"]
+_SIGN_IN = "/sign-in"
 _UNKNOWN_HOST = b"Unknown host name. Ask under an IP address, or set admin.public_url.\n"
 _OTHER_SITE = (
     "This request did not come from a page of the console, so nothing was done. Open the console "
     "itself; a program sends its admin key as 'Authorization: Bearer KEY'."
 )
+_NO_KEY = "An admin key is needed: sign in, or send it as 'Authorization: Bearer KEY'."
 _MOST_FIELDS = 60_000
 """Of a form: three for each column, of which Google allows 18,278."""
+_LONGEST_DETAIL = 300
 _templates = Environment(
     loader=FileSystemLoader(_FOLDER / "templates"),
     autoescape=True,
@@ -76,20 +97,39 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 
-Handler = Callable[[PageRequest], Awaitable[Page | Redirect]]
+Handler = Callable[[AdminRequest], Awaitable[Page | Redirect | Json]]
 
 
-async def _home(_request: PageRequest) -> Redirect:
+class NoBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of an operation that takes none."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation at a path, in which `{id}` is any segment."""
+
+    method: str
+    path: str
+    handle: Handler
+    parameters: Sequence[str] = ()
+    """Of the API only, as `body`: pages take their own, and ignore others."""
+    body: type[msgspec.Struct] = NoBody
+
+
+async def _home(_request: AdminRequest) -> Redirect:
     return Redirect("/data")
 
 
-_PAGES: Mapping[tuple[str, str], Handler] = {
-    ("GET", "/"): _home,
-    ("GET", "/data"): data_page,
-    ("GET", "/data/row"): row_page,
-    ("POST", "/data/row"): save_row,
-    ("GET", "/keys"): keys_page,
-}
+OPERATIONS: Sequence[Operation] = (
+    Operation("GET", "/", _home),
+    Operation("GET", "/data", data_page),
+    Operation("GET", "/data/row", row_page),
+    Operation("POST", "/data/row", save_row),
+    Operation("GET", "/keys", keys_page),
+    Operation("GET", f"{API}/keys", list_keys),
+)
+"""Of two paths that match, the first is meant."""
+_PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each in OPERATIONS}
 
 
 def create_console(settings: Settings, *, api_url: str) -> Frame:
@@ -115,62 +155,74 @@ class _Console:
         file = _FILES.get(event.path)
         if file is not None and method == "GET":
             return Answer(200, file.headers, file.content)
-        if method != "GET" and not _is_own_page(request, self.settings.admin):
-            return self._error_page(403, "Refused", _OTHER_SITE)
         try:
-            return await self._page(request, method)
-        except Unauthorized as error:
-            event.code = error.code
-            return self._sign_in_page(request, 401, error.message)
-        except TooManyAuthFailures as error:
-            event.code = error.code
-            wait = {"Retry-After": str(error.retry_after_seconds)}
-            return self._sign_in_page(request, 429, error.message, wait)
+            if method != "GET" and not _is_own_page(request, self.settings.admin):
+                raise OriginNotAllowed(_OTHER_SITE)
+            return await self._run(request, method)
         except GatewayError as error:
-            event.code = error.code
-            if error.__cause__ is not None and error.status >= 500:
-                upstream_failed(error)
-            return self._error_page(error.status, error.name, error.message)
+            if f"{event.path}/".startswith(f"{API}/"):
+                # A member that is null means something, whatever empty cells are.
+                request.state = {**request.state, "api": ApiSettings()}
+                answer = error_answer(request, error)
+                lines = [*answer.headers, *header_lines(_ISOLATED)]
+                return Answer(answer.status, lines, answer.body)
+            return self._error_page(request, error)
 
-    async def _page(self, request: Request, method: str) -> Answer:
+    async def _run(self, request: Request, method: str) -> Answer:
+        """Carry out an operation. Raises GatewayError."""
         admins = self._admins_of(request)
         where_from = partial(client_address, request.scope, self.settings.access.trusted_proxies)
         path = request.event.path
-        if (method, path) == ("POST", "/sign-in"):
+        if (method, path) == ("POST", _SIGN_IN):
             form = dict(await read_body(request, "", _form))
             session = await admins.sign_in(form.get("secret", "").strip(), where_from)
             lines = self._cookie(session, SESSION.total_seconds())
             return _redirect(_own_path(form.get("next", "")), lines)
-        if (method, path) == ("GET", "/sign-in"):
+        if (method, path) == ("GET", _SIGN_IN):
             return self._sign_in_page(request, 200, "")
         key, session = _credentials(request)
-        if key is not None:
-            admin = await admins.identify(key, where_from)
-        else:
-            found = await admins.session(session) if session else None
-            if found is None:
-                return self._sign_in_page(request, 401, "")
-            admin = found
+        admin = await (admins.session(session) if key is None else admins.identify(key, where_from))
+        if admin is None:
+            raise MissingApiKey(_NO_KEY)
         request.event.admin = admin.key_id
         if (method, path) == ("POST", "/sign-out"):
             if session:
                 await admins.secrets.remove(admin.digest)
-            return _redirect("/sign-in", self._cookie("", 0))
-        handle = _PAGES.get((method, path))
-        if handle is None:
-            raise RouteNotFound("There is no such page in the console.")
-        asked = PageRequest(
-            request=request,
-            query=parse_qsl(request.scope["query_string"].decode("latin-1"), True),
-            form=await read_body(request, admin.key_id, _form) if method == "POST" else (),
-            acting=ActingAs(request, self.settings.plans, self.pepper),
-            api_url=self.api_url,
-        )
-        result = await handle(asked)
+            return _redirect(_SIGN_IN, self._cookie("", 0))
+        operation, key_id = _operation_at(method, path)
+        result = await operation.handle(await self._asked(request, operation, admin, key_id))
         if isinstance(result, Redirect):
             return _redirect(result.location)
+        if isinstance(result, Json):
+            lines = {**_SAFE, **result.headers}
+            return json_answer(result.content, status=result.status, headers=lines)
         return self._render(
             result.template, result.status, {"admin": admin.name, "nav": path, **result.values}
+        )
+
+    async def _asked(
+        self, request: Request, operation: Operation, admin: AdminSecret, key_id: str
+    ) -> AdminRequest:
+        """What is asked of an operation. Raises InvalidQuery, InvalidBody."""
+        query = parse_qsl(request.scope["query_string"].decode("latin-1"), True)
+        form: Sequence[tuple[str, str]] = ()
+        body: msgspec.Struct | None = None
+        if operation.path.startswith(API):
+            _check_parameters(query, operation)
+            body = await read_body(request, admin.key_id, partial(_members, operation.body))
+        elif operation.method == "POST":
+            form = await read_body(request, admin.key_id, _form)
+        return AdminRequest(
+            request=request,
+            settings=self.settings,
+            pepper=self.pepper,
+            admin=admin,
+            id=key_id,
+            query=query,
+            form=form,
+            body=body,
+            acting=ActingAs(request, self.settings.plans, self.pepper),
+            api_url=self.api_url,
         )
 
     def _admins_of(self, request: Request) -> Admins:
@@ -189,15 +241,29 @@ class _Console:
         self, request: Request, status: int, problem: str, lines: Mapping[str, str] = _SAFE
     ) -> Answer:
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
-        is_page = request.event.method in ("GET", "HEAD") and path != "/sign-in"
+        is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
         values = {"problem": problem, "next": target if is_page else ""}
         bearer = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 
-    def _error_page(self, status: int, name: str, message: str) -> Answer:
-        values = {"status": status, "name": name, "message": message}
-        return self._render("error.html", status, values)
+    def _error_page(self, request: Request, error: GatewayError) -> Answer:
+        """The page of an error; one without a session is the form to sign in."""
+        event = request.event
+        event.code = error.code
+        if error.__cause__ is not None and error.status >= 500:
+            upstream_failed(error)
+        lines = {**_SAFE}
+        if isinstance(error, Unauthorized | TooManyAuthFailures):
+            if error.retry_after_seconds is not None:
+                lines["Retry-After"] = str(error.retry_after_seconds)
+            is_first = isinstance(error, MissingApiKey) and event.path != _SIGN_IN
+            problem = "" if is_first else error.message
+            return self._sign_in_page(request, error.status, problem, lines)
+        if error.allowed_methods:
+            lines["Allow"] = ", ".join(error.allowed_methods)
+        values = {"status": error.status, "name": error.name, "message": error.message}
+        return self._render("error.html", error.status, values, lines)
 
     def _render(
         self,
@@ -232,6 +298,47 @@ def _form(body: bytes, _content_type: str) -> list[tuple[str, str]]:
     return [(name.replace("\r\n", "\n"), value.replace("\r\n", "\n")) for name, value in pairs]
 
 
+def _operation_at(method: str, path: str) -> tuple[Operation, str]:
+    """The operation, and the `{id}` of its path. Raises RouteNotFound, MethodNotAllowed."""
+    for pattern, form in _PATHS.items():
+        found = form.fullmatch(path)
+        if found is None:
+            continue
+        here = {each.method: each for each in OPERATIONS if each.path == pattern}
+        if method in here:
+            return here[method], found[1] if found.groups() else ""
+        allowed = sorted({*here, *(["HEAD"] if "GET" in here else [])})
+        text = f"{method} is not an operation here; allowed: {', '.join(allowed)}."
+        raise MethodNotAllowed(text, allowed_methods=allowed)
+    raise RouteNotFound(f"There is nothing here. The console begins at /, the API at {API}/keys.")
+
+
+def _check_parameters(query: Sequence[tuple[str, str]], operation: Operation) -> None:
+    names = [name for name, _ in query]
+    for name in names:
+        if name not in operation.parameters:
+            known = ", ".join(operation.parameters) or "none"
+            raise InvalidQuery(f"Unknown parameter {quoted(name)}; there are: {known}.")
+    if len({*names}) < len(names):
+        raise InvalidQuery("A parameter is given twice.")
+
+
+def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> msgspec.Struct:
+    """A JSON object of this form; an empty body is one without members. Raises InvalidBody."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len(members := dict(pairs)) < len(pairs):
+            raise ValueError("a member is given twice")
+        return members
+
+    try:
+        members: Any = json.loads(body.decode() or "{}", object_pairs_hook=once)
+        return msgspec.convert(members, form)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        detail = printable(str(error)[:_LONGEST_DETAIL])
+        raise invalid_body(f"The body is not as it should be: {detail}.") from error
+
+
 def _is_own_host(request: Request, settings: AdminSettings) -> bool:
     host = host_in(request.head.first(b"host") or "")
     if settings.public_url:
@@ -260,7 +367,7 @@ def _credentials(request: Request) -> tuple[str | None, str]:
     if given is not None:
         scheme, _, key = given.strip().partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
-            raise Unauthorized(NO_KEY)
+            raise MissingApiKey(_NO_KEY)
         return key.strip(), ""
     for line in request.head.values(b"cookie"):
         for part in line.split(";"):

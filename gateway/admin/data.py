@@ -15,7 +15,7 @@ from typing import Any
 
 from gateway.access.caller import Caller
 from gateway.admin.fields import changed_values, fields_of, typed
-from gateway.admin.pages import Page, PageRequest, Redirect, url
+from gateway.admin.pages import AdminRequest, Page, Redirect, url
 from gateway.admin.snippets import snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
 from gateway.storage.key_store import KeyRecord
@@ -42,7 +42,7 @@ _DONE = ("created", "saved", "deleted")
 class _View:
     """A worksheet as a key sees it; `sheet` is empty if there is none to show."""
 
-    asked: PageRequest
+    asked: AdminRequest
     keys: Sequence[KeyRecord]
     caller: Caller | None
     spreadsheet: str
@@ -78,7 +78,7 @@ class _View:
         }
 
 
-async def _view(asked: PageRequest) -> _View:
+async def _view(asked: AdminRequest) -> _View:
     """The view of a URL: by default the first active key, spreadsheet and worksheet."""
     now = asked.acting.now()
     keys = [each for each in await asked.acting.keys() if each.is_active(now)]
@@ -117,7 +117,7 @@ async def _view(asked: PageRequest) -> _View:
     )
 
 
-async def data_page(asked: PageRequest) -> Page | Redirect:
+async def data_page(asked: AdminRequest) -> Page | Redirect:
     """A page of rows. Cost: that of the list, and of the list of worksheets."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
@@ -204,7 +204,7 @@ def _with_condition(view: _View) -> str | None:
     return json.dumps(where, ensure_ascii=False)
 
 
-async def row_page(asked: PageRequest) -> Page:
+async def row_page(asked: AdminRequest) -> Page:
     """The form of a row, or of a new one without `row`. Cost: that of the row and the schema."""
     view = await _view(asked)
     row = asked.asked("row")
@@ -255,7 +255,7 @@ async def _row_form(
     return Page(template="row.html", status=error.status if error else 200, values=values)
 
 
-async def save_row(asked: PageRequest) -> Page | Redirect:
+async def save_row(asked: AdminRequest) -> Page | Redirect:
     """Create, update or delete a row as its form says. Cost: that of the write."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:

@@ -1,13 +1,22 @@
 """The list of keys, with what they may do and when they were used; never a secret."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
-from gateway.admin.pages import Page, PageRequest, url
+from gateway.access.issue import key_members
+from gateway.admin.pages import AdminRequest, Json, Page, url
+from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyRecord
 
 
-async def keys_page(asked: PageRequest) -> Page:
-    now = datetime.now(UTC)
+async def list_keys(asked: AdminRequest) -> Json:
+    """All keys, oldest first, and the IDs of those that cannot be read."""
+    now, damaged = asked.acting.now(), list[DamagedRow]()
+    found = [key_members(record, now) for record in await asked.acting.keys(damaged.append)]
+    return Json(content={"keys": found, "damaged": [each.row for each in damaged]})
+
+
+async def keys_page(asked: AdminRequest) -> Page:
+    now = asked.acting.now()
     rows = [_shown(record, now) for record in await asked.acting.keys()]
     active = sum(row["state"] == "active" for row in rows)
     return Page(template="keys.html", values={"keys": rows, "active": active})
@@ -15,7 +24,7 @@ async def keys_page(asked: PageRequest) -> Page:
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, object]:
     grants = record.grants
-    state = "active" if record.is_active(now) else "revoked" if record.revoked_at else "expired"
+    state = record.state(now)
     sheets = grants.spreadsheets
     limits = ["any spreadsheet" if sheets is None else _names("spreadsheet", sheets)]
     for noun, names in (

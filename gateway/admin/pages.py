@@ -1,10 +1,12 @@
-"""What a page of the console is made from, and what it results in."""
+"""Requests of administrators, and what operations of the console and the admin API result in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from gateway.settings.model import Settings
+from gateway.storage.admin_secrets import AdminSecret
 from gateway.web.request import Request
 
 if TYPE_CHECKING:
@@ -12,12 +14,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PageRequest:
-    """A request of an administrator."""
+class AdminRequest:
+    """A request of an administrator to an operation."""
 
     request: Request
+    settings: Settings
+    pepper: bytes = field(repr=False)
+    admin: AdminSecret
+    id: str
+    """The `{id}` of the path, "" without one."""
     query: Sequence[tuple[str, str]]
-    form: Sequence[tuple[str, str]]
+    form: Sequence[tuple[str, str]] = ()
+    """The fields of a page's form."""
+    body: Any = None
+    """The body of an operation of the API, as its row in the table of operations names it."""
     acting: "ActingAs"
     api_url: str
 
@@ -31,6 +41,15 @@ class Page:
     template: str
     values: Mapping[str, object]
     status: int = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Json:
+    """An answer of the admin API."""
+
+    content: object
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from gateway.access.issue import editable
 from gateway.storage.key_store import Grants, KeyEdit, KeyRecord
 from gateway.storage.usage import HourOfUse
 from gateway.table.quoting import printable
@@ -30,13 +29,13 @@ def aligned(header: Row, rows: Sequence[Row]) -> Iterator[str]:
 
 def key_row(record: KeyRecord) -> Row:
     """A key with its rights and the hour of its last use."""
-    ends = f"…{record.last4}"
-    if _has_old_secret(record):
+    ends, now = f"…{record.last4}", datetime.now(UTC)
+    if record.has_old_secret(now):
         ends += " + old"
     return (
         record.id,
         ends,
-        state_of(record),
+        record.state(now),
         record.plan,
         ", ".join([*record.grants.rights, *(["refresh"] if record.grants.may_refresh else [])]),
         "never" if record.last_used_at is None else f"{record.last_used_at:%Y-%m-%d %Hh}",
@@ -54,32 +53,6 @@ def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
         (state, f"plan {plan}", f"used {used}", f"expires {expires}"),
         (rights, *_restrictions(record)),
     )
-
-
-def key_members(record: KeyRecord) -> Mapping[str, object]:
-    """A key as a JSON object."""
-    found, grants = editable(record), record.grants
-    return {
-        "id": record.id,
-        "name": found["name"],
-        "last4": record.last4,
-        **{name: value for name, value in found.items() if name not in ("name", "expiresAt")},
-        "readOnly": grants.rights == ["read"],
-        "mayDelete": grants.may_delete,
-        "createdAt": _moment(record.created_at),
-        "expiresAt": found["expiresAt"],
-        "revokedAt": _moment(record.revoked_at),
-        "lastUsedAt": _moment(record.last_used_at),
-        "oldSecretEndsAt": _moment(record.old_ends_at) if _has_old_secret(record) else None,
-        "state": state_of(record),
-    }
-
-
-def state_of(record: KeyRecord) -> str:
-    """One word for whether a key is valid."""
-    if record.revoked_at is not None:
-        return "revoked"
-    return "active" if record.is_active(datetime.now(UTC)) else "expired"
 
 
 def use_rows(found: Sequence[HourOfUse]) -> Sequence[Row]:
@@ -135,7 +108,7 @@ def edit_row(edit: KeyEdit) -> Row:
 def edit_members(edit: KeyEdit) -> Mapping[str, object]:
     """An edit as a JSON object."""
     return {
-        "at": _moment(edit.at),
+        "at": edit.at.isoformat(),
         "key": edit.key_id,
         "by": edit.by or None,
         "action": edit.action,
@@ -146,10 +119,6 @@ def edit_members(edit: KeyEdit) -> Mapping[str, object]:
 def printed_json(value: object) -> str:
     """JSON in printable ASCII; `json` leaves the delete character as it is."""
     return json.dumps(value).replace("\x7f", "\\u007f")
-
-
-def _has_old_secret(record: KeyRecord) -> bool:
-    return record.old_ends_at is not None and datetime.now(UTC) < record.old_ends_at
 
 
 def _short(value: object) -> str:
@@ -174,14 +143,10 @@ def _restrictions(record: KeyRecord) -> Iterator[str]:
         yield f"forms go to {grants.next_url}"
     if grants.needs_challenge:
         yield "Turnstile"
-    if record.old_ends_at is not None and _has_old_secret(record):
+    if record.old_ends_at is not None and record.has_old_secret(datetime.now(UTC)):
         yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
 
 
 def _quoted(names: frozenset[str]) -> str:
     """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
     return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
-
-
-def _moment(instant: datetime | None) -> str | None:
-    return None if instant is None else instant.isoformat()

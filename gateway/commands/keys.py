@@ -185,11 +185,11 @@ def list_keys(
     as_json: JsonOption = False,
 ) -> None:
     """List the rights and the last use of all keys, without the keys themselves."""
+    from gateway.access.issue import key_members
     from gateway.commands.key_tables import (
         KEY_HEADER,
         aligned,
         key_cells,
-        key_members,
         key_row,
         printed_json,
     )
@@ -208,7 +208,7 @@ def list_keys(
     now = datetime.now(UTC)
     records = [record for record in run(fetch()) if not active or record.is_active(now)]
     if as_json:
-        say(printed_json([key_members(record) for record in records]))
+        say(printed_json([key_members(record, now) for record in records]))
     elif records and is_styled():
         print_table(("KEY", "STATE", "MAY"), [key_cells(record) for record in records])
     else:

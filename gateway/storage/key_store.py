@@ -219,6 +219,15 @@ class KeyRecord:
         """True if the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
+    def state(self, now: datetime) -> Literal["active", "revoked", "expired"]:
+        if self.revoked_at is not None:
+            return "revoked"
+        return "active" if self.is_active(now) else "expired"
+
+    def has_old_secret(self, now: datetime) -> bool:
+        """True while the secret before the last rotation counts."""
+        return self.old_ends_at is not None and now < self.old_ends_at
+
 
 EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]
 """`ended`: the old secret of a rotation does not count any more."""

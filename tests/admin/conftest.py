@@ -61,6 +61,7 @@ class Console:
         *,
         headers: Sequence[tuple[str, str]] = SAME_ORIGIN,
         form: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
         session: str | None = None,
     ) -> Answer:
         """`session` replaces that of the client; "" for none."""
@@ -72,7 +73,7 @@ class Console:
             method=method,
             target=target.encode("ascii"),
             headers=[(name.lower().encode(), value.encode("latin-1")) for name, value in lines],
-            body=urlencode(form).encode() if form else b"",
+            body=urlencode(form).encode() if form else body,
         )
         answer: Answer = self.surface.portal.call(send, self.app, self.surface.state, request)
         assert answer.problems == []

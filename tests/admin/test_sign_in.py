@@ -9,15 +9,15 @@ import pytest
 
 from gateway.access.address_rates import AddressRates
 from gateway.access.admins import Admins
-from gateway.admin.console import COOKIE, create_console
+from gateway.admin.console import API, COOKIE, OPERATIONS, create_console
 from gateway.errors import GatewayError
 from gateway.settings.model import ConfigError, load_settings
 from gateway.storage.key_store import KeyStore
 from tests.admin.conftest import SAME_ORIGIN, Console, settings_of
 from tests.asgi_client import Request, send
 
-PATHS = [("GET", "/"), ("GET", "/data"), ("GET", "/data/row"), ("POST", "/data/row")]
-PATHS += [("GET", "/keys"), ("POST", "/sign-out"), ("GET", "/nowhere")]
+PATHS = [(each.method, each.path) for each in OPERATIONS if not each.path.startswith(API)]
+PATHS += [("POST", "/sign-out"), ("GET", "/nowhere")]
 
 
 @pytest.mark.parametrize(("method", "path"), PATHS)

@@ -298,7 +298,7 @@ def _consumer(metadata: object) -> str:
             return ""
 
 
-def _payload_too_large(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+def _payload_too_large(_error: GoogleRefusal, attempt: Attempt) -> GatewayError:
     if not attempt.is_write:
         return SheetTooLarge(_TOO_LARGE)
     return WriteTooLarge(

@@ -228,7 +228,7 @@ TEXT_OPERAND = OperandShape(python_type=str, json_type="string", noun="a string"
 FLAG = OperandShape(python_type=bool, json_type="boolean", noun="true or false")
 
 
-def _depends(operands: Sequence[Operand]) -> bool | None:
+def _depends(_operands: Sequence[Operand]) -> bool | None:
     return None
 
 

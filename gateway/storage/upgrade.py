@@ -1,6 +1,7 @@
 """Alembic's migrations, run in a given transaction."""
 
 from pathlib import Path
+from typing import Any
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
@@ -18,8 +19,10 @@ def scripts() -> ScriptDirectory:
 def upgrade(connection: Connection) -> None:
     """Run the migrations that the database lacks; the caller commits."""
     found = scripts()
-    with EnvironmentContext(
-        Config(), found, fn=lambda current, _: found._upgrade_revs("head", current)
-    ) as environment:
+
+    def all_of(current: str, _context: object) -> Any:
+        return found._upgrade_revs("head", current)  # noqa: SLF001 - as alembic's own command does
+
+    with EnvironmentContext(Config(), found, fn=all_of) as environment:
         environment.configure(connection=connection)
         environment.run_migrations()

@@ -21,6 +21,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -189,11 +190,8 @@ def _fit(text: str, separator: str) -> _Fit | None:
 
 def _first_records(text: str, separator: str) -> list[list[str]]:
     records: list[list[str]] = []
-    try:
-        for record in islice(csv.reader(_stream(text), delimiter=separator), LOOKED_AT):
-            records.append(record)
-    except csv.Error:  # a quote that this separator leaves open
-        pass
+    with suppress(csv.Error):  # a quote that this separator leaves open
+        records.extend(islice(csv.reader(_stream(text), delimiter=separator), LOOKED_AT))
     return records
 
 

@@ -188,7 +188,7 @@ def spreadsheet_paths(reach: Reach) -> Nodes:
     return {"/v2/sheets": {"parameters": spreadsheet_parameters(reach), "get": operation}}
 
 
-def _schema(place: Place) -> _Described:
+def _schema(_place: Place) -> _Described:
     schema = _answer("The schema.", OF_READS, schema_reference(SCHEMA))
     content = {**_json(schema_reference(SCHEMA)), "text/plain": {"schema": {"type": "string"}}}
     return _Described(
@@ -302,7 +302,7 @@ def _change(place: Place) -> _Described:
     )
 
 
-def _delete(place: Place) -> _Described:
+def _delete(_place: Place) -> _Described:
     gone = {"description": "It is gone; no body.", "headers": header_references(OF_MANY)}
     return _Described(
         "Delete a row",
@@ -313,7 +313,7 @@ def _delete(place: Place) -> _Described:
     )
 
 
-def _delete_where(place: Place) -> _Described:
+def _delete_where(_place: Place) -> _Described:
     about = "How many rows matched, and which."
     return _Described(
         "Delete rows by filter",
@@ -325,7 +325,7 @@ def _delete_where(place: Place) -> _Described:
     )
 
 
-def _refresh(place: Place) -> _Described:
+def _refresh(_place: Place) -> _Described:
     return _Described(
         "Report a change",
         "For a script in the spreadsheet: the next request reads the rows anew. At most one report "

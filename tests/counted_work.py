@@ -32,11 +32,12 @@ def counting(part: str = "") -> Iterator[Instructions]:
         counted.count += event == "opcode"
         return trace
 
+    other = sys.gettrace()  # that of coverage
     sys.settrace(trace)
     try:
         yield counted
     finally:
-        sys.settrace(None)
+        sys.settrace(other)
 
 
 def uncounted(work: Work[Any], beside: int = INSTRUCTIONS_BESIDE) -> str:

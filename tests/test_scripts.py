@@ -13,7 +13,7 @@ TOP = Path(__file__).parents[1]
 QUICK, ALL = "not google and not slow", "not google"
 
 
-def told_to_python(folder: Path, *arguments: str) -> Sequence[str]:
+def python_arguments(folder: Path, *arguments: str) -> Sequence[str]:
     """The arguments that `scripts/test` starts Python with, in a checkout that is set up."""
     shutil.copytree(TOP / "scripts", folder / "scripts")
     (folder / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
@@ -39,13 +39,14 @@ def told_to_python(folder: Path, *arguments: str) -> Sequence[str]:
 def test_the_script_chooses_tests(
     arguments: Sequence[str], chosen: str, rest: Sequence[str], tmp_path: Path
 ) -> None:
-    """Slow tests need `--all`; other arguments are passed to pytest."""
-    told = told_to_python(tmp_path, *arguments)
-    at = told.index(chosen)
+    """Slow tests need `--all`, which ends with coverage; other arguments are passed to pytest."""
+    given = python_arguments(tmp_path, *arguments)
+    at = given.index(chosen)
 
-    assert told[:2] == ["-m", "pytest"]
-    assert told[at - 1] == "-m"
-    assert told[at + 1 :] == rest
+    assert given[:2] == ["-m", "pytest"]
+    assert given[at - 1] == "-m"
+    assert given[at + 1 :][: len(rest)] == rest
+    assert ("coverage" in given) is (arguments == ["--all"])
 
 
 def test_the_demo_finds_files_of_the_caller(tmp_path: Path) -> None:

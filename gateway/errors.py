@@ -69,13 +69,16 @@ class GatewayError(Exception):
 
     def __init__(
         self,
-        message: str,
+        message: str | None = None,
         *,
         problems: Sequence[Problem] = (),
         outcome: Outcome | None = None,
         retry_after_seconds: int | None = None,
         allowed_methods: Sequence[str] = (),
     ) -> None:
+        """Without a message it is the description."""
+        if message is None:
+            message = self.description().replace("`", "'")
         super().__init__(message)
         self.message = message
         self.problems = tuple(problems)
@@ -107,14 +110,16 @@ class Unauthorized(GatewayError):
 
 
 class MissingApiKey(Unauthorized):
-    """The request has no API key. Send `Authorization: Bearer KEY`."""
+    """The request has no API key. Send it as `Authorization: Bearer KEY`, in the header `API-Key`
+    or `X-API-Key`, or, for reads only, in the query parameter `apiKey`.
+    """
 
     code, name = 4010, "MissingApiKey"
 
 
 class InvalidApiKey(Unauthorized):
-    """The key is mistyped, unknown, revoked or expired, or was sent with another scheme than
-    `Bearer` or in quotes.
+    """The API key is mistyped, unknown, revoked or expired, or was sent in quotes or with another
+    scheme than `Bearer`. Copy the whole key again, or ask the gateway's operator for a new one.
 
     Unknown, mistyped, revoked and expired keys get the same answer.
     """
@@ -183,13 +188,13 @@ class OriginNotAllowed(Forbidden):
 
 
 class NotGranted(Forbidden):
-    """The key was not granted this worksheet or this operation, or may not write this field."""
+    """The key may not use this worksheet or this operation, or may not write this field."""
 
     code, name = 4032, "NotGranted"
 
 
 class ProtectedCells(Forbidden):
-    """The cells are protected. Ask the spreadsheet's owner."""
+    """The cells are protected. Ask the spreadsheet's owner to let the service account edit them."""
 
     code, name = 4033, "ProtectedCells"
 
@@ -209,30 +214,24 @@ class CreateOnlyKey(Forbidden):
 
     code, name = 4036, "CreateOnlyKey"
 
-    def __init__(self) -> None:
-        super().__init__(self.description().replace("`", "'"))
-
 
 class NotFound(GatewayError):
     status = 404
 
 
 class SpreadsheetNotFound(NotFound):
-    """There is no spreadsheet with this id that this key may use. Take the id from the
-    spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key was
-    granted it.
+    """The spreadsheet does not exist, or this key may not use it. Take the ID from the
+    spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether the key may use
+    it.
 
     A spreadsheet that Google does not know and one that was not granted get the same answer.
     """
 
     code, name = 101, "SpreadsheetIdNotFound"
 
-    def __init__(self) -> None:
-        super().__init__(self.description())
-
 
 class RowNotFound(NotFound):
-    """The row number is 1, or lies below the last row that is not blank."""
+    """The row number is 1, or below the last row that is not blank."""
 
     code, name = 103, "RowNotFound"
 
@@ -248,19 +247,19 @@ class WorksheetNotFound(NotFound):
 
 
 class RouteNotFound(NotFound):
-    """There is nothing at this path."""
+    """The path does not exist."""
 
     code, name = 4040, "RouteNotFound"
 
 
 class NoHeaderRow(GatewayError):
-    """Row 1 of the worksheet names no field. Write the field names into it."""
+    """Row 1 of the worksheet has no field names. Write them into it."""
 
     code, name, status = 102, "NoHeaderRow", 409
 
 
 class ReadOnlyKey(GatewayError):
-    """The key may only read."""
+    """This key may only read. Ask the gateway's operator for a key that may write."""
 
     code, name, status = 4050, "ReadOnlyKey", 405
 
@@ -274,7 +273,9 @@ class MethodNotAllowed(GatewayError):
 
 
 class Gone(GatewayError):
-    """Version 1 is not served. Use `/v2/`."""
+    """Version 1 is not served. The same rows are at `/v2/sheets/{sheetName}`, with a key of this
+    gateway: ask its operator for one, and send it as `Authorization: Bearer KEY`.
+    """
 
     code, name, status = 4100, "Gone", 410
 
@@ -327,13 +328,15 @@ class UnsupportedMediaType(GatewayError):
 
 
 class UnsupportedDocument(GatewayError):
-    """The document is an Office file. Convert it to a Google Sheet."""
+    """The document is not a Google Sheet, but an Office file, for example. Save it as a Google
+    Sheet (File > Save as Google Sheets), and use the ID of the new file.
+    """
 
     code, name, status = 4221, "UnsupportedDocument", 422
 
 
 class InternalError(GatewayError):
-    """The gateway failed. Tell its operator the `requestId`; the log has the rest."""
+    """The gateway failed. Give its operator the `requestId`; the log has the details."""
 
     code, name, status = 5000, "InternalError", 500
 
@@ -358,18 +361,18 @@ class UpstreamRefusal(UpstreamError):
     first_request = 0
 
     def __init__(self, google_message: str) -> None:
-        super().__init__(self.description())
+        super().__init__()
         self.google_message = google_message
 
 
 class UpstreamUnreachable(UpstreamError):
-    """Google could not be reached. Nothing was sent."""
+    """Google could not be reached, and nothing was sent. Try again in a moment."""
 
     code = 5021
 
 
 class UpstreamAuth(GatewayError):
-    """Google refused the service account, which `check` explains. Tell the gateway's operator.
+    """Google refused the gateway's service account. Tell the gateway's operator: `check` says why.
 
     Access to one spreadsheet is SpreadsheetNotShared instead.
     """
@@ -383,7 +386,7 @@ class TemporarilyUnavailable(GatewayError):
 
 
 class QuotaSpent(TemporarilyUnavailable):
-    """Google's quota is spent: wait for `Retry-After`.
+    """Google's quota is spent. Wait for `Retry-After`.
 
     The quota is Google's, or the gateway's share of it. `is_from_google`: Google refused the call
     with a 429; otherwise it was not sent. `limit`: calls per minute that Google allows, if it named
@@ -394,7 +397,7 @@ class QuotaSpent(TemporarilyUnavailable):
 
     def __init__(
         self,
-        message: str,
+        message: str | None = None,
         *,
         outcome: Outcome | None = None,
         retry_after_seconds: int | None = None,
@@ -413,20 +416,22 @@ class QuotaSpent(TemporarilyUnavailable):
 
 
 class CircuitOpen(TemporarilyUnavailable):
-    """Google failed several times in a row, and nothing was sent: wait for `Retry-After`."""
+    """Google failed several times in a row, so nothing is sent for some seconds. Wait for
+    `Retry-After`.
+    """
 
     code = 5030
 
 
 class NotFresh(TemporarilyUnavailable):
-    """Fresh rows are not available: wait for `Retry-After`, or leave out `no-cache`."""
+    """Fresh rows are not available. Wait for `Retry-After`, or leave out `no-cache`."""
 
     code = 5030
 
 
 class ChallengeUnavailable(TemporarilyUnavailable):
-    """Cloudflare Turnstile cannot check the form, and nothing was sent to Google: wait for
-    `Retry-After`.
+    """The check that a person sends the form (Cloudflare Turnstile) is not available, and nothing
+    was stored. Send the form again a little later.
     """
 
     code = 5030
@@ -446,14 +451,12 @@ class LookOutdated(QueueFull):
     outcome = "not_applied"
 
     def __init__(self, *, retry_after_seconds: int | None = 1) -> None:
-        super().__init__(self.description(), retry_after_seconds=retry_after_seconds)
+        super().__init__(retry_after_seconds=retry_after_seconds)
 
 
 class RowsUnsettled(QueueFull):
-    """The write was applied, and the answer to its repetition waits for the outcome of a later
-    delete. Repeat it with the same `Idempotency-Key`.
-
-    That delete may have moved the rows of the write.
+    """The write was applied. A later delete whose outcome is not known yet may have moved its rows.
+    Repeat the request with the same `Idempotency-Key` after the time in `Retry-After`.
     """
 
 
@@ -464,15 +467,16 @@ class ShuttingDown(TemporarilyUnavailable):
 
 
 class MetadataFull(TemporarilyUnavailable):
-    """The developer metadata of the spreadsheet has no room for the fence of a write: wait for
-    `Retry-After`.
+    """The spreadsheet's developer metadata is full, so there is no room for the fence of this
+    write, and nothing was written. Send the write again after `Retry-After`. If that does not
+    help, other programs fill the metadata: the operator's command `check` names them.
     """
 
     code, name = 5034, "MetadataFull"
 
 
 class UpstreamTimeout(GatewayError):
-    """Google did not answer a read in time."""
+    """Google did not answer in time. Try again."""
 
     code, name, status = 5040, "UpstreamTimeout", 504
     retryable = True
@@ -533,7 +537,9 @@ class UnknownField(InvalidQuery):
     `parameter` has `names` that are not fields of the worksheet, or hidden from the caller.
     """
 
-    def __init__(self, message: str, *, parameter: str, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str | None = None, *, parameter: str, names: Sequence[str] = ()
+    ) -> None:
         super().__init__(message)
         self.parameter = parameter
         self.names = tuple(names)
@@ -545,7 +551,7 @@ class TooManyRequests(GatewayError):
 
 
 class RateLimited(TooManyRequests):
-    """The key exceeded its plan's requests per minute, or an address sent too many forms: wait for
+    """The key exceeded its plan's requests per minute, or an address sent too many forms. Wait for
     `Retry-After`.
     """
 
@@ -553,15 +559,16 @@ class RateLimited(TooManyRequests):
 
 
 class TooManyInFlight(TooManyRequests):
-    """The key has `plans.NAME.max_concurrent` requests under way, two exports, or too many long
-    queries; or four exports run already.
+    """The key has `plans.NAME.max_concurrent` concurrent requests, two exports, or too many long
+    queries; or the gateway runs four exports already.
     """
 
     code, name = 4291, "TooManyInFlight"
 
 
 class TooManyAuthFailures(TooManyRequests):
-    """Too many wrong keys came from this address; valid keys still work.
+    """Too many wrong keys came from this address. Wait as many seconds as `Retry-After` says, and
+    check the key; valid keys still work.
 
     `per_minute` is the number of wrong keys that an address may send.
     """
@@ -569,14 +576,20 @@ class TooManyAuthFailures(TooManyRequests):
     code, name = 4292, "TooManyAuthFailures"
 
     def __init__(
-        self, message: str, *, retry_after_seconds: int | None = None, per_minute: int = 0
+        self,
+        message: str | None = None,
+        *,
+        retry_after_seconds: int | None = None,
+        per_minute: int = 0,
     ) -> None:
         super().__init__(message, retry_after_seconds=retry_after_seconds)
         self.per_minute = per_minute
 
 
 class KeysUnavailable(TemporarilyUnavailable):
-    """The key store does not answer, so no caller can be identified."""
+    """The key store does not answer, so no key can be checked. Nothing was done; send the request
+    again.
+    """
 
     code = 5031
 
@@ -599,20 +612,24 @@ class InvalidIdempotencyKey(BadRequest):
 
 
 class IdempotencyInProgress(GatewayError):
-    """The first request with this `Idempotency-Key` is not answered yet. Repeat it in a second."""
+    """The first request with this `Idempotency-Key` is not answered yet. Repeat this one in a
+    second to get its answer.
+    """
 
     code, name, status = 4090, "IdempotencyInProgress", 409
     retryable = True
 
 
 class IdempotencyKeyReused(GatewayError):
-    """The `Idempotency-Key` belongs to a request with another body or other parameters."""
+    """The `Idempotency-Key` was used for a request with another body or other parameters. Send each
+    new write with a new key, and a retry unchanged.
+    """
 
     code, name, status = 4220, "IdempotencyKeyReused", 422
 
 
 class PreconditionFailed(GatewayError):
-    """The row differs from `If-Match`; `existing` is the current row.
+    """The row differs from `If-Match`. `existing` is the current row.
 
     `existing` is its current record with this `tag`.
     """
@@ -621,14 +638,14 @@ class PreconditionFailed(GatewayError):
 
     def __init__(self, existing: Mapping[str, object], *, tag: str, has_tags: bool = True) -> None:
         found = (
-            "names no tag of the row as it is now, which is 'existing'"
+            "does not have the tag of the current row"
             if has_tags
             else "is not a list of tags in quotes, or all of them are weak (W/), so it matches no "
-            "row; this one is 'existing'"
+            "row"
         )
         super().__init__(
-            f"If-Match {found}. It was left so: look at it, then send the update with the ETag of "
-            "this answer, quotes and all."
+            f"If-Match {found}. Nothing was written; 'existing' is the current row. Look at it, "
+            "then send the update with the ETag of this answer, including the quotes."
         )
         self.existing = existing
         self.tag = tag
@@ -643,8 +660,7 @@ class PreconditionRequired(GatewayError):
 
 
 class HeaderChanged(GatewayError):
-    """The write was applied under a header that changed at the same time; `rowIndex` is the row:
-    look at it.
+    """The write was applied, but the header changed at the same time. Look at the row `rowIndex`.
 
     `row` is the first written row.
     """
@@ -652,7 +668,7 @@ class HeaderChanged(GatewayError):
     code, name, status = 4091, "HeaderChanged", 409
     outcome = "applied"
 
-    def __init__(self, message: str, *, row: int = 0) -> None:
+    def __init__(self, message: str | None = None, *, row: int = 0) -> None:
         super().__init__(message)
         self.row = row
 
@@ -666,14 +682,16 @@ class DuplicateKey(GatewayError):
 
 
 class RowNotRemovable(GatewayError):
-    """Google cannot remove the row, because of an array formula or a merge over several rows."""
+    """Google cannot remove the row: an array formula or merged cells may extend over it and others.
+    Empty it with an update of nulls instead, or ask the owner of the sheet.
+    """
 
     code, name, status = 4093, "RowNotRemovable", 409
 
 
 class RowNumberUnknown(GatewayError):
-    """The write was applied, but people or a delete moved or changed the rows since. Look at them,
-    and do not send it again.
+    """The write was applied, but people or a delete moved or changed the rows since. Look at the
+    worksheet, and do not send the write again.
     """
 
     code, name, status = 4094, "RowNumberUnknown", 409
@@ -682,7 +700,7 @@ class RowNumberUnknown(GatewayError):
 
 class RowsMoved(GatewayError):
     """The write was applied, but to another record than the gateway looked at, because people moved
-    rows at the same moment. `rowIndex`, `expected` and `met` show both; do not send it again.
+    rows at the same moment. `rowIndex`, `expected` and `met` show both. Do not send it again.
 
     `row` is the row, `expected` the record that it looked at, and `met` the other record: of an
     update as it is now, of a removal as it was, or None if nobody saw it.
@@ -693,7 +711,7 @@ class RowsMoved(GatewayError):
 
     def __init__(
         self,
-        message: str,
+        message: str | None = None,
         *,
         row: int = 0,
         expected: Mapping[str, object] | None = None,

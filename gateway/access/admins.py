@@ -110,8 +110,8 @@ class Admins:
         if not wait_seconds:
             return InvalidApiKey(_WRONG)
         return TooManyAuthFailures(
-            "Too many wrong admin keys came from this address. Wait, and check the key; valid "
-            "keys and open sessions go on working meanwhile.",
+            "Too many wrong admin keys came from this address. Wait, and check the key; "
+            "valid keys and open sessions still work.",
             retry_after_seconds=math.ceil(wait_seconds),
             per_minute=self.failures.per_minute,
         )

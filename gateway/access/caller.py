@@ -86,10 +86,7 @@ def authorise(
 def _lacking(grants: Grants, writes: Sequence[Right]) -> ReadOnlyKey | NotGranted:
     """The error of a key that lacks one of these rights."""
     if not (grants.may_create or grants.may_update or grants.may_delete):
-        return ReadOnlyKey(
-            "This key may only read. Ask the gateway's operator for a key that may write.",
-            allowed_methods=READ_METHODS,
-        )
+        return ReadOnlyKey(allowed_methods=READ_METHODS)
     verbs = " and ".join(writes)
     return NotGranted(
         f"This operation needs the right to {verbs} rows, which this key does not have. Ask the "
@@ -168,8 +165,8 @@ def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = 
     """Refuse an update or delete of any state of a row if the plan requires conditions."""
     if caller.plan.require_if_match and (condition is None or condition.is_any):
         raise PreconditionRequired(
-            f"The plan '{caller.plan_name}' of this key takes no {verb} without If-Match and the "
-            "ETag of the row; 'If-Match: *' is any state of it. Read the row and send its ETag."
+            f"The plan '{caller.plan_name}' of this key requires If-Match with the row's ETag "
+            f"for every {verb}; 'If-Match: *' does not count. Read the row and send its ETag."
         )
 
 
@@ -177,9 +174,9 @@ def check_unconditional(caller: Caller) -> None:
     """Refuse a write to several rows, which has no conditions, if the plan requires them."""
     if caller.plan.require_if_match:
         raise PreconditionRequired(
-            f"The plan '{caller.plan_name}' of this key requires If-Match with the state of the "
-            "row, which a write to several rows cannot have. Send a request for each row, with its "
-            "ETag."
+            f"The plan '{caller.plan_name}' of this key requires If-Match with the row's "
+            "ETag, so a request may write to one row only. Send a request for each row, with "
+            "its ETag."
         )
 
 
@@ -190,8 +187,9 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
         if granted is not None and len(granted) == 1:
             return next(iter(granted))
         raise InvalidSpreadsheetId(
-            "Which spreadsheet? Send its id in the header X-Spreadsheet-Id or in the query "
-            "parameter spreadsheetId; it stands in the spreadsheet's URL between /d/ and /edit."
+            "The request names no spreadsheet. Send its ID in the header X-Spreadsheet-Id or "
+            "in the query parameter spreadsheetId; it stands in the spreadsheet's URL "
+            "between /d/ and /edit."
         )
     if not is_spreadsheet_id(spreadsheet):
         raise InvalidSpreadsheetId(_no_id_words(spreadsheet))
@@ -205,12 +203,12 @@ def _no_id_words(given: str) -> str:
     found = id_in(given)
     if found:
         return (
-            "This is the URL of a spreadsheet. Send the id in it alone, which stands between /d/ "
-            f"and /edit: {found}"
+            "This is the URL of a spreadsheet. Send only its ID, the part between /d/ and "
+            f"/edit: {found}"
         )
     return (
-        "This cannot be the id of a spreadsheet: ids are 1 to 128 letters, digits, '-' and '_'. "
-        "Take it from the spreadsheet's URL, between /d/ and /edit."
+        "Invalid spreadsheet ID: an ID is 1 to 128 letters, digits, '-' and '_'. Take it "
+        "from the spreadsheet's URL, between /d/ and /edit."
     )
 
 

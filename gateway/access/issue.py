@@ -219,7 +219,7 @@ def _problems(
     if expires_at is not None and expires_at.tzinfo is None:
         yield "--expires: has no time zone"
     elif expires_at is not None and expires_at <= now:
-        yield "--expires: lies in the past"
+        yield "--expires: is in the past"
 
 
 def _right_problems(grants: Grants) -> Iterator[str]:
@@ -237,12 +237,12 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         if is_given and grants.may_read:
             yield f"{option}: only for forms, whose key may only create: --may create"
     if columns.writable and not may_write:
-        yield "--writable-column: a key that is --read-only writes none"
+        yield "--writable-column: a --read-only key may write no field"
     if columns.readable is not None:
         seen = {*map(composed, columns.readable)}
         for name in sorted(columns.writable or ()):
             if composed(name) not in seen:
-                yield f"--writable-column: {name!r} is not among --column; what is written is seen"
+                yield f"--writable-column: {name!r} is not among --column: name it there, too"
 
 
 def _is_encodable(text: str) -> bool:

@@ -132,13 +132,15 @@ def around_key(text: str) -> str:
     word = _FIRST_WORD.match(text)
     scheme = word[1].lower() if word else ""
     if scheme == "bearer":
-        return "Bearer stands twice, or without a blank behind it, or in a place for the key alone."
+        return (
+            "'Bearer' is repeated, lacks the blank after it, or is in a header for the key alone."
+        )
     if scheme in _SCHEMES:
         return f"{_SCHEMES[scheme]} is not a scheme of this API."
     if text.startswith(_MARKS):
         return "A quote or bracket stands before the key."
     if text.lower() in _ABSENT:
-        return "The key is a word for a missing value: the variable that should hold it is empty."
+        return "The key is a word such as 'undefined': the variable that should hold it is empty."
     return ""
 
 
@@ -340,7 +342,6 @@ class ActiveKeys:
             self._is_failing = True
             self._log(error)
             raise KeysUnavailable(
-                "The gateway cannot look up keys now; nothing was done. Send it again.",
                 retry_after_seconds=RETRY_SECONDS,
             ) from error
         self._done, self._as_of = self._begun, self._began_at
@@ -456,16 +457,6 @@ def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
 WhereFrom = Callable[[], str]
 """Returns the client's address; called only for invalid keys."""
 
-NO_KEY = (
-    "A key is needed. Send it as 'Authorization: Bearer KEY', in the header API-Key or X-API-Key, "
-    "or, to read only, in the query parameter apiKey."
-)
-# One text for all reasons, which concern only the operator.
-BAD_KEY = (
-    "This key is not valid: it is mistyped, unknown, revoked or expired. Copy it once more, or "
-    "ask the gateway's operator for a new one."
-)
-
 
 @dataclass(frozen=True)
 class Gatekeeper:
@@ -485,7 +476,7 @@ class Gatekeeper:
         key's plan is no longer configured, and `KeysUnavailable` if the store fails.
         """
         if key is None or not key.strip():
-            raise MissingApiKey(NO_KEY)
+            raise MissingApiKey()
         holder = None
         if key.isascii():
             found = digest(key, self.pepper)
@@ -498,8 +489,8 @@ class Gatekeeper:
         self.used(holder.record.id)
         if holder.caller is None:
             raise PlanLimit(
-                f"The plan '{holder.record.plan}' of this key is not configured any more. Ask the "
-                "gateway's operator to bring it back, or for a key on another plan."
+                f"The plan '{holder.record.plan}' of this key is no longer configured. Ask "
+                "the gateway's operator to restore it, or for a key on another plan."
             )
         return holder.caller
 
@@ -508,10 +499,8 @@ class Gatekeeper:
             return InvalidApiKey(f"{found} Send it as 'Authorization: Bearer KEY'.")
         wait_seconds = self.failures.count(where_from())
         if not wait_seconds:
-            return InvalidApiKey(BAD_KEY)
+            return InvalidApiKey()  # one text for all reasons, which concern only the operator
         return TooManyAuthFailures(
-            "Too many keys that are not valid came from this address. Wait for the seconds in "
-            "Retry-After, and check the key; valid keys go on working meanwhile.",
             retry_after_seconds=math.ceil(wait_seconds),
             per_minute=self.failures.per_minute,
         )

@@ -41,17 +41,16 @@ async def pepper_of(
     path = pepper_path(settings)
     if has_keys and path is not None and not path.exists():
         raise ConfigError(
-            f"access.pepper: {path} is gone, and without it none of its keys works. Put it "
-            f"back from a backup, beside the key store, or set access.pepper as it was; {_ELSE}"
+            f"access.pepper: {path} is missing, and no key works without it. Restore it from "
+            f"a backup, beside the key store, or set access.pepper as it was; {_ELSE}"
         )
     pepper = load_pepper(settings)
     mark, kept = pepper_mark(pepper), await store.pepper_mark()
     if has_keys and kept not in (None, mark):
         place = path or "the setting"
         raise ConfigError(
-            f"access.pepper: {place} is not what the keys of {settings.database} were made "
-            "with, going by the pepper that it was last used with, so none of them works. Put "
-            f"the pepper back as it was; {_ELSE}"
+            f"access.pepper: {place} is not the pepper that {settings.database} was last used "
+            f"with, so none of its keys works. Restore the earlier pepper; {_ELSE}"
         )
     # Keys of an earlier version left no mark, so the pepper cannot be verified.
     if kept != mark and not has_keys:

@@ -119,8 +119,8 @@ class RateLease(msgspec.Struct):
         shared = usage.shared
         if usage.in_flight >= most if shared is None else shared.is_full(most):
             raise TooManyInFlight(
-                f"This key may have {most} requests under way. Wait for "
-                "one of them to be answered.",
+                f"This key may have {most} concurrent requests. Wait for the answer to one of "
+                "them.",
                 retry_after_seconds=1,
             )
         usage.in_flight += 1
@@ -133,8 +133,8 @@ class RateLease(msgspec.Struct):
         running = self._exports
         if len(running) >= MAX_EXPORTS or running.count(self.usage) >= MAX_EXPORTS_OF_KEY:
             raise TooManyInFlight(
-                f"This gateway gives {MAX_EXPORTS} exports at once, {MAX_EXPORTS_OF_KEY} of them "
-                "to a key. Wait for one of them to end.",
+                f"This gateway runs at most {MAX_EXPORTS} exports at once, "
+                f"{MAX_EXPORTS_OF_KEY} of them for one key. Wait for the end of one of them.",
                 retry_after_seconds=1,
             )
         running.append(self.usage)
@@ -187,7 +187,7 @@ class RateLease(msgspec.Struct):
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
             f"This key may send {self.limits.per_minute} requests a minute, and "
-            f"{self.limits.rate.burst} at once. Wait for the seconds in Retry-After.",
+            f"{self.limits.rate.burst} at once. Wait as many seconds as Retry-After says.",
             retry_after_seconds=math.ceil(wait_seconds),
         )
 

@@ -89,11 +89,7 @@ _FAILED = (
 
 
 def unavailable() -> ChallengeUnavailable:
-    return ChallengeUnavailable(
-        "It cannot be checked now that a person sends this form, so nothing was stored. Send it "
-        "again a little later.",
-        retry_after_seconds=_RETRY_SECONDS,
-    )
+    return ChallengeUnavailable(retry_after_seconds=_RETRY_SECONDS)
 
 
 @asynccontextmanager

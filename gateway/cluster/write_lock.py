@@ -91,8 +91,8 @@ class PostgresWriteLock:
             except DamagedRow as error:
                 damaged_row(error.table, error.row, error.problem)
                 raise RecordsUnavailable(
-                    "The gateway cannot read what an earlier write left open in this worksheet, "
-                    "and without it nothing may be written. Tell the gateway's operator.",
+                    "The gateway cannot read its record of an earlier write to this "
+                    "worksheet, so nothing was written. Tell the gateway's operator.",
                     outcome="not_applied",
                     retry_after_seconds=UNKNOWN_RETRY_SECONDS,
                 ) from error
@@ -235,8 +235,7 @@ def _no_lock(error: Exception) -> GatewayError:
     if code == _LOCK_NOT_AVAILABLE or isinstance(error, NoFreeConnection):
         return too_busy()
     return RecordsUnavailable(
-        "The gateway's database does not answer, and without it nothing may be written. Send it "
-        "again.",
+        "The gateway's database does not answer, so nothing was written. Send the request again.",
         outcome="not_applied",
         retry_after_seconds=RETRY_SECONDS,
     )
@@ -244,8 +243,8 @@ def _no_lock(error: Exception) -> GatewayError:
 
 def _lost_lock() -> QueueFull:
     return QueueFull(
-        "Another process of the gateway has taken this write's turn. Nothing was written; send it "
-        "again.",
+        "Another process of the gateway took over the writes to this worksheet. Nothing was "
+        "written; send the request again.",
         outcome="not_applied",
         retry_after_seconds=1,
     )

@@ -181,7 +181,7 @@ def init(
         typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for."),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")] = "first",
-    wait: Annotated[int, number("Wait so long until it is shared.", "SECONDS")] = 900,
+    wait: Annotated[int, number("Maximum time to wait until it is shared.", "SECONDS")] = 900,
     config: ConfigOption = None,
 ) -> None:
     """Set up an account, a spreadsheet and the first key, step by step."""
@@ -232,7 +232,7 @@ def emulator(
         bool,
         flag(
             "--repeatable-metadata-ids",
-            "Developer metadata may get the id of other metadata instead of a refusal.",
+            "Accept a used ID for new developer metadata instead of refusing it.",
         ),
     ] = False,
     reads_per_minute: Annotated[int, number("Read quota of each account; 0: no limit.")] = 0,

@@ -73,8 +73,8 @@ NextPage = Annotated[
     typer.Option(
         "--next",
         metavar="URL",
-        help="Page to which a browser goes after a form; only with --may create. By default a "
-        'page of the gateway; "" for it.',
+        help="Page to which a browser goes after a form; only with --may create. By default, or "
+        'with "", a page of the gateway.',
     ),
 ]
 Expires = Annotated[
@@ -87,7 +87,7 @@ Expires = Annotated[
 ]
 NoCheck = Annotated[
     bool,
-    flag("--no-check", "Do not look whether spreadsheets, worksheets and fields exist."),
+    flag("--no-check", "Do not check whether spreadsheets, worksheets and fields exist."),
 ]
 Since = Annotated[
     str, typer.Option(metavar="TIME", help="How far back: 24h, 90m or 30d; kept for 30 days.")
@@ -130,7 +130,7 @@ def create(
         flag("--delete", "Allow deleting whole rows, on a plan with deletes; by default none."),
     ] = False,
     refresh: Annotated[
-        bool, flag("--refresh", "Allow reporting changes, after which rows are read anew.")
+        bool, flag("--refresh", "Allow reporting changes, after which rows are reread.")
     ] = False,
     origin: Origins = None,
     next_page: NextPage = None,
@@ -294,7 +294,10 @@ def update(
             record, request, store=store, plans=settings.plans, now=now, by=operator()
         )
         if edit is None:
-            fail([f"{key_id} was changed by somebody else at the same time: try again"], status=1)
+            fail(
+                [f"{key_id} was changed by another administrator at the same time: try again"],
+                status=1,
+            )
         if grants.spreadsheets is None and old.spreadsheets is not None:
             warn(_ANY_SPREADSHEET)
         _warn_of_deletes(settings, replace(record, plan=request.plan, grants=grants))
@@ -309,7 +312,9 @@ def rotate(
     overlap: Annotated[
         str, typer.Option(metavar="TIME", help="How long the present secret stays valid: 24h, 7d.")
     ] = "24h",
-    end: Annotated[bool, flag("--end", "Make no secret, but end the old one now.")] = False,
+    end: Annotated[
+        bool, flag("--end", "End the old secret now, without making a new one.")
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -496,7 +501,7 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
 
     if may is None:
         if delete and read_only:
-            fail(["--delete: a key that is --read-only deletes nothing; see --may"])
+            fail(["--delete: a --read-only key may delete no rows; see --may"])
         named = {"read"} if read_only else {"read", "create", "update"}
         named |= {"delete"} if delete else set()
     else:
@@ -513,7 +518,7 @@ def _warn_of_deletes(settings: "Settings", record: "KeyRecord") -> None:
     plan = settings.plans.get(record.plan)
     if record.grants.may_delete and plan is not None and not plan.deletes:
         name = f"plans.{record.plan}.deletes"
-        warn(f"this key deletes nothing yet: set {name} to true.")
+        warn(f"this key cannot delete rows yet: set {name} to true.")
 
 
 def _warn_of_pepper() -> None:

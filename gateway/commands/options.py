@@ -171,7 +171,7 @@ def read_duration(text: str, option: str = "--overlap") -> float:
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
     ):
-        fail([f"{option}: {text!r} is no time; it is a number with s, m, h or d, as in 24h"])
+        fail([f"{option}: {text!r} is not a duration. Use a number with s, m, h or d, as in 24h"])
     return float(number) * unit
 
 

@@ -34,7 +34,7 @@ storage = CommandLine("Back up, restore or upgrade the database, or move to Post
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup.")],
     without_pepper: Annotated[
-        bool, flag("--without-pepper", "Write no FILE.pepper, which you keep apart.")
+        bool, flag("--without-pepper", "Do not write FILE.pepper: you keep the pepper elsewhere.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -49,7 +49,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Backup to restore.")],
     replace: Annotated[
-        bool, flag("--replace", "Give an existing file another name, and take its place.")
+        bool, flag("--replace", "Rename an existing file, and restore in its place.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:

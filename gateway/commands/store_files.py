@@ -99,8 +99,8 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
             if path and given and present != given:
                 kept = path.with_name(beside(aside).name)
                 swapped.enter_context(_swapped(path, given, kept))
-                lines += [f"{kept} is the pepper of before"] if present is not None else []
-            lines += [f"{each} was there before" for each in replace(copy, database, aside)]
+                lines += [f"{kept} is the previous pepper"] if present is not None else []
+            lines += [f"{each} is the previous file" for each in replace(copy, database, aside)]
     return Done(lines=lines, warnings=[*_warnings(content, before)])
 
 
@@ -155,8 +155,8 @@ def _check_pepper(content: StoreContent, access: AccessSettings, pepper: bytes |
         pepper = access.pepper.get_secret_value().encode()
     if pepper is None and content.keys:
         raise ConfigError(
-            f"access.pepper: {_place(access)} does not exist, and without it none of the keys "
-            "works. Put it there"
+            f"access.pepper: {_place(access)} does not exist, and no key works without it. "
+            "Put it there"
         )
     if pepper and content.pepper_mark not in (None, pepper_mark(pepper)):
         raise ConfigError(

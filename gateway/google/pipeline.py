@@ -203,7 +203,6 @@ class Breaker:
     def _refusal(self, *, is_write: bool) -> CircuitOpen:
         seconds = self._next_probe_at - self._clock()
         return CircuitOpen(
-            "Google does not answer, and is not asked for a few seconds. Try again later.",
             outcome="not_applied" if is_write else None,
             retry_after_seconds=max(1, math.ceil(seconds)),
         )

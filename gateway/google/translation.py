@@ -42,7 +42,7 @@ QUOTA_RETRY_SECONDS = 60
 """Google's limits are per minute, and its 429 has no Retry-After."""
 
 _TOO_LARGE = (
-    "The worksheet is larger than what the gateway reads at once. Ask for fewer rows, split the "
+    "The worksheet is larger than the gateway reads at once. Request fewer rows, split the "
     "worksheet, or ask the gateway's operator to raise google.max_answer_bytes."
 )
 
@@ -166,14 +166,11 @@ def translated(error: Exception, attempt: Attempt) -> GatewayError:
 
 
 def _not_sent(_error: Exception, attempt: Attempt) -> GatewayError:
-    return UpstreamUnreachable(
-        "Google could not be reached, and nothing was sent to it. Try again in a moment.",
-        outcome=attempt.refused,
-    )
+    return UpstreamUnreachable(outcome=attempt.refused)
 
 
 def _timed_out(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or UpstreamTimeout("Google did not answer in time. Try again.")
+    return _open(attempt) or UpstreamTimeout()
 
 
 def _broken(_error: Exception, attempt: Attempt) -> GatewayError:
@@ -187,7 +184,7 @@ def _broken_off(error: Exception, attempt: Attempt) -> GatewayError:
 
 
 def _unreadable(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or UpstreamError("Google's answer made no sense. Try again.")
+    return _open(attempt) or UpstreamError("Google's answer is unreadable. Try again.")
 
 
 def _too_large(_error: Exception, attempt: Attempt) -> GatewayError:
@@ -205,19 +202,16 @@ def _open(attempt: Attempt) -> GatewayError | None:
     if not attempt.is_write:
         return None
     return WriteOutcomeUnknown(
-        "Google's answer to this write is missing or does not say whether it was applied. Look "
-        f"before you send it again; {UNKNOWN_RETRY_SECONDS} seconds from now it is settled.",
+        "Google's answer to this write is missing, or does not say whether the write was "
+        f"applied. Wait {UNKNOWN_RETRY_SECONDS} seconds, then look at the worksheet before "
+        "you send it again.",
         outcome="unknown",
         retry_after_seconds=UNKNOWN_RETRY_SECONDS,
     )
 
 
 def _bad_account(attempt: Attempt) -> GatewayError:
-    return UpstreamAuth(
-        "Google refused the account that the gateway acts as. The gateway's operator finds the "
-        "reason in its log.",
-        outcome=attempt.refused,
-    )
+    return UpstreamAuth(outcome=attempt.refused)
 
 
 def _refused(error: Exception, attempt: Attempt) -> GatewayError:
@@ -237,11 +231,7 @@ def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
         return _payload_too_large(error, attempt)
     if error.body.status != "FAILED_PRECONDITION":
         return UpstreamRefusal(error.body.message)
-    return UnsupportedDocument(
-        "This document is not a Google Sheet, but an Office file, for example. Save it as a "
-        "Google Sheet (File > Save as Google Sheets) and use the id of that.",
-        outcome=attempt.refused,
-    )
+    return UnsupportedDocument(outcome=attempt.refused)
 
 
 def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:

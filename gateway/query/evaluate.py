@@ -154,8 +154,8 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
         meant = SortTerm(f"-{term.field}") if is_field else term
         if not meant.field:
             raise InvalidQuery(
-                "order holds a term without a field name; it is FIELD or -FIELD, comma-separated, "
-                "or a JSON array of them."
+                "order has a term without a field name. Send FIELD or -FIELD, "
+                "comma-separated, or a JSON array of them."
             )
         terms.setdefault(meant.field, meant)  # a second term of a field would have no effect
     return [*terms.values()]
@@ -313,7 +313,7 @@ def _behind(
             is_equal = False
             break
         if number >= len(place.values):
-            raise CursorLost(CursorLost.description())
+            raise CursorLost()
         ranked, value = term.ranked, place.values[number]
         empty = ColumnField(index, rows).filled(is_filled=False)
         if value.kind == EMPTY:
@@ -322,7 +322,7 @@ def _behind(
             continue
         group = yield from stand((yield from index.order()), value)
         if group is None:
-            raise CursorLost(CursorLost.description())
+            raise CursorLost()
         if number == 0:
             begin = ranked.starts[group.start]
             if term.descending:
@@ -337,7 +337,7 @@ def _behind(
     if is_equal:
         gap = yield from find_gap(place, seen, *_ascending(all_of([*parts, *equal], rows), rows))
         if gap is None:
-            raise CursorLost(CursorLost.description())
+            raise CursorLost()
         below = groups_of(rows, range(min(gap.last, rows.groups), rows.groups))
         behind.append(all_of([*equal, below], rows))
         before = [row + table.header.row - 1 for row in gap.before]

@@ -288,9 +288,9 @@ _AT_MOST = _within(is_above=False, has_equal=True)
 _GREATER = _within(is_above=True, has_equal=False)
 _AT_LEAST = _within(is_above=True, has_equal=True)
 
-_UNEQUAL = "not equal; empty cells are equal to null alone"
-_CONTAINING = "has this text somewhere in it, in capitals or not"
-_FILLED = "true: the cell is not empty; false: it is"
+_UNEQUAL = "not equal; an empty cell equals only null"
+_CONTAINING = "contains this text, in upper or lower case"
+_FILLED = "true: the cell is not empty; false: it is empty"
 
 _TABLE = (
     Operator("$eq", SCALAR, _equal, "equal"),

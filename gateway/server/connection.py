@@ -240,8 +240,8 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(HeadersTooLarge(message))
         elif intake.phase in BODY and intake.body_room <= 0:
             message = (
-                "With what is around its chunks, the body is far larger than "
-                f"{settings.max_body_bytes} bytes. Send fewer chunks, and larger ones."
+                f"The chunks of the body take far more than {settings.max_body_bytes} bytes "
+                "with their framing. Send fewer, larger chunks."
             )
             self.refuse(BodyTooLarge(message))
 
@@ -252,7 +252,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
-            message = f"CONNECT is not an operation here; allowed: {', '.join(_METHODS)}."
+            message = f"CONNECT is not supported; allowed: {', '.join(_METHODS)}."
             self.refuse(MethodNotAllowed(message, allowed_methods=_METHODS))
             return
         self._parser = httptools.HttpRequestParser(self)

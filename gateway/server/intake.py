@@ -120,7 +120,7 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     lengths, or a length together with an encoding.
     """
     if version not in ("1.1", "1.0"):
-        raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are supported.")
     if not url.startswith(b"/") and not httptools.parse_url(url).path:
         raise httptools.HttpParserInvalidURLError("no path")
     lines = head.lines
@@ -134,7 +134,7 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     body_bytes: float = int(lines[b"content-length"][-1]) if b"content-length" in lines else 0
     if encodings:
         if version == "1.0" or encodings[0].lower() != b"chunked":
-            raise InvalidRequest("The only Transfer-Encoding is chunked, of HTTP/1.1.")
+            raise InvalidRequest("The only supported Transfer-Encoding is chunked, with HTTP/1.1.")
         body_bytes = math.inf
     expects_continue = b"expect" in lines and version == "1.1"  # RFC 9110, 10.1.1: not in HTTP/1.0
     if expects_continue:

@@ -59,14 +59,16 @@ def unreadable(error: httptools.HttpParserError) -> GatewayError:
     if isinstance(cause, GatewayError):
         return cause.with_traceback(None)  # its frames reference all received bytes
     if isinstance(error, _URL_ERRORS) or isinstance(cause, _URL_ERRORS):
-        return InvalidPath("The path is not one of HTTP: percent-encode all but visible ASCII.")
+        return InvalidPath(
+            "The path is invalid. Percent-encode everything but visible ASCII characters."
+        )
     if cause is not None:
         raise cause  # a bug of ours, not the client's error
     return InvalidRequest(f"This cannot be read as a request of HTTP/1.1: {error}.")
 
 
 def too_many_connections() -> QueueFull:
-    message = "Too many connections are open, from your address or from all together."
+    message = "Too many connections are open, from your address or in all."
     return QueueFull(message, retry_after_seconds=5)
 
 

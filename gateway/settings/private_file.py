@@ -25,7 +25,7 @@ def open_regular(path: Path) -> BinaryIO:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "it is no regular file, but a pipe or a device", str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file, but a pipe or a device", str(path))
 
 
 def is_open_to_others(mode: int) -> bool:

@@ -583,7 +583,7 @@ def record_of(key: StoredKey) -> KeyRecord:
             old_ends_at=stored.old_ends_at,
         )
     except msgspec.MsgspecError as error:
-        raise DamagedRow(keys, values, "a list in it is no JSON list of texts") from error
+        raise DamagedRow(keys, values, "a list in it is not a JSON list of texts") from error
 
 
 _RIGHTS = ("read", "create", "update")

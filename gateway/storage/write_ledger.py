@@ -136,8 +136,8 @@ class RecordQuota:
         in_all = sum(self._open.values())
         if self._open.get(key_id, 0) >= self._per_key or in_all >= self._max_bytes:
             raise QueueFull(
-                "Of too many writes with an Idempotency-Key it is not known yet what became of "
-                "them. Repeat those first.",
+                "Too many writes with an Idempotency-Key have an unknown outcome. Repeat "
+                "those first.",
                 outcome="not_applied",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             )
@@ -395,7 +395,7 @@ class SqlLedger:
             if batch is not None and batch.is_applied is None:  # nothing was committed
                 del self._batches[fence.token]
             raise self._failure(
-                "The write could not be noted, and was not sent.", "not_applied"
+                "The write could not be recorded, and was not sent.", "not_applied"
             ) from error
         if not taken:
             return ()

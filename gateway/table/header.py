@@ -209,9 +209,9 @@ class View:
             field = self.lettered.get(letters(name)) if column is None else self.names[column]
             if field is not None:
                 raise InvalidQuery(
-                    f"{quoted(field)} is a field of this worksheet, and no parameter. To filter by "
-                    f'it, send where={{{quoted(field)}:"VALUE"}}, percent-encoded; to write it, '
-                    "put it into the body."
+                    f"{quoted(field)} is a field of this worksheet, not a parameter. To "
+                    f'filter by it, send where={{{quoted(field)}:"VALUE"}}, '
+                    "percent-encoded; to write it, put it into the body."
                 )
 
     @cached_property

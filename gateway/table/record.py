@@ -185,7 +185,10 @@ def check_has_value(
         if value is not None and value != "":
             if value is not False or not skips_false:
                 return
-            detail = "A new row needs a value besides false: rows of false are filled down."
+            detail = (
+                "A new row needs a value other than false: rows of false are not records in "
+                "this worksheet."
+            )
     raise InvalidBody(detail, problems=[Problem(at, detail)])
 
 
@@ -198,10 +201,12 @@ def check_record_field(
     """
     if cells.get(column) not in (None, ""):
         return
-    detail = "These fields alone make no record of this worksheet."
+    detail = "A row with these fields alone is not a record in this worksheet."
     if column in view.names and view.may_write(column):
         name = quoted(view.names[column])
-        detail = f"A new row needs a value of {name}: rows without it are filled down."
+        detail = (
+            f"A new row needs a value of {name}: rows without it are not records in this worksheet."
+        )
     raise InvalidBody(detail, problems=[Problem(at, detail)])
 
 

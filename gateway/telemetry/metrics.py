@@ -59,7 +59,7 @@ class TallyCollector(Collector):
 def _requests(tallies: Tallies) -> Iterator[Metric]:
     yield _counter(
         "gateway_requests",
-        "Requests answered, by what they asked for and the class of the status.",
+        "Answered requests, by operation and class of the status.",
         ("kind", "status"),
         (
             ((kind, name), count)
@@ -69,19 +69,19 @@ def _requests(tallies: Tallies) -> Iterator[Metric]:
     )
     yield _histogram(
         "gateway_request_seconds",
-        "From a request's head to the end of its answer.",
+        "Time from a request's head to the end of its answer.",
         ("kind",),
         (((kind,), tally.durations) for kind, tally in tallies.requests.items()),
     )
     yield _counter(
         "gateway_cache_results",
-        "Reads by what they were served from: a snapshot, Google, or a snapshot past its time.",
+        "Reads, by the source of their rows: a snapshot, Google, or a stale snapshot.",
         ("result",),
         (((result,), count) for result, count in tallies.cache.items() if result),
     )
     yield CounterMetricFamily(
         "gateway_forms_discarded",
-        "Forms with a filled _gotcha, which were not stored.",
+        "Forms that were not stored because _gotcha was filled.",
         tallies.discarded_forms,
     )
 
@@ -89,7 +89,7 @@ def _requests(tallies: Tallies) -> Iterator[Metric]:
 def _calls(tallies: Tallies) -> Iterator[Metric]:
     yield _counter(
         "gateway_google_calls",
-        "Calls to Google, each attempt, by what came of them.",
+        "Calls to Google, each attempt, by outcome.",
         ("kind", "outcome"),
         tallies.calls.items(),
     )
@@ -101,13 +101,13 @@ def _calls(tallies: Tallies) -> Iterator[Metric]:
     )
     yield _histogram(
         "gateway_google_call_seconds",
-        "How long Google took.",
+        "Time that Google took for a call.",
         ("kind",),
         (((kind,), durations) for kind, durations in tallies.call_durations.items()),
     )
     yield _histogram(
         "gateway_budget_wait_seconds",
-        "How long calls to Google waited for the budget, those that had to.",
+        "Time that calls to Google waited for quota, if they waited.",
         (),
         [((), tallies.budget_waits)],
     )
@@ -116,11 +116,13 @@ def _calls(tallies: Tallies) -> Iterator[Metric]:
 def _state(tallies: Tallies) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "gateway_breaker_open",
-        "1 while Google is taken for dead and only probed.",
+        "1 while the circuit breaker is open.",
         float(tallies.is_breaker_open),
     )
     yield CounterMetricFamily(
-        "gateway_breaker_openings", "How often that began.", tallies.breaker_openings
+        "gateway_breaker_openings",
+        "How often the circuit breaker opened.",
+        tallies.breaker_openings,
     )
     refused = GaugeMetricFamily(
         "gateway_google_account_refused", "1 while Google refuses the account.", labels=["account"]
@@ -133,11 +135,13 @@ def _state(tallies: Tallies) -> Iterator[Metric]:
             "gateway_redis_available", "1 while Redis answers.", float(tallies.is_store_available)
         )
         yield GaugeMetricFamily(
-            "gateway_processes", "Processes with this Redis, as last seen.", tallies.processes
+            "gateway_processes", "Processes that share this Redis, as last seen.", tallies.processes
         )
-    yield GaugeMetricFamily("gateway_snapshots", "Worksheets that are kept.", tallies.snapshots)
+    yield GaugeMetricFamily("gateway_snapshots", "Worksheets in memory.", tallies.snapshots)
     yield GaugeMetricFamily(
-        "gateway_snapshot_bytes", "About the memory that they take.", tallies.snapshot_bytes
+        "gateway_snapshot_bytes",
+        "Estimated memory of the worksheets in memory.",
+        tallies.snapshot_bytes,
     )
 
 

@@ -163,9 +163,7 @@ class Admission:
         caller = await self._identify(credentials.key, lambda: client_address(scope, self._proxies))
         is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
         if is_write and is_in_url and caller.grants.may_read:
-            raise KeyNotAllowedInUrl(
-                "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
-            )
+            raise KeyNotAllowedInUrl()
         lease = await self._charge(request, parameters, caller)
         if not caller.grants.may_read:
             request.state["forms"].count(request, caller, lease)
@@ -265,8 +263,8 @@ def _refuse_key_in_form(head: Head) -> None:
     """Refuse a write without a key if it is a form, which may hold one."""
     if (head.first(b"content-type") or "").lower().startswith(FORM):
         raise MissingApiKey(
-            "A key in a form is not read. To write, send it as 'Authorization: Bearer KEY'. To "
-            "list with curl, add -G, so that the parameters go into the URL."
+            "An API key in a form body is not accepted. To write, send it as 'Authorization: "
+            "Bearer KEY'. To list with curl, add -G, so that the parameters go into the URL."
         )
 
 
@@ -275,7 +273,7 @@ def _only(values: Sequence[str], what: str) -> str | None:
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
-        raise AmbiguousCredentials(f"The request holds different {what}; send one of them.")
+        raise AmbiguousCredentials(f"The request has different {what}. Send one of them.")
     return values[0]
 
 

@@ -42,7 +42,7 @@ _NO_TYPES = ("", "text/plain")
 """Types that say nothing of the body."""
 _NO_FIELD = "The object holds no field to write."
 _BLANK_FORM = (
-    "A new row needs at least one field with a value; the body was read as a form, which holds "
+    "A new row needs at least one field with a value; the body was read as a form, and has "
     'none. JSON looks like {"name": "Ann"}.'
 )
 _UNREAD = {
@@ -245,7 +245,9 @@ async def _read(request: Request) -> tuple[bytes, str]:
     """
     head, settings = request.head, request.state["server"]
     if (head.first(b"content-encoding") or "").strip().lower() not in ("", "identity"):
-        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
+        raise UnsupportedMediaType(
+            "Compressed bodies are not supported. Send the body without Content-Encoding."
+        )
     max_bytes = settings.max_body_bytes
     announced = head.first(b"content-length")
     if announced is not None and (not announced.isdecimal() or int(announced[:20]) > max_bytes):

@@ -40,10 +40,10 @@ _MENDS = {
 """Alternatives to methods that are not row operations."""
 _NO_ROUTE = (
     "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
-    "/v2/sheets/{sheetName}/{rowIndex}; /docs tells the rest."
+    "/v2/sheets/{sheetName}/{rowIndex}; /docs lists all paths."
 )
 _BACKSLASH = "\\"
-_TWO_SLASHES = " This path has two slashes together, which stand for nothing: send one."
+_TWO_SLASHES = " This path has two slashes in a row: send one."
 
 
 def error_answer(request: Request, error: GatewayError) -> Answer:
@@ -138,8 +138,8 @@ def missing_method(request: Request, methods: Collection[str]) -> Answer:
         return Answer(204, header_lines({"Allow": ", ".join(allowed)}))
     mend = _MENDS.get(method) if "POST" in methods else None
     raise MethodNotAllowed(
-        f"{method} is not an operation here; allowed: {', '.join(allowed)}."
-        f"{f' {mend}' if mend else ''}",
+        f"{method} is not supported at this path; allowed: "
+        f"{', '.join(allowed)}.{f' {mend}' if mend else ''}",
         allowed_methods=allowed,
     )
 

@@ -121,8 +121,8 @@ def _parse_export(text: bytes, accepted: str, max_rows: int, again: Leniency) ->
     formulas = single_text(asking, FORMULAS)
     if formulas is not None and (named != "csv" or formulas.strip().lower() != RAW):
         raise InvalidQuery(
-            f"{FORMULAS} must be {RAW}, for {FORMAT}=csv only: texts that begin like a formula "
-            "are exported as they are. Other formats never change them."
+            f"{FORMULAS} takes {RAW} only, and only with {FORMAT}=csv. It exports texts that "
+            "begin like a formula unchanged, as other formats always do."
         )
     limit = parse_count(asking, "limit")
     query = parse_query(asking, max_limit=0)

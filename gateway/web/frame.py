@@ -213,13 +213,11 @@ def _policy(per_minute: int) -> tuple[bytes, bytes]:
 
 
 def _stopping() -> ShuttingDown:
-    return ShuttingDown("The gateway is shutting down. Send it again.", retry_after_seconds=5)
+    return ShuttingDown(retry_after_seconds=5)
 
 
 def _fault_of_ours() -> InternalError:
-    return InternalError(
-        "The gateway failed. Tell its operator the requestId; the log has the rest."
-    )
+    return InternalError()
 
 
 _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
@@ -267,7 +265,4 @@ async def _other_method(request: Request, methods: Collection[str]) -> Answer:
 
 
 def _gone() -> Gone:
-    return Gone(
-        "Version 1 is not served. The same rows are at /v2/sheets/{sheetName}, with a key of this "
-        "gateway: ask its operator for one, and send it as 'Authorization: Bearer KEY'."
-    )
+    return Gone()

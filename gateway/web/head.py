@@ -141,9 +141,9 @@ def parse_row(segment: str) -> int:
 
 def _not_evaluated(name: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{name} is not a condition of writes. Leave it out. An update or delete of a row that "
-        "must not have changed takes If-Match with its ETag; a create that must not be repeated "
-        "takes an Idempotency-Key, or on_conflict."
+        f"{name} does not apply to writes. Leave it out. An update or delete of a row that "
+        "must not have changed takes If-Match with its ETag; a create that must not be "
+        "repeated takes an Idempotency-Key, or on_conflict."
     )
 
 

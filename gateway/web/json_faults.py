@@ -71,8 +71,8 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
     ".": ("a number without a digit before its point", "Write 0.5 for .5"),
 }
 _POINT_BEHIND_DIGIT = (
-    "a number without digits behind its point, or with a second point, stands here. Write 1.0 for "
-    "1., and write a text in double quotes"
+    "this number has no digits after its point, or two points. Write 1.0 for 1., and write a "
+    "text in double quotes"
 )
 _WORDS: Mapping[str, str] = {
     "True": "true",
@@ -125,14 +125,14 @@ def _fault(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
     if message.startswith("Unterminated"):
         return f"the string that begins here has no closing quote. {subject.cut_help}"
     if message.startswith("Invalid \\"):
-        return "a backslash begins no escape of JSON. Write two for one, as in C:\\\\data"
+        return "a backslash does not begin a JSON escape. Write \\\\ for \\, as in C:\\\\data"
     if not text[at:].strip():
         return f"the text ends before its last bracket. {subject.cut_help}"
     if message.startswith("Extra data"):
         return (
             "another value follows the first. Send several rows as one list, [{…}, {…}]"
             if sign in "{["
-            else "there is text behind the end. Leave it out"
+            else "there is text after the end. Leave it out"
         )
     if message.startswith("Illegal trailing") or (before == "," and sign in "}]"):
         return "a comma stands before the closing bracket. Leave it out"

@@ -59,10 +59,9 @@ from gateway.web.signature import (
     WHERE,
 )
 
-_TO_WRITE_BY_FILTER = "To write to all rows that match, leave the rowIndex out of the path."
+_TO_WRITE_BY_FILTER = "To write to all matching rows, leave the rowIndex out of the path."
 _ALL_THAT_MATCH = (
-    "A write by filter is for all rows that match: narrow where, or name the rows by their "
-    "rowIndex."
+    "A write by filter changes all matching rows: narrow where, or name the rows by their rowIndex."
 )
 
 _TABLE: Final[Sequence[RowOperation]] = [

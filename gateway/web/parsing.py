@@ -68,7 +68,7 @@ def unstorable(problems: Sequence[Problem]) -> InvalidBody:
     """The error for fields with these problems, at least one; it lists the first ones."""
     first = problems[0]
     return InvalidBody(
-        "The body holds what cannot be stored; nothing was written. First: "
+        "The body has values that cannot be stored, and nothing was written. First: "
         f"{first.pointer} - {first.detail}",
         problems=problems[:MAX_PROBLEMS],
     )

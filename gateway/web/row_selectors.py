@@ -46,10 +46,10 @@ _MISSING = (
     "A write by filter needs a condition: send where as a percent-encoded JSON object, such as "
     '{"state":"done"}. To write to a single row, put its rowIndex into the path.'
 )
-_EMPTY = "where holds an empty object, which matches every row; a write by filter takes none."
+_EMPTY = "where has an empty object, which matches every row. A write by filter needs a condition."
 _ALWAYS = (
-    'where matches every row, whatever it holds, as {"name":{"$text":""}} does; nothing was '
-    'written. Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
+    'where matches every row, as {"name":{"$text":""}} does; nothing was written. '
+    'Narrow it. To write to all rows, send {"rowIndex":{"$gte":2}}.'
 )
 
 
@@ -125,9 +125,9 @@ def conflict_names(text: bytes) -> Selection:
     _check_count(distinct)
     never = NEVER_STORED & set(distinct)
     if not distinct or never:
-        what = f"names {quoted(min(never))}, which is no column" if never else "names no field"
+        what = f"names {quoted(min(never))}, which is not a column" if never else "names no field"
         raise InvalidQuery(
-            f"{ON_CONFLICT} {what}. It takes the fields that tell rows apart, comma-separated: "
+            f"{ON_CONFLICT} {what}. It takes the fields that identify a row, comma-separated: "
             f"{ON_CONFLICT}=sku."
         )
     return Selection(tuple(reversed(distinct.values())), whole=whole)

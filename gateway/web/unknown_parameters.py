@@ -32,7 +32,7 @@ _ORDER = "a list is sorted with order, as in order=-population,name."
 _WHERE = 'rows are found with where, a percent-encoded JSON object such as {"state":"Texas"}.'
 _KEYS = "fields are chosen with keys, as in keys=name,state."
 _COUNT = "count=true adds the number of rows that match."
-_UPSERT = "an upsert has on_conflict with the fields that tell rows apart, as in on_conflict=sku."
+_UPSERT = "an upsert has on_conflict with the fields that identify a row, as in on_conflict=sku."
 _ROW = "a row is named in the path, as in /v2/sheets/Cities/7, or in where."
 _SHEET = "the worksheet is named in the path, as in /v2/sheets/Cities."
 _SPREADSHEET = "the spreadsheet is named with spreadsheetId, or with the header X-Spreadsheet-Id."

@@ -493,9 +493,9 @@ def _check_header(part: NewRows | RowChange, before: Header, after: Header, row:
     """Raise HeaderChanged if a written column has another name than at the look."""
     if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
         raise HeaderChanged(
-            f"The values were written to row {row}, but somebody changed the worksheet's header at "
-            "the same time: they may be under other names now. Look at the row, and do not send it "
-            "again.",
+            f"The values were written to row {row}, but the worksheet's header changed at the "
+            "same time: the values may be under other names now. Look at the row, and do not "
+            "send it again.",
             row=row,
         )
 

@@ -684,7 +684,8 @@ class FencedWriter:
             worksheet.header.forget()
             cause = error.__cause__
             failure: GatewayError = UpstreamError(
-                "Google failed, and nothing was written. Send it again.", outcome="not_applied"
+                "Google failed, and nothing was written. Send the request again.",
+                outcome="not_applied",
             )
             failure.__cause__ = cause
             if isinstance(cause, UpstreamRefusal) and refused_request(cause) is None:

@@ -273,8 +273,9 @@ class Fences:
     def unknown(self, cause: Exception | None = None) -> WriteOutcomeUnknown:
         """The error of a write whose outcome is open."""
         error = WriteOutcomeUnknown(
-            "It is not known whether Google applied this write, or still will. Repeat the request "
-            "with its Idempotency-Key, or look at the worksheet before you send it again.",
+            "It is not known whether Google applied this write, or will apply it. Repeat the "
+            "request with its Idempotency-Key, or look at the worksheet before you send it "
+            "again.",
             outcome="unknown",
             retry_after_seconds=self.retry_seconds,
         )
@@ -461,14 +462,7 @@ class Fences:
         left = self._left.get(spreadsheet, OrderedDict())
         ages = [self._clock() - each.sent_at for name, each in left.items() if name not in kept]
         seconds = math.ceil(UNKNOWN_RETRY_SECONDS - max(ages, default=0.0))
-        return MetadataFull(
-            "The spreadsheet's developer metadata is full, so there is no room for the fence of "
-            "this write, and nothing was written. The gateway deletes its own old fences: send the "
-            "write again after Retry-After. If that does not help, others fill the metadata: the "
-            "operator's command 'check' says who.",
-            outcome="not_applied",
-            retry_after_seconds=max(RETRY_SECONDS, seconds),
-        )
+        return MetadataFull(outcome="not_applied", retry_after_seconds=max(RETRY_SECONDS, seconds))
 
     async def _forgettable(self, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
         """The fences that no copy of a write needs any more.

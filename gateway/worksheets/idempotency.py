@@ -248,7 +248,7 @@ class Idempotency:
             try:
                 entry = await self._ledger.find(identity.scope, identity.texts)
             except asyncio.CancelledError:  # the server's time to stop is over
-                raise _unknown("The gateway stops.", RETRY_SECONDS) from None
+                raise _unknown("The gateway is shutting down.", RETRY_SECONDS) from None
             if entry is None:
                 # A repeat takes none: it replaces its own record.
                 self._ledger.check_room(identity)
@@ -282,7 +282,7 @@ class Idempotency:
                 lambda: self._resumed(identity, resume), key_id=identity.key_id
             )
         except asyncio.CancelledError:
-            raise _unknown("The gateway stops.", RETRY_SECONDS) from None
+            raise _unknown("The gateway is shutting down.", RETRY_SECONDS) from None
         except (QueueFull, RecordsUnavailable, ShuttingDown) as error:
             if write_outcome(error) == "applied":
                 raise
@@ -330,12 +330,7 @@ class Idempotency:
 
 def in_progress() -> IdempotencyInProgress:
     """The error of a request whose twin is under way."""
-    return IdempotencyInProgress(
-        "A request with this Idempotency-Key is being carried out. Repeat this one in a second to "
-        "get its answer.",
-        outcome="unknown",
-        retry_after_seconds=1,
-    )
+    return IdempotencyInProgress(outcome="unknown", retry_after_seconds=1)
 
 
 def no_fence() -> WriteOutcomeUnknown:
@@ -361,19 +356,12 @@ def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
 
 def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
     """The error of a write that was applied, and whose rows an open write may have moved."""
-    return RowsUnsettled(
-        "The write was applied. The outcome of a later delete is not known yet, and it may have "
-        f"moved its rows. {_LOOK}",
-        outcome="applied",
-        retry_after_seconds=retry_seconds,
-    )
+    return RowsUnsettled(outcome="applied", retry_after_seconds=retry_seconds)
 
 
 def _check_same(identity: WriteIdentity, fingerprint: str) -> None:
     if fingerprint != identity.fingerprint:
         raise IdempotencyKeyReused(
-            "This Idempotency-Key was used for a request with another body or other parameters. "
-            "Send each new write with a new key, and a retry unchanged.",
             outcome="not_applied",
         )
 
@@ -388,7 +376,7 @@ def _replayed(entry: Entry) -> Settled:
 
 def _unseen(error: GatewayError) -> WriteOutcomeUnknown:
     seconds = error.retry_after_seconds or RETRY_SECONDS
-    return _unknown("It cannot be seen whether it was applied.", seconds)
+    return _unknown("The gateway cannot find it out now.", seconds)
 
 
 def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:

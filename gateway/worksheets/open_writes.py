@@ -192,8 +192,8 @@ class OpenWrites:
     def refusal(self) -> GatewayError:
         """The error of a write that has to wait."""
         return QueueFull(
-            "The outcome of an earlier write is not known yet: it may still change this row, or "
-            "move it.",
+            "The outcome of an earlier write is not known yet, and that write may change or "
+            "move this row. Send the request again after Retry-After.",
             outcome="not_applied",
             retry_after_seconds=self._fences.retry_seconds,
         )

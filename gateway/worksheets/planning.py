@@ -440,7 +440,7 @@ class Planner:
             )
         if len(page.rows) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
-                f"The {len(page.rows)} rows that match have more than {MAX_TARGET_CELLS:,} cells."
+                f"The {len(page.rows)} matching rows have more than {MAX_TARGET_CELLS:,} cells."
             )
         yield len(page.rows) * len(table.displayed) // CELLS_OF_STEP
         texts = table.texts(page.rows)
@@ -489,7 +489,7 @@ class Planner:
         found = yield from _rows_of(table, columns, keys, is_form=is_form)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
-                f"The {len(found)} rows that are there have more than {MAX_TARGET_CELLS:,} cells."
+                f"The {len(found)} existing rows have more than {MAX_TARGET_CELLS:,} cells."
             )
         new = [number for number in range(len(placements)) if number not in found]
         for number in new:

@@ -300,8 +300,9 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
     return QueryTooCostly(
         f"This query takes more than {error.budget_steps:,} steps on the "
         f"{table.last_row - table.header.row:,} rows of the worksheet, with {conditions} "
-        f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, or a "
-        "worksheet with fewer rows. What it indexed is kept: repeated, it may take fewer steps."
+        f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, "
+        "or a worksheet with fewer rows. A repetition may take fewer steps, because the "
+        "indexes are kept."
     )
 
 
@@ -360,6 +361,6 @@ def reason_for(error: GatewayError) -> str:
 def not_fresh(error: GatewayError) -> NotFresh:
     """The error for a `no-cache` request."""
     return NotFresh(
-        f"Fresh rows cannot be had: {error.message} Leave out no-cache to take older ones.",
+        f"Fresh rows are not available: {error.message} Leave out no-cache to get older ones.",
         retry_after_seconds=error.retry_after_seconds or _RETRY_SECONDS,
     )

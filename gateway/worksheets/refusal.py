@@ -26,11 +26,7 @@ SHEET_WIDE = (WorksheetNotFound, StorageFull)
 
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
-    "You are trying to edit a protected": lambda: ProtectedCells(
-        "The cells are protected. Ask the spreadsheet's owner to let the service account edit "
-        "them.",
-        outcome="not_applied",
-    ),
+    "You are trying to edit a protected": lambda: ProtectedCells(outcome="not_applied"),
     "increase the number of cells in the workbook": lambda: StorageFull(
         "The spreadsheet has reached Google's limit of 10 million cells.", outcome="not_applied"
     ),
@@ -89,11 +85,7 @@ async def explaining(
 
 def row_not_removable() -> RowNotRemovable:
     """The error of a row that Google does not remove; its words may quote cells or titles."""
-    return RowNotRemovable(
-        "Google cannot remove the row: an array formula or merged cells may reach over it and "
-        "others. Empty it with an update of nulls instead, or ask the owner of the sheet.",
-        outcome="not_applied",
-    )
+    return RowNotRemovable(outcome="not_applied")
 
 
 def row_not_found(row: int, header_row: int = 1) -> RowNotFound:
@@ -126,17 +118,17 @@ def no_record_field(header_row: int) -> NoHeaderRow:
 def header_moved(row: int, header_row: int) -> NoHeaderRow:
     """The error of a worksheet whose header stands in another row than its settings say."""
     return NoHeaderRow(
-        f"The header of the worksheet is in row {row} now, because somebody inserted or deleted "
-        f"rows above it; the gateway's settings say row {header_row}. Move it back, or ask the "
-        f"gateway's operator to set header_row = {row}."
+        f"The header of the worksheet is in row {row} now, because rows above it were "
+        f"inserted or deleted; the gateway's settings say row {header_row}. Move it back, or "
+        f"ask the gateway's operator to set header_row = {row}."
     )
 
 
 def undecided() -> UpstreamError:
     """The error of a write that Google refused together with others, again and again."""
     return UpstreamError(
-        "Google refused several writes that went to it together, and not all of them may be to "
-        "blame. This one was not written; send it again.",
+        "Google refused a group of writes, and the cause may be another write of the group. "
+        "This one was not written; send it again.",
         outcome="not_applied",
     )
 
@@ -144,8 +136,8 @@ def undecided() -> UpstreamError:
 def tabs_changing() -> UpstreamError:
     """The error of a write whose worksheet had another tab at each look."""
     return UpstreamError(
-        "Somebody renames or replaces the worksheet at the same time. Nothing was written; send it "
-        "again.",
+        "The worksheet was renamed or replaced at the same time. Nothing was written; send "
+        "the request again.",
         outcome="not_applied",
     )
 
@@ -153,7 +145,7 @@ def tabs_changing() -> UpstreamError:
 def other_tab() -> UpstreamError:
     """The error of a write after which its worksheet had another name."""
     return UpstreamError(
-        "The write was applied, but somebody renamed the worksheet at the same time: the rows are "
-        "in the tab that had its name before. Look there, and do not send it again.",
+        "The write was applied, but the worksheet was renamed at the same time: the rows are "
+        "in the tab that had its name before. Look there, and do not send the request again.",
         outcome="applied",
     )

@@ -180,7 +180,7 @@ class RowService:
             except SheetTooLarge as error:
                 made = await window_page(is_all=True)
                 if made is None:
-                    raise CursorLost(CursorLost.description()) from error
+                    raise CursorLost() from error
                 return Served(made, read.freshness)
         rows, freshness = read.rows, read.freshness
         if not isinstance(rows, Snapshot):

@@ -195,4 +195,4 @@ def _run_slice(job: _Job) -> bool:
 
 
 def _too_many(reason: str) -> TooManyInFlight:
-    return TooManyInFlight(f"{reason} Wait for one of them to be answered.", retry_after_seconds=1)
+    return TooManyInFlight(f"{reason} Wait for the answer to one of them.", retry_after_seconds=1)

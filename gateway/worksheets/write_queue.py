@@ -318,8 +318,8 @@ class WriteQueue:
             if self._line.leave(waiting):
                 raise _shutting_down() from None
             raise WriteOutcomeUnknown(
-                "The gateway stops, and Google has not answered this write yet. Look before you "
-                "send it again.",
+                "The gateway is shutting down, and Google has not answered this write yet. "
+                "Look at the worksheet before you send it again.",
                 outcome="unknown",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             ) from None
@@ -434,6 +434,4 @@ def too_busy() -> QueueFull:
 
 
 def _shutting_down() -> ShuttingDown:
-    return ShuttingDown(
-        "The gateway is shutting down.", outcome="not_applied", retry_after_seconds=5
-    )
+    return ShuttingDown(outcome="not_applied", retry_after_seconds=5)

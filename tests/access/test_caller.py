@@ -144,7 +144,7 @@ def test_the_id_in_a_url_is_reported() -> None:
         authorise(caller(ONE), spreadsheet=url, worksheet="Cities")
 
     assert refusal.value.message == (
-        "This is the URL of a spreadsheet. Send the id in it alone, which stands between /d/ and "
+        "This is the URL of a spreadsheet. Send only its ID, the part between /d/ and "
         "/edit: 1BxiMVs0"
     )
 

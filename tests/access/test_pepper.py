@@ -123,9 +123,9 @@ def test_a_link_of_another_user_is_not_followed(tmp_path: Path, database: Path) 
 def test_a_pipe_or_an_endless_file_is_no_pepper(database: Path) -> None:
     """Neither is waited for or read to its end."""
     os.mkfifo(pepper_file(database), 0o600)
-    with pytest.raises(ConfigError, match="no regular file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         load_pepper(AccessSettings(database=database))
-    with pytest.raises(ConfigError, match="no regular file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         load_pepper(AccessSettings(database=database, pepper_file=Path("/dev/zero")))
 
 
@@ -153,8 +153,8 @@ async def test_a_pepper_that_is_gone_is_not_made_anew(store: KeyStore, database:
     with pytest.raises(ConfigError) as refusal:
         await pepper_of(store, settings)
     (problem,) = refusal.value.problems
-    assert "keys.db.pepper is gone, and without it none of its keys works" in problem
-    assert "Put it back from a backup" in problem
+    assert "keys.db.pepper is missing, and no key works without it" in problem
+    assert "Restore it from a backup" in problem
     assert not pepper_file(database).exists()
 
 
@@ -173,8 +173,11 @@ async def test_another_pepper_than_that_of_the_keys_is_refused(
     with pytest.raises(ConfigError) as refusal:
         await pepper_of(store, settings)
     (problem,) = refusal.value.problems
-    assert f"{'the setting' if is_setting else pepper_file(database)} is not what the" in problem
-    assert "none of them works" in problem
+    assert (
+        f"{'the setting' if is_setting else pepper_file(database)} is not the pepper that"
+        in problem
+    )
+    assert "none of its keys works" in problem
     assert "hunter2" not in problem
 
 

@@ -108,20 +108,20 @@ def test_a_foreign_spreadsheet_is_reported(shared_page: Page, demo: Demo) -> Non
 
 def test_a_missing_spreadsheet_is_asked_for_where_it_goes(shared_page: Page, demo: Demo) -> None:
     """A key for several gets no word on headers, but on the field of the page."""
-    refused = {"code": 101, "status": 400, "message": "Send its id in the header"}
+    refused = {"code": 101, "status": 400, "message": "Send its ID in the header"}
     shared_page.route("**/openapi.json", lambda route: route.fulfill(status=400, json=refused))
     give_key(shared_page, demo.paid_key)
     expect(message(shared_page)).to_contain_text("enter the id of one above")
     give_key(shared_page, demo.paid_key, "a b")
 
-    expect(message(shared_page)).to_have_text("Send its id in the header")
+    expect(message(shared_page)).to_have_text("Send its ID in the header")
 
 
 def test_a_wrong_key_says_so(open_docs: OpenDocs, recorder: Recorder) -> None:
     """The API's message is shown beside the general operations, and the key is used no more."""
     page = open_docs()
     give_key(page, "sgw_wrong")
-    expect(message(page)).to_contain_text("This key is not valid")
+    expect(message(page)).to_contain_text("The API key is mistyped")
     expect(message(page)).to_have_class("notice bad")
     expect(operations(page).first).to_be_visible()
 

@@ -294,7 +294,7 @@ def test_a_wal_without_its_store_is_not_applied(
 
     assert done.exit_code == 0
     (aside,) = here.folder.glob("keys.db.replaced-*Z-wal")
-    assert f"{aside} was there before" in done.stdout
+    assert f"{aside} is the previous file" in done.stdout
     assert aside.read_bytes() == left["keys.db-wal"]
     assert [record.id for record in here.records()] == [key]
 
@@ -351,7 +351,7 @@ def test_a_pepper_elsewhere_stays_in_its_folder(
 
     assert done.exit_code == 0
     (aside,) = folder.glob("keys.db.replaced-*.pepper")
-    assert f"{aside} is the pepper of before" in done.stdout
+    assert f"{aside} is the previous pepper" in done.stdout
     assert aside.read_bytes() == before
     assert (folder / "pepper").read_bytes() == there.pepper.read_bytes()
 
@@ -497,7 +497,7 @@ def spoil_pepper(file: Path) -> None:
     ("spoil", "words"),
     [
         pytest.param(spoil_pepper, "is not the pepper of these keys", id="other"),
-        pytest.param(Path.unlink, "does not exist, and without it", id="missing"),
+        pytest.param(Path.unlink, "does not exist, and no key works", id="missing"),
     ],
 )
 def test_keys_without_their_pepper_are_refused(

@@ -156,7 +156,9 @@ def test_the_right_to_delete_is_listed(command: Command) -> None:
     [
         pytest.param(["--column", "a", "--writable-column", "b"], "'b' is not among", id="unseen"),
         pytest.param(["--column", ""], "--column: '' cannot be", id="blank"),
-        pytest.param(["--delete", "--read-only"], "--delete: a key that is", id="deleting reader"),
+        pytest.param(
+            ["--delete", "--read-only"], "--delete: a --read-only key", id="deleting reader"
+        ),
         pytest.param(["--plan", "gold"], "--plan: 'gold' is not configured", id="plan"),
         pytest.param(
             ["--next", "https://a.example/"], "--next: only for forms", id="next page of a reader"
@@ -361,7 +363,7 @@ def test_rights_are_an_option(
         (["--may", "create,update"], "--may: a key without read may only create"),
         (["--may", "create", "--refresh"], "--may: a key without read may only create"),
         (["--may", "read", "--delete"], "--may has all rights"),
-        (["--may", "read", "--writable-column", "a"], "--writable-column: a key that is"),
+        (["--may", "read", "--writable-column", "a"], "--writable-column: a --read-only key"),
     ],
 )
 def test_wrong_rights_make_no_key(
@@ -430,7 +432,7 @@ def test_a_key_of_every_spreadsheet_is_named(command: Command) -> None:
         (["update", "key_x", "--name", "a"], "there is no active key key_x"),
         (["update", "ID", "--plan", "gold"], "--plan: 'gold' is not configured"),
         (["update", "ID", "--may", "create,delete"], "--may: a key without read"),
-        (["update", "ID", "--expires", "2000-01-01"], "--expires: lies in the past"),
+        (["update", "ID", "--expires", "2000-01-01"], "--expires: is in the past"),
         *(
             (["update", "ID", *one, other], f"give either {one[0]} or {other}")
             for one, other in (
@@ -444,11 +446,11 @@ def test_a_key_of_every_spreadsheet_is_named(command: Command) -> None:
                 (["--expires", "2999-12-31"], "--never-expires"),
             )
         ),
-        (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is no time"),
+        (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is not a duration"),
         (["rotate", "ID", "--end"], "has no old secret"),
         (["report", "--key", "key_x"], "there is no key key_x"),
         (["log", "--key", "n", "--json"], "give the ID of a key, not its name; n is key_"),
-        (["report", "--since", "1w"], "--since: '1w' is no time"),
+        (["report", "--since", "1w"], "--since: '1w' is not a duration"),
         (["revoke", "n"], "give the ID of a key, not its name; n is key_"),
     ],
 )

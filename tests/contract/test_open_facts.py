@@ -110,4 +110,4 @@ def test_a_spreadsheet_that_is_not_there_ends_the_questions(
     told = capsys.readouterr()
 
     assert (status, told.out) == (1, "")
-    assert told.err.startswith("Not all was asked. There is no spreadsheet with this id")
+    assert told.err.startswith("Not all was asked. The spreadsheet does not exist")

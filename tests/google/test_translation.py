@@ -235,7 +235,7 @@ async def test_an_unreadable_read_is_an_upstream_error(
 
     assert {type(error) for error in errors.values()} == {UpstreamError}
     assert {error.message for error in errors.values()} == {
-        "Google's answer made no sense. Try again."
+        "Google's answer is unreadable. Try again."
     }
 
 

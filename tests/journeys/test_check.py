@@ -216,8 +216,8 @@ def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: P
     problems = [finding.text for finding in check(settings) if finding.level == "problem"]
 
     assert len(problems) == 1
-    assert "keys.db.pepper is gone, and without it none of its keys works" in problems[0]
-    assert "Put it back from a backup" in problems[0]
+    assert "keys.db.pepper is missing, and no key works without it" in problems[0]
+    assert "Restore it from a backup" in problems[0]
     assert not (tmp_path / "keys.db.pepper").exists()
 
 
@@ -300,8 +300,8 @@ def test_another_pepper_than_that_of_the_keys(
     problems = [finding.text for finding in check(settings) if finding.level == "problem"]
 
     assert len(problems) == 1
-    assert "keys.db.pepper is not what the keys of" in problems[0]
-    assert "Put the pepper back as it was" in problems[0]
+    assert "keys.db.pepper is not the pepper that" in problems[0]
+    assert "Restore the earlier pepper" in problems[0]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ FINDINGS: Mapping[str, Sequence[str]] = {
     "Orders": [
         "ok       5 fields",
         "warning  rows 4 to 60 show only what columns B and E are filled down with, and count as "
-        f"records. If they are none, {setting('Orders', RECORD_FIELD)}",
+        f"records. To leave them out, {setting('Orders', RECORD_FIELD)}",
     ],
     "Guests": ["ok       2 fields"],
     "Budget": [
@@ -223,7 +223,7 @@ SETTINGS = [
             'problem  no field "number", its record_field, so the worksheet is not served. Write '
             "it into row 1, or correct record_field",
             "warning  rows 4 to 60 show only what columns B and E are filled down with, and count "
-            f"as records. If they are none, write into its table [[worksheets]] {RECORD_FIELD}",
+            f"as records. To leave them out, write into its table [[worksheets]] {RECORD_FIELD}",
         ],
         id="missing record field",
     ),

@@ -43,7 +43,7 @@ def test_neither_a_pipe_nor_a_device_is_read(
 
     (problem,) = caught.value.problems
     assert f"{path} " in problem.replace(":", " ")
-    assert "it is no regular file, but a pipe or a device" in problem
+    assert "it is not a regular file, but a pipe or a device" in problem
 
 
 def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:

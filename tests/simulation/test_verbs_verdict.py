@@ -593,7 +593,7 @@ def renamed(at: float, story: Story) -> Story:
     return story
 
 
-RENAMING = "somebody renamed the worksheet at the same time"
+RENAMING = "the worksheet was renamed at the same time"
 
 
 @pytest.mark.parametrize(

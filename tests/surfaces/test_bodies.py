@@ -144,7 +144,7 @@ REFUSED: Sequence[Case] = [
     *FORMS,
 ]
 BLANK_FORM = (
-    "needs at least one field with a value; the body was read as a form, which holds none. "
+    "needs at least one field with a value; the body was read as a form, and has none. "
     'JSON looks like {"name": "Ann"}'
 )
 LISTS: Sequence[Case] = [

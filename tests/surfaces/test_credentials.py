@@ -398,9 +398,9 @@ def test_different_spreadsheet_ids(
         ("Basic dXNlcjpwYXNz", "Basic is not a scheme"),
         ("ApiKey {paid}", "ApiKey is not a scheme"),
         ("Authorization: Bearer {paid}", "Authorization is not a scheme"),
-        ("Bearer Bearer {paid}", "Bearer stands twice"),
-        ("Bearer: {paid}", "Bearer stands twice, or without a blank behind it"),
-        ("Bearer%20{paid}", "Bearer stands twice, or without a blank behind it"),
+        ("Bearer Bearer {paid}", "'Bearer' is repeated"),
+        ("Bearer: {paid}", "'Bearer' is repeated, lacks the blank after it"),
+        ("Bearer%20{paid}", "'Bearer' is repeated, lacks the blank after it"),
         ('Bearer "{paid}"', "A quote or bracket stands before the key"),
         ('"{paid}"', "A quote or bracket stands before the key"),
         ("Bearer \xe2\x80\x9c{paid}\xe2\x80\x9d", "A quote or bracket stands before the key"),
@@ -435,4 +435,4 @@ def test_scheme_in_a_place_for_the_key_alone(surface: Surface) -> None:
 
     for code, answer in answers:
         assert code == (401, 4011)
-        assert "or in a place for the key alone" in answer.json()["message"]
+        assert "or is in a header for the key alone" in answer.json()["message"]

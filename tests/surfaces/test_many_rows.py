@@ -101,7 +101,7 @@ def not_an_operation(method: str, allowed: str, words: str) -> bytes:
     """The whole answer to a method that is no operation, headers and body."""
     body = (
         '{"type":"SheetsonError","name":"MethodNotAllowed","code":4051,"message":"'
-        f'{method} is not an operation here; allowed: {allowed}. {words}","status":405,'
+        f'{method} is not supported at this path; allowed: {allowed}. {words}","status":405,'
         '"requestId":"r1","retryable":false,"outcome":"not_applied"}'
     )
     lines = (
@@ -250,7 +250,7 @@ def test_a_plan_that_demands_conditions_of_deletes(
     found, answer = refuse(surface, DELETE_ROW, headers, key="careful")
 
     assert found == (428, 4280)
-    assert "takes no delete without If-Match" in message(answer)
+    assert "for every delete" in message(answer)
 
 
 @pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE, UPDATE_ROWS, UPSERT])
@@ -478,8 +478,8 @@ def test_body_of_an_update_by_filter_is_an_object(surface: Surface, body: bytes)
         ("on_conflict=,", "names no field"),
         ("on_conflict=[]", "names no field"),
         ("on_conflict[]=", "names no field"),
-        ("on_conflict=rowIndex", '"rowIndex", which is no column'),
-        ("on_conflict=name,apiKey", '"apiKey", which is no column'),
+        ("on_conflict=rowIndex", '"rowIndex", which is not a column'),
+        ("on_conflict=name,apiKey", '"apiKey", which is not a column'),
         ("on_conflict=name&on_conflict=state", "more than once"),
         ("on_conflict=name&on_conflict[]=state", "in two ways"),
     ],

@@ -101,7 +101,7 @@ NO_CONDITION: Mapping[str, str] = {
     '{"name":["a"]}': 'not a list. Did you mean {"$in": […]}?',
     '{"name":{"$ne":["a"]}}': 'not a list. Did you mean {"$nin": […]}?',
     '{"name":{"gt":1}}': "$not. Did you mean $gt (greater)?",
-    '{"name":{"$contains":"a"}}': "Did you mean $text (has this text somewhere in it",
+    '{"name":{"$contains":"a"}}': "Did you mean $text (contains this text",
     '{"name":{"$startsWith":"a"}}': "Did you mean $text (",
     '{"name":{"$gTe":1}}': "Did you mean $gte (",
     '{"name":{"not_in":[1]}}': "Did you mean $nin (",
@@ -186,7 +186,7 @@ def test_an_order_without_a_name(surface: Surface, text: str) -> None:
     code, answer = surface.refused("GET", f"Cities?{query_of('order', text)}", reads=1)
 
     assert code == (400, 4002)
-    assert "order holds a term without a field" in answer.json()["message"]
+    assert "order has a term without a field" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("length", [3_000, 8_000, 20_000])

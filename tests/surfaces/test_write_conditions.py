@@ -56,7 +56,7 @@ def test_conditions_that_no_write_evaluates(
     found, answer = surface.refused(method, target, key="staff", headers=[(name, value)], body=body)
 
     assert found == (400, 4000)
-    assert answer.json()["message"].startswith(f"{name} is not a condition of writes")
+    assert answer.json()["message"].startswith(f"{name} does not apply to writes")
 
 
 @pytest.mark.parametrize("value", ["*", '"a"', 'W/"a"', ""])
@@ -118,9 +118,9 @@ def test_a_date_of_reads_is_ignored_by_writes(surface: Surface, write: str) -> N
             (value, "is not a list of tags in quotes")
             for value in ("{}", "'{}'", '*, "{}"', "", '"{}"x', '"{}", x', "null")
         ),
-        *((value, "names no tag of the row as it is now") for value in ('"{}x"', '"*"', '""')),
+        *((value, "does not have the tag of the current row") for value in ('"{}x"', '"*"', '""')),
         ('W/"{}"', "or all of them are weak (W/)"),
-        ('"x", W/"{}"', "names no tag of the row as it is now"),
+        ('"x", W/"{}"', "does not have the tag of the current row"),
     ],
 )
 @pytest.mark.parametrize(("method", "body"), [("PATCH", b'{"name":"x"}'), ("DELETE", b"")])

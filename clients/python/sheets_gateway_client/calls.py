@@ -188,7 +188,7 @@ def upsert_rows(
 ) -> Call[Row | list[Row]]:
     """The result is a row if `rows` is one."""
     if not on:  # without it the gateway would create the rows
-        raise ValueError("An upsert needs the fields `on` that tell rows apart.")
+        raise ValueError("An upsert needs the fields `on` that identify a row.")
     parse: Parse[Row | list[Row]]
     parse = parse_upserted_row if isinstance(rows, Mapping) else parse_upserted
     return _write(

@@ -26,7 +26,7 @@ export interface CallOptions {
 export interface RowsOptions<Fields, Name> extends CallOptions {
   readonly where?: Where<Fields>;
   readonly order?: Order<Fields> | readonly Order<Fields>[];
-  /** The fields wanted; all by default. */
+  /** The fields to return; all by default. */
   readonly keys?: readonly Name[];
 }
 
@@ -75,7 +75,7 @@ export interface FilterWriteOptions extends WriteOptions {
 }
 
 export interface UpsertOptions<Name> extends WriteOptions {
-  /** The fields that tell rows apart. */
+  /** The fields that identify a row. */
   readonly on: Name | readonly Name[];
   /** Leave existing rows as they are. */
   readonly ignoreExisting?: boolean;

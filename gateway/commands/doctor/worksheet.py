@@ -372,8 +372,9 @@ class _Rows:
             )
             yield (
                 warning,
-                f"{self._rows(last + 1, end)} show only what {_columns(filled)} {_are(filled)} "
-                f"filled down with, and count as records. If they are none, {setting}",
+                f"{self._rows(last + 1, end)} show only what {_columns(filled)} "
+                f"{_are(filled)} filled down with, and count as records. To leave them out, "
+                f"{setting}",
             )
 
     def _words_below(self, end: int) -> Words:

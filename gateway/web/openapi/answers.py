@@ -60,12 +60,13 @@ def _header(description: str, schema: Node = _TEXT, *, is_sure: bool = False) ->
 
 
 HEADERS: Nodes = {
-    "Age": _header("How many seconds ago the rows were read from Google.", _COUNT),
-    "Allow": _header("The methods that there are here."),
-    "Cache-Status": _header("Whether the rows were kept or read for you (RFC 9211)."),
+    "Age": _header("Seconds since the rows were read from Google.", _COUNT),
+    "Allow": _header("The methods that this path supports."),
+    "Cache-Status": _header(
+        "Whether the rows came from memory or were read from Google (RFC 9211)."
+    ),
     "ETag": _header(
-        "Changes with the answer, and for a row with anything in it: send it back in "
-        "`If-None-Match` or `If-Match`.",
+        "Tag of this state of the answer or row. Send it back in `If-None-Match` or `If-Match`.",
         {"type": "string", "pattern": '^(W/)?"[!#-~]*"$'},
     ),
     "Idempotent-Replayed": _header(
@@ -77,16 +78,18 @@ HEADERS: Nodes = {
         'Other pages of the list, relative to it: `<?…>; rel="next"`, with `skip` also `first` and '
         "`prev` (RFC 8288).",
     ),
-    "Location": _header("Where the new row is.", {"type": "string", "format": "uri-reference"}),
-    "RateLimit": _header("How many requests the key may send at once (`r`), and until when (`t`)."),
-    "RateLimit-Policy": _header("How many requests (`q`) in so many seconds (`w`) the key has."),
-    "Retry-After": _header("After so many seconds it is worth trying again.", _COUNT),
-    "Server-Timing": _header("How many milliseconds of the answer Google took."),
+    "Location": _header("Path of the new row.", {"type": "string", "format": "uri-reference"}),
+    "RateLimit": _header(
+        "Requests that the key may send now (`r`), and seconds until it may send more (`t`)."
+    ),
+    "RateLimit-Policy": _header("Requests that the key may send (`q`) in a window of `w` seconds."),
+    "Retry-After": _header("Seconds to wait before the request is sent again.", _COUNT),
+    "Server-Timing": _header("Milliseconds that Google took."),
     "WWW-Authenticate": _header("How keys are sent: `Bearer`."),
     "X-Ignored-Fields": _header("Fields of the body that the worksheet does not have."),
     "X-Request-Id": _header(
-        "What the gateway's log knows this request by. One that you send, of 1 to 64 letters, "
-        "digits, `.`, `_` and `-`, is taken over.",
+        "ID of this request in the gateway's log. An ID that you send is kept if it has 1 to "
+        "64 letters, digits, `.`, `_` and `-`.",
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
         is_sure=True,
     ),
@@ -117,8 +120,8 @@ _SCHEMAS: Nodes = {
     ERROR: {
         "type": "object",
         "description": (
-            "What went wrong. Tell cases apart by `code`, which never changes its meaning; "
-            "`message` says what is wrong and how to mend it."
+            "An error. Programs should use `code`, which never changes its meaning; "
+            "`message` says what is wrong and how to correct it."
         ),
         "properties": {
             "type": {"const": ERROR_TYPE},
@@ -128,13 +131,11 @@ _SCHEMAS: Nodes = {
             "status": {"type": "integer", "description": "The status of the answer."},
             "requestId": {
                 "type": "string",
-                "description": (
-                    "What the gateway's log knows the request by: tell it to the operator."
-                ),
+                "description": "ID of the request in the gateway's log: give it to the operator.",
             },
             "retryable": {
                 "type": "boolean",
-                "description": "Whether the same request may succeed later, and does no harm.",
+                "description": "Whether the same request may safely be repeated, and may succeed.",
             },
             "errors": {
                 "type": "array",
@@ -144,7 +145,8 @@ _SCHEMAS: Nodes = {
             "outcome": {
                 "enum": [*get_args(Outcome)],
                 "description": (
-                    "What became of a write: with `unknown`, look before you send it again."
+                    "Outcome of a write. With `unknown`, look at the worksheet before "
+                    "you send it again."
                 ),
             },
             "rowIndex": {
@@ -152,7 +154,7 @@ _SCHEMAS: Nodes = {
                 "description": "With codes 4091 and 4095, the first row written.",
             },
             "existing": {
-                "description": "With code 4120, the row as it is now.",
+                "description": "With code 4120, the current row.",
                 "allOf": [schema_reference(RECORD)],
             },
             "expected": {
@@ -183,7 +185,7 @@ _SCHEMAS: Nodes = {
         "additionalProperties": False,
     },
     PROBLEM: {
-        "description": "The same as RFC 9457 has it, for `Accept: application/problem+json`.",
+        "description": "The error in the form of RFC 9457, for `Accept: application/problem+json`.",
         "allOf": [schema_reference(ERROR)],
         "required": ["title", "detail", "instance"],
     },
@@ -343,11 +345,6 @@ def _example_name(kind: OperationKind, error: type[GatewayError]) -> str:
     return f"{error.__name__}{'OfWrite' if kind in WRITES else ''}"
 
 
-def _message(error: type[GatewayError]) -> str:
-    """The description with quotes as in messages."""
-    return error.description().replace("`", "'")
-
-
 _DETAILED: Mapping[type[GatewayError], GatewayError] = {
     type(error): error
     for error in (
@@ -355,15 +352,13 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
         errors.CreateOnlyKey(),
         errors.UpstreamRefusal(""),
         errors.LookOutdated(),
-        errors.UnknownField(_message(errors.UnknownField), parameter="where"),
+        errors.UnknownField(parameter="where"),
         errors.InvalidBody(
-            _message(errors.InvalidBody),
             problems=[errors.Problem("#/nickname", "The worksheet has no such field.")],
         ),
-        errors.HeaderChanged(_message(errors.HeaderChanged), row=7),
-        errors.RowsUnsettled(_message(errors.RowsUnsettled), outcome="applied"),
+        errors.HeaderChanged(row=7),
+        errors.RowsUnsettled(outcome="applied"),
         errors.RowsMoved(
-            _message(errors.RowsMoved),
             row=7,
             expected={"rowIndex": 7, "nickname": "Bo"},
             met={"rowIndex": 7, "nickname": "Al"},
@@ -376,6 +371,6 @@ _DETAILED: Mapping[type[GatewayError], GatewayError] = {
 def _example(error: type[GatewayError], *, is_write: bool) -> Node:
     """The gateway's answer with this error, with a made-up request ID."""
     event = RequestEvent("0f3c6a1de8b2457f", "POST" if is_write else "GET", "")
-    met = _DETAILED.get(error) or error(_message(error))
+    met = _DETAILED.get(error) or error()
     members = error_members(met, event, cast(State, {"api": ApiSettings()}))
     return {"summary": f"{error.code} {error.name}", "value": members}

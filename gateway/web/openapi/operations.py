@@ -60,7 +60,7 @@ _IN_HEADERS: Nodes = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "`Authorization: Bearer KEY`; the bare key does as well.",
+        "description": "`Authorization: Bearer KEY`; the key alone works, too.",
     },
     "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "API-Key"},
     "xApiKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -71,21 +71,21 @@ SECURITY_SCHEMES: Nodes = {
         "type": "apiKey",
         "in": "query",
         "name": KEY_PARAMETER,
-        "description": "To read alone. URLs end up in logs and histories: prefer a header.",
+        "description": "For reads only. URLs end up in logs and histories: prefer a header.",
     },
 }
 _PREFERENCE: Node = {
-    "description": "The preference of the request that had an effect.",
+    "description": "The preference that was applied.",
     "schema": {"type": "string"},
 }
 _OF_EXPORTS: Node = {
     "Content-Disposition": {
-        "description": "The name of the file; of exports as CSV.",
+        "description": "Name of the file, for exports as CSV.",
         "schema": {"type": "string"},
     },
 }
 _UNCHANGED: Node = {
-    "description": "Nothing has changed since the answer that `If-None-Match` names; no body.",
+    "description": "The answer is the same as that with the tag in `If-None-Match`; no body.",
     "headers": header_references(OF_READS),
 }
 
@@ -111,7 +111,7 @@ HEALTH_SCHEMAS: Nodes = {
                 "type": "string",
                 "enum": ["available", "unavailable"],
                 "description": (
-                    "With several processes only. Without Redis the gateway is ready, too."
+                    "Only with several processes. The gateway is ready without Redis, too."
                 ),
             },
         },
@@ -175,7 +175,7 @@ def spreadsheet_paths(reach: Reach) -> Nodes:
         "operationId": "worksheets",
         "summary": "List worksheets",
         "description": "Worksheets in the order of their tabs, with their fields and types, and "
-        "what the key may do there, as they were at most a minute ago.",
+        "what the key may do there. At most a minute old.",
         "tags": [WORKSHEETS_TAG],
         "security": security(is_write=False),
         "parameters": [reference("parameters", "IfNoneMatch")],
@@ -193,8 +193,8 @@ def _schema(_place: Place) -> _Described:
     content = {**_json(schema_reference(SCHEMA)), "text/plain": {"schema": {"type": "string"}}}
     return _Described(
         "Describe the fields",
-        "Types of the typed records: those of a native table, else of data validation, of number "
-        "formats, or of the first cells, as they were at most a minute ago.",
+        "Types of the typed records: those of a native table, else of data validation, of "
+        "number formats, or of the first cells. At most a minute old.",
         {"200": {**schema, "content": content}, "304": _UNCHANGED},
     )
 
@@ -237,12 +237,12 @@ def _create(place: Place) -> _Described:
         "of objects, or a form."
     )
     upsert = (
-        "\n\nWith `on_conflict` it is an upsert: rows that there are with the same values in these "
+        "\n\nWith `on_conflict` it is an upsert: existing rows with the same values in these "
         "fields are updated, the others are created. It counts as "
         f"{OPERATIONS['upsert'].price} requests."
     )
     upserted = _answer(
-        "The rows of an upsert in their order; not all are new.",
+        "The rows of an upsert in the order of the body; some may be new.",
         _of_write(OF_MANY, place),
         schema_reference(f"{place.stem}Upserts"),
         has_preference=True,
@@ -250,7 +250,7 @@ def _create(place: Place) -> _Described:
     # Clients take the first schema that fits, so that the narrower one comes first.
     names = ("Row", *(["Upserts"] if has_upsert else []), "Results")
     created = _answer(
-        "The new row, or the new rows in their order.",
+        "The new row, or the new rows in the order of the body.",
         _of_write(OF_CREATES, place),
         {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]},
         has_preference=has_upsert,
@@ -264,12 +264,12 @@ def _create(place: Place) -> _Described:
 
 
 def _update(place: Place) -> _Described:
-    about = "The fields that were sent, as they are now."
+    about = "The fields that were sent, with their current values."
     row = schema_reference(f"{place.stem}Row")
     return _Described(
         "Update a row",
-        "Writes the fields that are sent; all others stay. A value that its cell has already "
-        "is not written, so that a row can be sent back as it was read. POST, PUT and PATCH do the "
+        "Writes the fields that are sent; all others stay. A value that the cell already has "
+        "is not written, so a row can be sent back unchanged. POST, PUT and PATCH do the "
         "same.",
         {"200": _answer(about, _of_write(OF_UPDATES, place), row)},
         {
@@ -303,12 +303,12 @@ def _change(place: Place) -> _Described:
 
 
 def _delete(_place: Place) -> _Described:
-    gone = {"description": "It is gone; no body.", "headers": header_references(OF_MANY)}
+    gone = {"description": "The row was deleted; no body.", "headers": header_references(OF_MANY)}
     return _Described(
         "Delete a row",
-        "The rows below move up, so that numbers which you hold mean other rows: send `If-Match`. "
-        "Sent again, it deletes the next row, unless it has the same `Idempotency-Key`. The "
-        "operator may have rows emptied instead, which keeps numbers.",
+        "The rows below move up, so row numbers that you know may belong to other rows: send "
+        "`If-Match`. Sent again, it deletes the next row, unless it has the same "
+        "`Idempotency-Key`. The operator may have rows emptied instead, which keeps numbers.",
         {"204": gone},
     )
 
@@ -328,9 +328,10 @@ def _delete_where(_place: Place) -> _Described:
 def _refresh(_place: Place) -> _Described:
     return _Described(
         "Report a change",
-        "For a script in the spreadsheet: the next request reads the rows anew. At most one report "
-        f"in 2 seconds has an effect at once. It counts as {OPERATIONS['refresh'].price} requests.",
-        {"202": {"description": "The next request looks at the sheet."}},
+        "For a script in the spreadsheet: the next request rereads the rows. At most one "
+        "report in 2 seconds has an effect at once. It counts as "
+        f"{OPERATIONS['refresh'].price} requests.",
+        {"202": {"description": "The next request rereads the rows."}},
     )
 
 
@@ -401,7 +402,7 @@ def health_paths() -> Nodes:
         "start, or the gateway takes no more requests.",
         "content": _json({"anyOf": [schema_reference(name) for name in schemas]}),
     }
-    alive = _health("isAlive", "Whether the gateway lives", _HEALTH, {})
+    alive = _health("isAlive", "Whether the gateway runs", _HEALTH, {})
     ready = _health("isReady", "Whether it is ready to serve", _READINESS, {"503": not_ready})
     return {"/livez": {"get": alive}, "/readyz": {"get": ready}}
 

@@ -64,7 +64,7 @@ _ROW: Node = {
 _SKIP = _parameter(
     "query",
     "skip",
-    "How many rows to leave out from the beginning.",
+    "Number of rows to skip.",
     {"type": "integer", "minimum": 0, "default": 0},
 )
 _CURSOR = {
@@ -94,29 +94,29 @@ _FORMAT = _parameter(
 _FORMULAS = _parameter(
     "query",
     FORMULAS,
-    "For `format=csv`: `raw` exports texts that spreadsheet programs take for formulas as they "
-    "are, without an apostrophe in front.",
+    "For `format=csv`: `raw` exports texts that look like formulas unchanged. By default an "
+    "apostrophe stands before them.",
     {"type": "string", "enum": [RAW]},
 )
 _NO_CACHE = _parameter(
     "query",
     "no-cache",
-    "`true` has the rows read anew, as the header `Cache-Control: no-cache` does. Without it they "
-    "are some seconds old, as `Age` tells, but never miss what you wrote. It counts as "
-    f"{FRESH_PRICE} requests.",
+    "`true` rereads the rows, as the header `Cache-Control: no-cache` does. Without it rows "
+    "may be some seconds old, as `Age` says, but include everything that you wrote. It "
+    f"counts as {FRESH_PRICE} requests.",
     {"type": "boolean", "default": False},
 )
 _IF_NONE_MATCH = _parameter(
     "header",
     "If-None-Match",
-    "The `ETag` of an earlier answer: if nothing has changed since, 304 comes back.",
+    "The `ETag` of an earlier answer: if nothing has changed since, the answer is 304.",
     {"type": "string"},
 )
 _IDEMPOTENCY_KEY = _parameter(
     "header",
     IDEMPOTENCY_KEY,
-    "A new name for this write, such as a UUID. Sent again with the same one, after a lost "
-    "connection for example, it is not carried out twice: the first answer comes again, with "
+    "A unique ID of this write, such as a UUID. A repetition with the same ID, for example "
+    "after a lost connection, does not write again: it gets the first answer, with "
     "`Idempotent-Replayed: true`.",
     {"type": "string", "pattern": IDEMPOTENCY_KEYS},
 )
@@ -124,7 +124,7 @@ _PREFER_RESOLUTION = _parameter(
     "header",
     "Prefer",
     f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
-    "`resolution=merge-duplicates` is the default. Other preferences are passed over.",
+    "`resolution=merge-duplicates` is the default. Other preferences are ignored.",
     {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
 )
 _PREFER_MAX_AFFECTED = _parameter(
@@ -242,9 +242,9 @@ def _spreadsheet(reach: Reach) -> Node:
         "name": SPREADSHEET_ID,
         "in": "header",
         "description": (
-            "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key "
-            "for one spreadsheet alone does without. `X-Sheetson-Spreadsheet-Id` and the query "
-            f"parameter `{SPREADSHEET_PARAMETER}` are read as well."
+            "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A "
+            "key for one spreadsheet does not need it. `X-Sheetson-Spreadsheet-Id` and the "
+            f"query parameter `{SPREADSHEET_PARAMETER}` are accepted, too."
         ),
         "required": reach.must_name and reach.spreadsheet is not None,
         "schema": schema_reference(_SPREADSHEET),
@@ -262,14 +262,14 @@ def spreadsheet_schemas(reach: Reach) -> Nodes:
 
 
 def _if_match(reach: Reach) -> Node:
-    any_state = "Your plan asks for it." if reach.must_condition else "`*` is any state."
+    any_state = "Your plan requires it." if reach.must_condition else "`*` matches any state."
     return {
         "name": "If-Match",
         "in": "header",
         "required": reach.must_condition,
         "description": (
-            "The `ETag` of the row as you read it, quotes and all: if somebody changed it since, "
-            f"nothing is written and 412 has the row as it is. {any_state}"
+            "The `ETag` of the row as you read it, including the quotes. If the row has "
+            f"changed since, nothing is written, and 412 has the current row. {any_state}"
         ),
         "schema": {"type": "string"},
     }
@@ -282,7 +282,7 @@ def _limit(reach: Reach) -> Node:
         schema["maximum"] = max(reach.plan.max_limit, reach.plan.max_export_rows)
         schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
         most = f"{reach.plan.max_limit}, the most that your plan allows"
-    about = f"How many rows to list at most; more is cut to {most}."
+    about = f"Maximum number of rows; a larger value is reduced to {most}."
     if reach.has("export"):
         about += f" An export has no default, and is refused with more than {_exported(reach)}."
     return _parameter("query", "limit", about, schema)
@@ -308,8 +308,8 @@ def _values(reach: Reach) -> Node:
 def _max_affected(reach: Reach) -> Node:
     most = "the key's plan allows" if reach.plan is None else f"{reach.plan.max_affected} rows"
     about = (
-        "How many rows the filter may match: if it matches more, nothing is written and 400 has "
-        f"their number. It never matches more than {most}."
+        f"Maximum number of rows that the filter may match, up to {most}. If it matches more, "
+        "nothing is written, and the answer is 400 with their number."
     )
     return _parameter("query", MAX_AFFECTED, about, {"type": "integer", "minimum": 0})
 
@@ -335,9 +335,9 @@ def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
 def _order(place: Place, _: Sequence[RequestKind]) -> Node:
     term = schema_reference(f"{place.stem}Order")
     about = (
-        "Names to sort by, comma-separated, each with `-` in front to turn it round. A JSON array "
-        'does as well, for names with a comma: `["a,b","-c"]`. Numbers come first, then '
-        "dates, times, texts and booleans; empty cells are last both ways."
+        "Names to sort by, comma-separated, each with `-` in front for descending order. A "
+        'JSON array works, too, for names with a comma: `["a,b","-c"]`. Numbers come '
+        "first, then dates, times, texts and booleans; empty cells are last both ways."
     )
     return _name_list("order", about, term, minItems=1, maxItems=MAX_ORDER_FIELDS)
 
@@ -345,8 +345,8 @@ def _order(place: Place, _: Sequence[RequestKind]) -> Node:
 def _on_conflict(place: Place, _: Sequence[RequestKind]) -> Node:
     field = schema_reference(f"{place.stem}Field")
     about = (
-        "The fields that tell rows apart, comma-separated. Rows of the body with the values of an "
-        "existing row in all of them update it, the others are created."
+        "The fields that identify a row, comma-separated. Rows of the body with the values "
+        "of an existing row in all of them update it, the others are created."
     )
     names = {"allOf": [field], "not": {"enum": [ROW_INDEX]}}
     return _name_list(ON_CONFLICT, about, names, minItems=1)
@@ -354,9 +354,9 @@ def _on_conflict(place: Place, _: Sequence[RequestKind]) -> Node:
 
 def _keys(place: Place, _: Sequence[RequestKind]) -> Node:
     about = (
-        "The fields wanted, comma-separated; `rowIndex` is always there. At least one name has to "
-        "be a field; the others are ignored. A JSON array does as well, for names with a comma: "
-        '`["a,b"]`.'
+        "The fields to return, comma-separated; `rowIndex` is always returned. At least one "
+        "name must be a field; other names are ignored. A JSON array works, too, for names "
+        'with a comma: `["a,b"]`.'
     )
     return _name_list("keys", about, schema_reference(f"{place.stem}Field"))
 

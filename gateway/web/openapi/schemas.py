@@ -105,16 +105,16 @@ _VALUE: Node = {
     "type": ["string", "number", "boolean", "null"],
     **_SIZES,
     "description": (
-        "What to put into the cell. A string stays the text that it is: `007` keeps its zeros. "
-        "Numbers and booleans are stored as such; null and the empty string empty the cell."
+        "The value to store. A string is stored as text: `007` keeps its zeros. Numbers and "
+        "booleans are stored as such; null and the empty string empty the cell."
     ),
 }
 _TYPED_VALUE: Node = {
     **_VALUE,
     "description": (
-        "What to put into the cell. A date or time of ISO 8601, without a UTC offset, is stored as "
-        "such in a column of dates or times; any other string stays the text that it is. Numbers "
-        "and booleans are stored as such. null empties the cell, unless it shows an error; the "
+        "The value to store. A date or time of ISO 8601, without a UTC offset, is stored as "
+        "such in a column of dates or times; any other string is stored as text. Numbers and "
+        "booleans are stored as such. null empties the cell, unless it shows an error; the "
         "empty string empties any cell."
     ),
 }
@@ -174,7 +174,7 @@ _LIST_OF_WORKSHEETS: Node = {
 }
 _RECORD_SCHEMA: Node = {
     "type": "object",
-    "description": "A schema of JSON Schema 2020-12 for the typed records of a worksheet.",
+    "description": "JSON Schema 2020-12 of the typed records of a worksheet.",
     "properties": {
         "title": {"type": "string"},
         "properties": {"type": "object", "additionalProperties": {"type": "object"}},
@@ -201,7 +201,7 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
                 **{name: _operator(name, each.description) for name, each in OPERATORS.items()},
                 **{name: _operator(of, f"the same as `{of}`") for name, of in ALIASES.items()},
                 NOT: {
-                    "description": "none of what is in here",
+                    "description": "the condition must not hold",
                     "allOf": [schema_reference(OPERATIONS)],
                 },
             },
@@ -255,7 +255,7 @@ def _page(row: Node) -> Node:
             "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
-                "description": "Whether there are rows after these: ask again with the cursor.",
+                "description": "Whether more rows follow: request them with the cursor.",
             },
             "cursor": {
                 "type": ["string", "null"],
@@ -347,9 +347,8 @@ def _fields(place: Place) -> Node:
     return {
         "type": "object",
         "description": (
-            "Values by the names in the worksheet's first row. A `rowIndex` is passed over, so "
-            "that a row can be sent back as it was read. A new row needs a value in one field at "
-            "least."
+            "Values by the names in the worksheet's first row. A `rowIndex` is ignored, so a "
+            "row can be sent back unchanged. A new row needs a value in one field at least."
         ),
         "properties": {ROW_INDEX: _PASSED_OVER, **dict.fromkeys(place.writable, value)},
         "minProperties": 1,
@@ -401,7 +400,7 @@ def _where(place: Place) -> Node:
     return {
         "type": "object",
         "description": (
-            "Field names with a value each, which it must be equal to, or with an object of "
+            "Field names, each with a value that the cell must equal, or with an object of "
             f"operators: {_as_text([*OPERATORS, *ALIASES, NOT])}. Several fields, and several "
             f"operators, must all hold; {_as_text(words)} combine such objects. At most "
             f"{MAX_CONDITIONS} conditions, {MAX_DEPTH} objects deep, {MAX_WHERE_BYTES} bytes."

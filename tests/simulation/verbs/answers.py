@@ -28,7 +28,7 @@ NUMBER_UNKNOWN, ROWS_MOVED, UPSTREAM = 4094, 4095, 5020
 METADATA_FULL = 5034
 FULL_SECONDS = 2.0
 """So long a gateway may take the metadata to be full that was."""
-RENAMED = "renamed the worksheet"
+RENAMED = "the worksheet was renamed"
 WORKSHEET_NOT_FOUND = 105
 NOT_FOUND, TOO_MANY, DUPLICATE_KEY, PRECONDITION = 103, 4005, 4092, 4120
 COUNT = re.compile(r"(\d+) rows match")

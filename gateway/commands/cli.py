@@ -141,13 +141,13 @@ def demo(
 def _greet(running: "Demo", log: Path) -> None:
     say(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
     for label, value in (
-        ("Spreadsheet id: ", DEMO_SPREADSHEET),
-        ("Paid key:       ", running.paid_key),
-        ("Free key:       ", running.free_key),
-        ("Read-only key:  ", running.read_only_key),
-        ("Try it:         ", f"{running.url}/docs"),
-        ("Console:        ", running.sign_in_url),
-        ("Log:            ", str(log)),
+        ("Spreadsheet id:  ", DEMO_SPREADSHEET),
+        ("Full-access key: ", running.full_key),
+        ("No-filters key:  ", running.unfiltered_key),
+        ("Read-only key:   ", running.read_only_key),
+        ("Try it:          ", f"{running.url}/docs"),
+        ("Console:         ", running.sign_in_url),
+        ("Log:             ", str(log)),
     ):
         say_labelled(label, value)
     for path, fields in running.fields.items():

@@ -43,13 +43,13 @@ from sheets_emulator.state.seed import Seed
 SAMPLE = Path(__file__).parent / "sample"
 
 _PUBLIC_DIGITS = "PublicKeyOfTheDemoOnLoopback00"
-"""Of the paid key for the sample workbook, so that the documentation can show it."""
+"""Of the full-access key for the sample workbook, so that the documentation can show it."""
 
 _CONFIG = """
 [google]
 reads_per_minute = 600
 writes_per_minute = 600
-[plans.paid]
+[plans.standard]
 deletes = true
 """
 """The emulator has no quota, so the demo should not wait for one."""
@@ -68,8 +68,8 @@ class Demo:
     emulator_url: str
     sign_in_url: str
     """Of the console, with a token for one sign-in."""
-    paid_key: str
-    free_key: str
+    full_key: str
+    unfiltered_key: str
     read_only_key: str
     fields: Mapping[str, Sequence[str]]
     """By the path of their worksheet."""
@@ -81,8 +81,8 @@ class Demo:
         return curl_lines(
             self.url,
             self.example,
-            paid=self.paid_key,
-            free=self.free_key,
+            full=self.full_key,
+            unfiltered=self.unfiltered_key,
             read_only=self.read_only_key,
         )
 
@@ -114,7 +114,7 @@ def running_demo(
             },
         )
         host = listening.getsockname()[0]
-        paid, free, read_only = asyncio.run(_create_keys(settings, paid_bytes(host, seed)))
+        full, unfiltered, read_only = asyncio.run(_create_keys(settings, full_bytes(host, seed)))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
         console = bind("127.0.0.1", 0)
@@ -122,22 +122,22 @@ def running_demo(
         app = with_console(create_app(settings), settings, console, beside=listening)
         server = make_gateway_server(app, settings.server, proxies=settings.access.trusted_proxies)
         url = stack.enter_context(in_background(server, listening, console))
-        fields = find_fields(url, paid)
+        fields = find_fields(url, full)
         yield Demo(
             url=url,
             emulator_url=emulator_url,
             sign_in_url=f"{base_url(console)}/sign-in#{token}",
-            paid_key=paid,
-            free_key=free,
+            full_key=full,
+            unfiltered_key=unfiltered,
             read_only_key=read_only,
             fields=fields,
-            example=CITIES if seed is None else find_example(url, paid, fields),
+            example=CITIES if seed is None else find_example(url, full, fields),
             findings=[*map(warning, emulator.notes), *asyncio.run(_findings(settings))],
         )
 
 
-def paid_bytes(host: str, seed: Seed | None) -> RandomBytes:
-    """Bytes of the paid key: known for the sample workbook on loopback, else random."""
+def full_bytes(host: str, seed: Seed | None) -> RandomBytes:
+    """Bytes of the full-access key: known for the sample workbook on loopback, else random."""
     return _public_digits if seed is None and is_loopback(host) else token_bytes
 
 
@@ -176,15 +176,15 @@ async def _findings(settings: Settings) -> Sequence[Finding]:
     return [each async for each in found if each.level != "ok"]
 
 
-async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:
+async def _create_keys(settings: Settings, full_bytes: RandomBytes) -> list[str]:
     sheet = frozenset({DEMO_SPREADSHEET})
     keys = []
     for name, plan, grants, random_bytes in (
-        ("paid", "paid", Grants(spreadsheets=sheet, may_delete=True), paid_bytes),
-        ("free", "free", Grants(spreadsheets=sheet), token_bytes),
+        ("full access", "standard", Grants(spreadsheets=sheet, may_delete=True), full_bytes),
+        ("no filters", "no_filters", Grants(spreadsheets=sheet), token_bytes),
         (
             "read-only",
-            "paid",
+            "standard",
             Grants(spreadsheets=sheet, may_create=False, may_update=False),
             token_bytes,
         ),
@@ -271,39 +271,39 @@ def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Exa
 
 
 def curl_lines(
-    url: str, example: Example, *, paid: str, free: str, read_only: str
+    url: str, example: Example, *, full: str, unfiltered: str, read_only: str
 ) -> Iterator[tuple[str, str]]:
     """Titles and curl commands for a shell, with three keys."""
     rows = f"{url}{example.path}"
     where = shlex.quote(f"where={_json(example.where)}")
     order = shlex.quote(f"order={example.order}")
     created, change = shlex.quote(_json(example.created)), shlex.quote(_json(example.change))
-    create = ("create a row", f"{_CURL} '{rows}' {_headers(paid)} {_SEND} {created}")
+    create = ("create a row", f"{_CURL} '{rows}' {_headers(full)} {_SEND} {created}")
     if not example.rows:
         yield create
-    yield "list rows", f"{_CURL} '{rows}?limit=3' {_headers(paid)}"
+    yield "list rows", f"{_CURL} '{rows}?limit=3' {_headers(full)}"
     yield (
         "search and sort",
-        f"{_CURL} -G '{rows}' {_headers(paid)} --data-urlencode {where} --data-urlencode {order}",
+        f"{_CURL} -G '{rows}' {_headers(full)} --data-urlencode {where} --data-urlencode {order}",
     )
-    yield "read one row", f"{_CURL} '{rows}/2' {_headers(paid)}"
+    yield "read one row", f"{_CURL} '{rows}/2' {_headers(full)}"
     yield (
         "list numbers, dates and checkboxes as such",
-        f"{_CURL} '{url}{example.typed_path}?limit=3&values=typed' {_headers(paid)}",
+        f"{_CURL} '{url}{example.typed_path}?limit=3&values=typed' {_headers(full)}",
     )
     if example.rows:
         yield create
     yield (
         "update the row that was created",
-        f"{_CURL} '{rows}/{example.rows + 2}' {_headers(paid)} {_SEND} {change}",
+        f"{_CURL} '{rows}/{example.rows + 2}' {_headers(full)} {_SEND} {change}",
     )
     yield (
         "an error: this key may only read",
         f"{_CURL} '{rows}' {_headers(read_only)} {_SEND} {created}",
     )
     yield (
-        "an error: no sorting on the free plan",
-        f"{_CURL} -G '{rows}' {_headers(free)} --data-urlencode {order}",
+        "an error: the plan of this key has no sorting",
+        f"{_CURL} -G '{rows}' {_headers(unfiltered)} --data-urlencode {order}",
     )
 
 

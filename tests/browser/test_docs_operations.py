@@ -12,7 +12,7 @@ from tests.browser.documentation import give_key, listing, message, unfold
 
 def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None:
     """The field of `where` takes JSON, and is empty at first."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     listing(shared_page).locator(".opblock-summary-control").click()
     field = listing(shared_page).get_by_placeholder("where")
@@ -27,7 +27,7 @@ def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None
 
 def test_the_operators_of_a_search_are_shown(shared_page: Page, demo: Demo) -> None:
     """Beside the field of `where` stand all operators, each with its meaning."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     unfold(listing(shared_page))
     table = listing(shared_page).locator(".parameters .renderedMarkdown table")
@@ -42,7 +42,7 @@ def test_the_operators_of_a_search_are_shown(shared_page: Page, demo: Demo) -> N
 
 def test_updates_of_a_row_are_one_operation(shared_page: Page, demo: Demo) -> None:
     """PATCH stands for POST and PUT, as its description says."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock", has_text="Update a row of Cities")
     expect(update).to_have_count(1)
@@ -54,7 +54,7 @@ def test_updates_of_a_row_are_one_operation(shared_page: Page, demo: Demo) -> No
 
 def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo: Demo) -> None:
     """Pressing the button without editing the example overwrites no cell."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock-patch", has_text="Update a row").first
     unfold(update)
@@ -70,7 +70,7 @@ def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo:
 
 def test_a_create_begins_with_an_example(shared_page: Page, demo: Demo) -> None:
     """It has the fields of the worksheet to be filled in, and no row number."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     create = shared_page.locator(".opblock-post").first
     unfold(create)
@@ -81,7 +81,7 @@ def test_a_create_begins_with_an_example(shared_page: Page, demo: Demo) -> None:
 
 def test_the_form_is_the_one_place_for_keys(shared_page: Page, demo: Demo) -> None:
     """There is no dialog that asks for the key once more, and the first field is the row's."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     reading = shared_page.locator(".opblock-get").nth(1)
     unfold(reading)
@@ -93,7 +93,7 @@ def test_the_form_is_the_one_place_for_keys(shared_page: Page, demo: Demo) -> No
 
 def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
     """All codes that a list may answer with are reported in a few lines, each once."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     unfold(listing(shared_page))
     answers = listing(shared_page).locator(".responses-table").last
@@ -112,7 +112,7 @@ def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
 
 def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:
     """No field of its parameters is filled in."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     create = shared_page.locator(".opblock-post").first
     unfold(create)
@@ -127,7 +127,7 @@ def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:
 
 def test_updates_that_nobody_filled_in_write_nothing(shared_page: Page, demo: Demo) -> None:
     """The example of a list of rows is empty, and so is the filter."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock-patch").first
     unfold(update)

@@ -49,7 +49,7 @@ def test_it_shows_the_api_to_all(open_docs: OpenDocs, recorder: Recorder, demo: 
 def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
     """With a key its worksheets are shown, and the first request tried lists rows of Cities."""
     page = open_docs()
-    give_key(page, demo.paid_key)
+    give_key(page, demo.full_key)
     expect(message(page)).to_have_text("Worksheets of this key: Cities, Orders, Products, Repairs.")
     answer = execute(listing(page))
 
@@ -63,7 +63,7 @@ def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo:
 def test_it_tries_typed_requests(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
     """With typed values chosen, the document and what is tried have numbers in place of texts."""
     page = open_docs()
-    give_key(page, demo.paid_key)
+    give_key(page, demo.full_key)
     expect(message(page)).to_contain_text("Cities")
     with page.expect_response("**/openapi.json?values=typed"):
         page.get_by_label("Values").select_option("typed")
@@ -89,18 +89,18 @@ def test_no_operator_is_broken_over_lines(open_docs: OpenDocs) -> None:
 
 def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -> None:
     """The id that was typed in is a header of what is tried, as is the key."""
-    give_key(shared_page, demo.paid_key, "demo")
+    give_key(shared_page, demo.full_key, "demo")
     expect(message(shared_page)).to_contain_text("Cities")
     with shared_page.expect_request("**/v2/sheets/**") as asked:
         execute(listing(shared_page))
 
     assert asked.value.headers["x-spreadsheet-id"] == "demo"
-    assert asked.value.headers["authorization"] == f"Bearer {demo.paid_key}"
+    assert asked.value.headers["authorization"] == f"Bearer {demo.full_key}"
 
 
 def test_a_foreign_spreadsheet_is_reported(shared_page: Page, demo: Demo) -> None:
     """The error of a spreadsheet that the key may not see is the API's own."""
-    give_key(shared_page, demo.paid_key, "unknown")
+    give_key(shared_page, demo.full_key, "unknown")
 
     expect(message(shared_page)).to_contain_text("spreadsheet")
     expect(message(shared_page)).to_have_class("notice bad")
@@ -110,9 +110,9 @@ def test_a_missing_spreadsheet_is_asked_for_where_it_goes(shared_page: Page, dem
     """A key for several gets no word on headers, but on the field of the page."""
     refused = {"code": 101, "status": 400, "message": "Send its ID in the header"}
     shared_page.route("**/openapi.json", lambda route: route.fulfill(status=400, json=refused))
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("enter the id of one above")
-    give_key(shared_page, demo.paid_key, "a b")
+    give_key(shared_page, demo.full_key, "a b")
 
     expect(message(shared_page)).to_have_text("Send its ID in the header")
 
@@ -133,7 +133,7 @@ def test_a_wrong_key_says_so(open_docs: OpenDocs, recorder: Recorder) -> None:
 
 def test_an_older_key_is_not_used_beside_a_wrong_one(shared_page: Page, demo: Demo) -> None:
     """After a good key and a wrong one, what is tried carries neither."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     give_key(shared_page, "sgw_wrong")
     expect(message(shared_page)).to_have_class("notice bad")
@@ -158,7 +158,7 @@ def test_a_key_that_no_header_takes_is_reported(shared_page: Page, key: str) -> 
 def test_the_key_stays_in_the_page(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
     """It is in no URL, cookie or store, and gone after a reload."""
     page = open_docs()
-    give_key(page, demo.paid_key)
+    give_key(page, demo.full_key)
     expect(message(page)).to_contain_text("Cities")
     expect(execute(listing(page))).to_contain_text("New York")
     kept = page.evaluate("[{...localStorage}, {...sessionStorage}, document.cookie]")
@@ -166,7 +166,7 @@ def test_the_key_stays_in_the_page(open_docs: OpenDocs, recorder: Recorder, demo
     expect(listing(page)).to_contain_text("{sheetName}")
 
     assert kept == [{}, {}, ""]
-    assert not [url for url in [*recorder.urls, page.url] if demo.paid_key in url]
+    assert not [url for url in [*recorder.urls, page.url] if demo.full_key in url]
     expect(page.get_by_label("API key")).to_have_value("")
     expect(page.get_by_label("API key")).to_have_attribute("type", "password")
     expect(page.get_by_label("API key")).to_have_attribute("autocomplete", "off")
@@ -174,7 +174,7 @@ def test_the_key_stays_in_the_page(open_docs: OpenDocs, recorder: Recorder, demo
 
 def test_the_key_can_be_forgotten(shared_page: Page, demo: Demo) -> None:
     """The second button empties the form and shows the general operations again."""
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("Cities")
     shared_page.get_by_role("button", name="Forget the key").click()
 
@@ -204,7 +204,7 @@ def test_a_slash_at_the_end_is_the_same_page(
 ) -> None:
     """/docs/ finds its files and its document."""
     page = open_docs("/docs/")
-    give_key(page, demo.paid_key)
+    give_key(page, demo.full_key)
 
     expect(message(page)).to_contain_text("Cities")
     assert recorder.complaints == []
@@ -213,10 +213,10 @@ def test_a_slash_at_the_end_is_the_same_page(
 def test_a_gateway_that_does_not_answer_is_reported(shared_page: Page, demo: Demo) -> None:
     """A request that fails on the way ends in words, and the page is there for another try."""
     shared_page.route("**/openapi.json", lambda route: route.abort())
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
     expect(message(shared_page)).to_contain_text("does not answer")
     shared_page.unroute("**/openapi.json")
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
 
     expect(message(shared_page)).to_contain_text("Cities")
 
@@ -237,7 +237,7 @@ def test_an_error_is_shown_as_text(shared_page: Page, demo: Demo, body: str, tol
         route.fulfill(status=502, body=body, content_type="application/json")
 
     shared_page.route("**/openapi.json", answer)
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
 
     expect(message(shared_page)).to_contain_text(told)
     assert message(shared_page).locator("*").count() == 0
@@ -251,6 +251,6 @@ def test_titles_are_shown_as_they_are(shared_page: Page, demo: Demo) -> None:
     }
     description = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths}
     shared_page.route("**/openapi.json", lambda route: route.fulfill(json=description))
-    give_key(shared_page, demo.paid_key)
+    give_key(shared_page, demo.full_key)
 
     expect(message(shared_page)).to_have_text("Worksheets of this key: <b>A/B{}.")

@@ -45,7 +45,7 @@ def test_the_first_page_reads_and_adds_rows(
     context: BrowserContext, demo: Demo, tmp_path: Path
 ) -> None:
     """Ten cities, the largest first; the new one is in row 12 and at the end of the list."""
-    write_page(tmp_path, TUTORIAL, demo, key=demo.paid_key)
+    write_page(tmp_path, TUTORIAL, demo, key=demo.full_key)
     with served(tmp_path) as url:
         page = opened(context, url)
         items = page.get_by_role("listitem")

@@ -109,7 +109,7 @@ def _answer(demo: Demo, asked: Asked) -> Any:
         asked.method,
         f"{demo.url}{demo.example.path}{asked.path}",
         headers={
-            "Authorization": f"Bearer {demo.paid_key}",
+            "Authorization": f"Bearer {demo.full_key}",
             "X-Spreadsheet-Id": DEMO_SPREADSHEET,
             **(asked.headers or {}),
         },

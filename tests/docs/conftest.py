@@ -46,7 +46,7 @@ def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
     stage = make_stage(
         tmp_path,
         environ={"GATEWAY_GOOGLE__ENDPOINT": google.url},
-        noted={"gateway-url": demo.url, "emulator-url": demo.emulator_url, "key": demo.paid_key},
+        noted={"gateway-url": demo.url, "emulator-url": demo.emulator_url, "key": demo.full_key},
     )
     # As a browser saves it: whoever follows the pages makes it his own.
     key_file = stage.checkout / "service-account.json"

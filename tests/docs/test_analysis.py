@@ -36,7 +36,7 @@ def test_duckdb_reads_the_file_with_its_kinds(demo: Demo, tmp_path: Path) -> Non
     (block,) = blocks_of("sql")
     found = _FILE.search((TOP / PAGE).read_text("utf-8"))
     assert found is not None
-    answer = httpx2.get(demo.url + found[2], headers={"API-Key": demo.paid_key})
+    answer = httpx2.get(demo.url + found[2], headers={"API-Key": demo.full_key})
     (tmp_path / found[1]).write_bytes(answer.content)
     query, _, comment = block.text.replace(found[1], str(tmp_path / found[1])).partition("; -- ")
     rows = duckdb.execute(query).fetchall()
@@ -55,7 +55,7 @@ def test_the_query_of_excel_gets_its_columns(demo: Demo) -> None:
     texts = {name.strip('#"'): text for name, text in _TEXTS.findall(block.text)}
     query = urllib.parse.urlencode({name: texts[name] for name in ("format", "values")})
     answer = httpx2.get(
-        f"{demo.url}/{texts['RelativePath']}?{query}", headers={"API-Key": demo.paid_key}
+        f"{demo.url}/{texts['RelativePath']}?{query}", headers={"API-Key": demo.full_key}
     )
     rows = list(csv.DictReader(StringIO(answer.text)))
     columns = _COLUMN.findall(block.text)

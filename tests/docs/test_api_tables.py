@@ -36,7 +36,7 @@ def asked(demo: Demo, query: str) -> httpx2.Response:
     return httpx2.get(
         f"{demo.url}{demo.example.path}",
         params=dict(parse_qsl(query, keep_blank_values=True)),
-        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
+        headers={"API-Key": demo.full_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
     )
 
 

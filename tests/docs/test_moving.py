@@ -49,7 +49,7 @@ def test_a_counterpart_works(
         method,
         f"{demo.url}/v2/sheets{path}",
         params=dict(parse_qsl(query or "")),
-        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
+        headers={"API-Key": demo.full_key, "X-Spreadsheet-Id": DEMO_SPREADSHEET},
         json=None if body is None else json.loads(body),
     )
 
@@ -63,7 +63,7 @@ def test_a_limit_of_a_write_is_its_max_affected(demo: Demo) -> None:
     answer = httpx2.patch(
         f"{demo.url}/v2/sheets/Orders",
         params={"where": '{"state":"open"}', "max-affected": "1"},
-        headers={"API-Key": demo.paid_key},
+        headers={"API-Key": demo.full_key},
         json={"state": "paid"},
     )
 

@@ -48,7 +48,7 @@ def proxied(tmp_path: Path) -> Iterator[httpx2.Client]:
         httpx2.Client(
             base_url=proxy.url,
             verify=ssl.create_default_context(cafile=str(proxy.certificate)),
-            headers={"Host": HOST, "Authorization": f"Bearer {demo.paid_key}"},
+            headers={"Host": HOST, "Authorization": f"Bearer {demo.full_key}"},
         ) as client,
     ):
         yield client

@@ -31,7 +31,7 @@ def meant(demo: Demo, google: Google) -> Mapping[str, str]:
         "http://127.0.0.1:8000": demo.url,
         "http://127.0.0.1:9099": google.url,
         "3000": free_port(),
-        "sgw_…": demo.paid_key,
+        "sgw_…": demo.full_key,
         '"key.json"': f'"{google.key_file}"',
     }
 

@@ -54,13 +54,13 @@ def _seeded(demo: Demo) -> None:
 def read(demo: Demo, values: str) -> Mapping[str, object]:
     """The row as it is now."""
     url = f"{demo.url}/v2/sheets/Kinds/2?values={values}"
-    found: Mapping[str, object] = httpx2.get(url, headers={"API-Key": demo.paid_key}).json()
+    found: Mapping[str, object] = httpx2.get(url, headers={"API-Key": demo.full_key}).json()
     return found
 
 
 def write(demo: Demo, fields: Mapping[str, object]) -> httpx2.Response:
     url = f"{demo.url}/v2/sheets/Kinds/2?values=typed"
-    return httpx2.patch(url, headers={"API-Key": demo.paid_key}, json=fields)
+    return httpx2.patch(url, headers={"API-Key": demo.full_key}, json=fields)
 
 
 def test_every_line_is_found() -> None:

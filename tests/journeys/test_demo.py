@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from gateway.access.keys import mint_key
-from gateway.commands.demo import paid_bytes
+from gateway.commands.demo import full_bytes
 from sheets_emulator.state.seed import Seed
 from tests.journeys.process import run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
@@ -47,7 +47,7 @@ def test_the_demo_keeps_its_log_out_of_the_way(tmp_path: Path) -> None:
         page = httpx2.get(said["Try it"], timeout=PATIENCE_SECONDS)
         rows = httpx2.get(
             f"{demo.url}/v2/sheets/Cities",
-            headers={"Authorization": f"Bearer {said['Paid key']}"},
+            headers={"Authorization": f"Bearer {said['Full-access key']}"},
             timeout=PATIENCE_SECONDS,
         )
         is_logged = until(lambda: "/v2/sheets/Cities" in Path(said["Log"]).read_text())
@@ -131,7 +131,7 @@ def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
 def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
     """The documentation shows it: it opens no own data, and nothing from another machine."""
     keys = [
-        mint_key(paid_bytes(host, seed))
+        mint_key(full_bytes(host, seed))
         for host, seed in (
             ("127.0.0.1", None),
             ("::1", None),

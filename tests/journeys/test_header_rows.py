@@ -9,7 +9,7 @@ from tests.journeys.conftest import Api, OpenGateway
 
 SETTINGS: Mapping[str, object] = {
     "worksheets": [{"spreadsheet": "demo", "title": "Cities", "header_row": 3}],
-    "plans.paid.deletes": True,
+    "plans.standard.deletes": True,
 }
 TITLE = "Cities of the USA"
 

@@ -83,7 +83,7 @@ def test_the_demo_and_its_page_work(bare: Bare) -> None:
     with bare.serving("demo", last_words="Ctrl-C") as demo:
         said = dict(re.findall(r"^(.+?): +(\S+)$", "".join(demo.said), re.MULTILINE))
         with httpx2.Client(base_url=demo.url, timeout=PATIENCE_SECONDS) as client:
-            rows = client.get("/v2/sheets/Cities", headers={"API-Key": said["Paid key"]})
+            rows = client.get("/v2/sheets/Cities", headers={"API-Key": said["Full-access key"]})
             page = client.get("/docs")
             files = re.findall(r'(?:src|href)="\./(docs/[^"]+)"', page.text)
             answers = [

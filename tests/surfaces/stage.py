@@ -98,7 +98,7 @@ class Surface:
         method: str,
         target: str,
         *,
-        key: str | None = "paid",
+        key: str | None = "standard",
         spreadsheet: str | None = BOOK,
         headers: Headers = (),
         body: bytes = b"",

@@ -20,7 +20,7 @@ from tests.clock import ManualClock
 CALLER = Caller(
     key_id="key_1",
     name="k",
-    plan_name="paid",
+    plan_name="standard",
     plan=PlanSettings(),
     grants=Grants(spreadsheets=frozenset({"demo"})),
 )

@@ -29,7 +29,7 @@ def demo() -> Iterator[Demo]:
 def project(package: Package, demo: Demo, tmp_path: Path) -> Path:
     """A reader's project: the client, and the types of the worksheets."""
     make_project(tmp_path, package)
-    types = run([node(), str(package.folder / "bin" / "types.mjs"), demo.url, demo.paid_key])
+    types = run([node(), str(package.folder / "bin" / "types.mjs"), demo.url, demo.full_key])
     assert types.returncode == 0, types.stderr
     (tmp_path / "worksheets.d.ts").write_text(types.stdout)
     return tmp_path

@@ -125,7 +125,7 @@ def test_an_invalid_document_is_found() -> None:
         reach(plan=PlanSettings(max_affected=0)),
         reach(plan=PlanSettings(where_and_order=False)),
     ],
-    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "free"],
+    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "no_filters"],
 )
 def test_every_component_is_used(told: Reach) -> None:
     """And every reference leads to one."""

@@ -407,9 +407,9 @@ class WorksheetSettings(Section):
     header_row: Annotated[int, Field(ge=1, le=1000)] = 1
     """Row of the field names; rows above it are never shown, counted or written."""
     record_field: str = ""
-    """Field that every record has: rows at the end that show nothing in it are no records."""
+    """Field that every record has: rows at the end that show nothing in it are not records."""
     filled_down: bool = True
-    """Whether rows at the end with only FALSE and blank cells are no records."""
+    """Whether rows at the end with only FALSE and blank cells are not records."""
 
     @model_validator(mode="after")
     def _check_ends(self) -> "WorksheetSettings":

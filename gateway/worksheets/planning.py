@@ -579,7 +579,7 @@ def _too_costly(write: Write, table: Table | None, error: OutOfSteps) -> QueryTo
     if isinstance(write.selector, ByFilter):
         return too_costly(Query(where=write.selector.where), table, error)
     return QueryTooCostly(
-        f"The worksheet has too many rows ({table.last_row - table.header.row:,}) to find those "
+        f"The worksheet has too many rows ({table.last_row - table.header.row:,}) to find the rows "
         "of an upsert in the steps that a request may take."
     )
 

@@ -116,8 +116,8 @@ async def check_metadata(
             f"{MAX_METADATA_CHARACTERS} characters; writes need room in it, and get 503 (5034) "
             "without it. Entries of gateways by key (characters): "
             f"{_shares(found, of_gateways=True)}; of others: {_shares(found, of_gateways=False)}. "
-            "A running gateway deletes its own old entries when it needs room. Delete those of "
-            "gateways that are gone, or of others, with a script: see 5034 in "
+            "A running gateway deletes its own old entries when it needs room. Delete entries of "
+            "former gateways, or of others, with a script: see 5034 in "
             "docs/how-to/troubleshooting.md"
         )
 

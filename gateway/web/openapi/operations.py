@@ -193,8 +193,8 @@ def _schema(_place: Place) -> _Described:
     content = {**_json(schema_reference(SCHEMA)), "text/plain": {"schema": {"type": "string"}}}
     return _Described(
         "Describe the fields",
-        "Types of the typed records: those of a native table, else of data validation, of "
-        "number formats, or of the first cells. At most a minute old.",
+        "Types of the typed records: from a native table, else from data validation, "
+        "number formats, or the first cells. At most a minute old.",
         {"200": {**schema, "content": content}, "304": _UNCHANGED},
     )
 

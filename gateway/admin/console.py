@@ -308,9 +308,9 @@ def _operation_at(method: str, path: str) -> tuple[Operation, str]:
         if method in here:
             return here[method], found[1] if found.groups() else ""
         allowed = sorted({*here, *(["HEAD"] if "GET" in here else [])})
-        text = f"{method} is not an operation here; allowed: {', '.join(allowed)}."
+        text = f"{method} is not supported at this path; allowed: {', '.join(allowed)}."
         raise MethodNotAllowed(text, allowed_methods=allowed)
-    raise RouteNotFound(f"There is nothing here. The console begins at /, the API at {API}/keys.")
+    raise RouteNotFound(f"The path does not exist. The console begins at /, the API at {API}/keys.")
 
 
 def _check_parameters(query: Sequence[tuple[str, str]], operation: Operation) -> None:
@@ -318,7 +318,7 @@ def _check_parameters(query: Sequence[tuple[str, str]], operation: Operation) ->
     for name in names:
         if name not in operation.parameters:
             known = ", ".join(operation.parameters) or "none"
-            raise InvalidQuery(f"Unknown parameter {quoted(name)}; there are: {known}.")
+            raise InvalidQuery(f"Unknown parameter {quoted(name)}; allowed: {known}.")
     if len({*names}) < len(names):
         raise InvalidQuery("A parameter is given twice.")
 
@@ -336,7 +336,7 @@ def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> msg
         return msgspec.convert(members, form)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         detail = printable(str(error)[:_LONGEST_DETAIL])
-        raise invalid_body(f"The body is not as it should be: {detail}.") from error
+        raise invalid_body(f"The body is invalid: {detail}.") from error
 
 
 def _is_own_host(request: Request, settings: AdminSettings) -> bool:

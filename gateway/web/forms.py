@@ -10,6 +10,9 @@ Rules
 - Limits are for forms, and for all requests of a create-only key with origins, which is in a page:
   requests per address, also those that are refused, and writes to Google, which submissions share.
   Cloudflare's token is needed for all creates of its key. JSON is not exempt.
+- Cloudflare accepts a token for 5 minutes. A repetition may come later: the process remembers the
+  accepted token of each submission. Another token is checked, also with the same fields: without
+  one of a person, no answer shows which submissions there are.
 """
 
 import asyncio
@@ -25,6 +28,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 import msgspec
+from cachetools import TTLCache
 
 from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller, web_url
@@ -69,6 +73,10 @@ Run = Callable[[], Awaitable[tuple[object, object, Settled]]]
 MAX_PACED = 1000
 """Worksheets whose writes of submissions are counted."""
 
+MAX_PASSED = 10_000
+PASSED_SECONDS = 86_400.0
+"""Submissions whose token is remembered, and for how long: as long as the record of their write."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
@@ -105,6 +113,8 @@ class Forms:
         self._timer = timer
         self._paces: OrderedDict[WorksheetId, _Pace] = OrderedDict()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        self._passed: TTLCache[str, bool] = TTLCache(MAX_PASSED, PASSED_SECONDS, timer=timer)
+        """Digests of submissions with the tokens that Cloudflare accepted for them."""
 
     def count(self, request: Request, caller: Caller, lease: RateLease) -> None:
         """Count a request of a create-only key for its address, if limited. Raises RateLimited.
@@ -125,13 +135,18 @@ class Forms:
     async def check_person(self, token: str, repetition: str | None) -> None:
         """Raises ChallengeFailed or ChallengeUnavailable.
 
-        Cloudflare accepts a used token again for an equal submission, which has the digest
-        `repetition`, until the token expires.
+        A used token passes again for an equal submission, which has the digest `repetition`: here,
+        and until it expires also at Cloudflare, for another process.
         """
         if self._turnstile is None:
             raise unavailable() from LookupError("turnstile.secret is not configured")
-        uuid = None if repetition is None else UUID(hex=repetition[:32], version=4)
-        await self._turnstile.check(token, uuid)
+        if repetition is None:
+            await self._turnstile.check(token, None)
+            return
+        passed = _digest([repetition, token])
+        if passed not in self._passed:
+            await self._turnstile.check(token, UUID(hex=passed[:32], version=4))
+            self._passed[passed] = True
 
     def turn(self, submission: Submission) -> AbstractAsyncContextManager[None]:
         """The turn of equal submissions: one at a time, so that the next one finds its record."""

@@ -17,6 +17,8 @@ from gateway.worksheets.writes import Fields, FormFields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 HEADER = IDEMPOTENCY_KEY.lower().encode()
+_OTHER_HEADER = b"x-idempotency-key"
+"""That of other services: ignored, a repetition would be a second write."""
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 """Header of a replayed answer."""
 
@@ -79,6 +81,11 @@ async def read_idempotent_request(
     another one than the same without it, and a typed form another one than typed JSON.
     """
     given = request.head.values(HEADER)
+    if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:
+        raise InvalidIdempotencyKey(
+            "X-Idempotency-Key is not read, so it would not keep a repetition from being a second "
+            "write. Send the key as Idempotency-Key."
+        )
     if own_key is not None:
         given = [*given, own_key]
     key = parse_key(given) if given else None

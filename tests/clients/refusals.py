@@ -292,6 +292,17 @@ REFUSALS: Sequence[Case] = [
         headers=(USUAL[0], ("X-Spreadsheet-Id", "YOUR SPREADSHEET ID")),
     ),
     refused(
+        "other-idempotency-header",
+        "a client of another service",
+        400,
+        4004,
+        "Send the key as Idempotency-Key",
+        method="POST",
+        target="/v2/sheets/Cities",
+        headers=(*JSON_HEADERS, ("X-Idempotency-Key", "order-7")),
+        body=b'{"name": "Austin"}',
+    ),
+    refused(
         "method-override",
         "a client behind a proxy",
         400,

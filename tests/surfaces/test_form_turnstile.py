@@ -1,10 +1,11 @@
 """Keys that need Cloudflare Turnstile."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +15,8 @@ from tests.surfaces.turnstile import SECRET, Siteverify, running_siteverify
 
 TOKEN = "cf-turnstile-response"
 JSON = "application/json"
+EXPIRED = {"success": False, "error-codes": ["timeout-or-duplicate"]}
+"""Cloudflare's verdict on a token that was used, or is older than 5 minutes."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ def scene(opened: Scene) -> Scene:
     opened.cloudflare.used.clear()
     opened.cloudflare.status, opened.cloudflare.text = 200, ""
     return opened
+
+
+def send_as_person(
+    surface: Surface, fields: Mapping[str, str], *, title: str = "New", **options: Any
+) -> int:
+    """The status of a form, or of JSON, with the key that needs a person."""
+    is_json = options.get("media_type") == JSON
+    body = json.dumps(fields).encode() if is_json else fields
+    request = form_request(surface, body, key="person", **{"accept": "*/*", **options})
+    target = request["target"].replace("New", title)
+    return surface.send(**{**request, "target": target}).status_code
 
 
 @pytest.mark.parametrize("media_type", ["form", JSON])
@@ -120,30 +134,53 @@ def test_without_cloudflare_nothing_is_stored(tmp_path: Path, settings: dict[str
         assert stored(surface) == []
 
 
-@pytest.mark.parametrize(
-    ("own", "options"),
-    [
-        pytest.param({"_id": "contact"}, {}, id="_id"),
-        pytest.param({}, {"headers": [("Idempotency-Key", "k1")]}, id="header"),
-        pytest.param({}, {"headers": [("Idempotency-Key", "k2")], "media_type": JSON}, id="JSON"),
-    ],
-)
-def test_a_token_counts_once(scene: Scene, own: dict[str, str], options: dict[str, Any]) -> None:
+Way = Literal["_id", "header", "JSON"]
+"""How a submission is marked as a repetition."""
+REPEATED = pytest.mark.parametrize("way", get_args(Way))
+
+
+def marked(way: Way, key: str) -> tuple[Mapping[str, str], Mapping[str, Any]]:
+    """Fields and options of `send_as_person` for a submission with this idempotency key."""
+    if way == "_id":
+        return {"_id": key}, {}
+    media_type = {"media_type": JSON} if way == "JSON" else {}
+    return {}, {"headers": [("Idempotency-Key", f"{key}-{way}")], **media_type}
+
+
+@REPEATED
+def test_a_token_counts_once(scene: Scene, way: Way) -> None:
     """A repetition passes and is one row; other text, sheets and forms with it are refused."""
-    is_json = "media_type" in options
+    own, options = marked(way, "once")
 
     def send(name: str, title: str = "New", **others: Any) -> int:
-        fields: Any = {"name": name, TOKEN: "good-1", **({} if others else own)}
-        body = json.dumps(fields).encode() if is_json else fields
-        request = form_request(scene.surface, body, key="person", **{**options, **others})
-        target = request["target"].replace("New", title)
-        return scene.surface.send(**{**request, "target": target}).status_code
+        fields = {"name": name, TOKEN: "good-1", **({} if others else own)}
+        return send_as_person(scene.surface, fields, title=title, **{**options, **others})
 
     assert [send("Ann"), send("Ann")] == [201, 201]
     assert [send("Bob"), send("Ann", "Cities"), send("Ann", headers=())] == [400] * 3
     assert stored(scene.surface) == [("Ann",)]
     assert scene.surface.calls.writes == 1
-    assert len({each["idempotency_key"] for each in scene.cloudflare.asked[:2]}) == 1
+    assert UUID(scene.cloudflare.asked[0]["idempotency_key"]).version == 4
+
+
+@REPEATED
+def test_a_repetition_passes_when_its_token_has_expired(scene: Scene, way: Way) -> None:
+    """Its row is answered again without a question. Another token, or none, shows nothing of it."""
+    own, options = marked(way, "expired")
+
+    def send(name: str, token: str) -> int:
+        return send_as_person(scene.surface, {"name": name, TOKEN: token, **own}, **options)
+
+    first = send("Ann", "good-1")
+    scene.cloudflare.text = json.dumps(EXPIRED)
+
+    assert [first, send("Ann", "good-1")] == [201, 201]
+    assert len(scene.cloudflare.asked) == 1
+    others = [("Ann", "good-2"), ("Ann", ""), ("Bob", "good-1"), ("Bob", "good-2")]
+    assert [send(*other) for other in others] == [400] * 4
+    scene.cloudflare.text = ""
+    assert send("Ann", "good-2") == 201
+    assert (stored(scene.surface), scene.surface.calls.writes) == ([("Ann",)], 1)
 
 
 def test_a_program_costs_no_question(scene: Scene) -> None:

@@ -55,6 +55,18 @@ def test_invalid_idempotency_key(
     assert code == (400, 4004)
 
 
+@pytest.mark.parametrize(("other", "status"), [("k", 201), ("l", 400)])
+def test_x_idempotency_key_beside_idempotency_key(
+    surface: Surface, other: str, status: int
+) -> None:
+    """The same key in both headers is one key; two keys could be mistaken for each other."""
+    headers = [JSON, ("Idempotency-Key", "k"), ("X-Idempotency-Key", other)]
+
+    answer = surface.send("POST", "Cities", headers=headers, body=b'{"name":"x"}')
+
+    assert answer.status_code == status
+
+
 def test_idempotency_key_of_a_read_is_ignored(surface: Surface) -> None:
     """Even an invalid key changes nothing."""
     answer = surface.send("GET", "Cities/2", headers=[("Idempotency-Key", "a b")])

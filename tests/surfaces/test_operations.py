@@ -265,6 +265,7 @@ HEADERS: Mapping[str, tuple[str, str]] = {
     "if-unmodified-since": ("If-Unmodified-Since", DATE),
     "if-modified-since": ("If-Modified-Since", DATE),
     "bad idempotency-key": ("Idempotency-Key", "two words"),
+    "x-idempotency-key": ("X-Idempotency-Key", "order-7"),
     "max-affected": ("Prefer", "max-affected=0"),
     "resolution": ("Prefer", "resolution=ignore-duplicates"),
     "rollback": ("Prefer", "return=minimal, tx=rollback"),
@@ -286,7 +287,9 @@ REFUSED: Mapping[str, Mapping[RequestKind, tuple[int, int]]] = {
     "if-match any": dict.fromkeys(("create", "upsert"), (400, 4000)),
     "if-none-match": dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
     "if-unmodified-since": dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
-    "bad idempotency-key": dict.fromkeys(KINDS_OF_WRITES, (400, 4004)),
+    **dict.fromkeys(
+        ("bad idempotency-key", "x-idempotency-key"), dict.fromkeys(KINDS_OF_WRITES, (400, 4004))
+    ),
     "max-affected": {
         **dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
         **dict.fromkeys(("update_where", "delete_where"), (400, 4005)),

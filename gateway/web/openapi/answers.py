@@ -14,7 +14,7 @@ from gateway.errors import GatewayError, Outcome
 from gateway.settings.model import ApiSettings
 from gateway.telemetry.events import RequestEvent, RequestKind
 from gateway.web.error_responses import ERROR_TYPE, error_members
-from gateway.web.media_types import PROBLEM_JSON
+from gateway.web.media_types import HTML, PROBLEM_JSON
 from gateway.web.openapi.schemas import RECORD, Node, Nodes, reference, schema_reference
 from gateway.web.operations import OPERATIONS
 from gateway.web.state import State
@@ -51,6 +51,8 @@ _KEPT = 4
 """Sets of operations whose errors are kept, for the keys with equal rights."""
 
 _TEXT: Node = {"type": "string"}
+PAGE: Node = {HTML: {"schema": _TEXT}}
+"""Content of an answer to a form as a browser sends it."""
 _COUNT: Node = {"type": "integer", "minimum": 0}
 
 
@@ -264,10 +266,10 @@ def by_status(kind: OperationKind) -> Mapping[int, Sequence[type[GatewayError]]]
     return {status: [*found[status]] for status in sorted(found)}
 
 
-def error_references(kind: OperationKind) -> Node:
+def error_references(kind: OperationKind, *, has_pages: bool = False) -> Node:
     """The error answers of an operation, by status."""
     return {
-        str(status): reference("responses", f"{_shared_by(kind, status)}{status}")
+        str(status): reference("responses", _answer_name(kind, status, has_pages))
         for status in by_status(kind)
     }
 
@@ -278,7 +280,7 @@ def error_name(kind: OperationKind, status: int) -> str:
     return f"{words}{status}Error"
 
 
-def error_answer(kind: OperationKind, status: int) -> Node:
+def error_answer(kind: OperationKind, status: int, *, has_pages: bool = False) -> Node:
     """The answer with a status: its possible codes, and an example of each."""
     found = by_status(kind)[status]
     headers = (
@@ -298,21 +300,29 @@ def error_answer(kind: OperationKind, status: int) -> Node:
                 "examples": examples,
             },
             PROBLEM_JSON: {"schema": schema_reference(PROBLEM)},
+            **(PAGE if has_pages else {}),
         },
     }
 
 
 @lru_cache(_KEPT)
-def error_components(kinds: tuple[OperationKind, ...]) -> Mapping[str, Nodes]:
-    """Schemas, responses and examples of the errors of these operations."""
-    schemas, responses, examples = {**_SCHEMAS}, {}, {}
+def error_components(
+    kinds: tuple[OperationKind, ...], *, has_pages: bool = False
+) -> Mapping[str, Nodes]:
+    """Schemas, responses and examples of the errors of these operations.
+
+    `has_pages`: creates may be forms, whose errors are pages.
+    """
+    schemas, responses, examples = {**_SCHEMAS}, dict[str, Node](), dict[str, Node]()
     for kind in kinds:
+        is_form = has_pages and kind == "create"
         for status, found in by_status(kind).items():
             for error in found:
                 example = _example(error, is_write=kind in WRITES)
                 examples[_example_name(kind, error)] = example
-            if _shared_by(kind, status) == kind:
-                responses[f"{kind}{status}"] = error_answer(kind, status)
+            name = _answer_name(kind, status, is_form)
+            if name not in responses:
+                responses[name] = error_answer(kind, status, has_pages=is_form)
                 schemas[error_name(kind, status)] = _error_schema(kind, status)
     return {"schemas": schemas, "responses": responses, "examples": examples}
 
@@ -339,6 +349,10 @@ def _shared_by(kind: OperationKind, status: int) -> OperationKind:
     if kind == "health":
         return kind
     return next(each for each in FAILURES if each != "health" and groups(each) == groups(kind))
+
+
+def _answer_name(kind: OperationKind, status: int, has_pages: bool) -> str:
+    return f"{'submit' if has_pages else _shared_by(kind, status)}{status}"
 
 
 def _example_name(kind: OperationKind, error: type[GatewayError]) -> str:

@@ -87,7 +87,8 @@ def general_document(reach: Reach) -> Encoded:
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
     """The encoded document, with its tag; with worksheets only for a key."""
     places = list(places_of(listed, reach)) if reach.is_for_key else [any_place(reach)]
-    errors = error_components(("health", *operations_of(reach)))
+    kinds = ("health", *operations_of(reach))
+    errors = error_components(kinds, has_pages=not reach.is_for_key)
     schemas = {
         **shared_schemas(reach),
         **errors["schemas"],

@@ -19,6 +19,7 @@ from gateway.web.openapi.answers import (
     OF_MANY,
     OF_READS,
     OF_UPDATES,
+    PAGE,
     WRITES,
     OperationKind,
     error_answer,
@@ -71,7 +72,8 @@ SECURITY_SCHEMES: Nodes = {
         "type": "apiKey",
         "in": "query",
         "name": KEY_PARAMETER,
-        "description": "For reads only. URLs end up in logs and histories: prefer a header.",
+        "description": "To read, and to create with a key that may only create. URLs end up in "
+        "logs and histories: prefer a header.",
     },
 }
 _PREFERENCE: Node = {
@@ -87,6 +89,23 @@ _OF_EXPORTS: Node = {
 _UNCHANGED: Node = {
     "description": "The answer is the same as that with the tag in `If-None-Match`; no body.",
     "headers": header_references(OF_READS),
+}
+
+_FORMS = (
+    "\n\nA key that may only create sends one object or one form. The answer is the sent fields; "
+    "to a form as a browser sends it (the key in the URL, an `Accept` that prefers `text/html`) a "
+    "303 to the next page, a page of thanks, or a page with the error."
+)
+_NEXT_PAGE: Node = {
+    "description": "A form was stored: the browser goes to its `_next`, or to that of the key.",
+    "headers": {
+        **header_references(OF_MANY),
+        "Location": {
+            "description": "The next page.",
+            "required": True,
+            "schema": {"type": "string", "format": "uri"},
+        },
+    },
 }
 
 _HEALTH, _READINESS = "Health", "Readiness"
@@ -152,7 +171,8 @@ def paths_of(place: Place) -> Nodes:
         )
         summary, description, answers, body = _DESCRIBED[kind](place)
         parameters = operation_parameters(place, lines)
-        responses: Node = {**answers, **error_references(kind)}
+        is_submission = kind == "create" and place.is_any
+        responses: Node = {**answers, **error_references(kind, has_pages=is_submission)}
         for method in row.methods:
             noun = place.stem or ("Row" if has_number else "Rows")
             item[method.lower()] = {
@@ -160,7 +180,7 @@ def paths_of(place: Place) -> Nodes:
                 "summary": summary if place.is_any else f"{summary} of {place.title}",
                 **({"description": description} if description else {}),
                 "tags": [place.title or ANY_TAG],
-                "security": security(is_write=kind in WRITES),
+                "security": security(is_write=kind in WRITES and not is_submission),
                 **({"parameters": parameters} if parameters else {}),
                 **({"requestBody": {"required": True, "content": body}} if body else {}),
                 "responses": responses,
@@ -248,17 +268,24 @@ def _create(place: Place) -> _Described:
         has_preference=True,
     )
     # Clients take the first schema that fits, so that the narrower one comes first.
-    names = ("Row", *(["Upserts"] if has_upsert else []), "Results")
+    of_one = ["Fields"] if place.is_any else []
+    names = ("Row", *(["Upserts"] if has_upsert else []), "Results", *of_one)
     created = _answer(
-        "The new row, or the new rows in the order of the body.",
+        "The new row, or the new rows in the order of the body."
+        + (" Of a key that may only create, the sent fields." if place.is_any else ""),
         _of_write(OF_CREATES, place),
         {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]},
         has_preference=has_upsert,
+        others=PAGE if place.is_any else {},
     )
     return _Described(
         "Create rows",
-        about + (upsert if has_upsert else ""),
-        {**({"200": upserted} if has_upsert else {}), "201": created},
+        about + (upsert if has_upsert else "") + (_FORMS if place.is_any else ""),
+        {
+            **({"200": upserted} if has_upsert else {}),
+            "201": created,
+            **({"303": _NEXT_PAGE} if place.is_any else {}),
+        },
         body,
     )
 
@@ -349,7 +376,7 @@ _DESCRIBED: Mapping[OperationKind, Callable[[Place], _Described]] = {
 
 
 def security(*, is_write: bool) -> Sequence[Node]:
-    """The ways to send a key: in the URL on reads alone."""
+    """The ways to send a key: in the URL on reads alone, and on submissions."""
     return [{name: []} for name in (_IN_HEADERS if is_write else SECURITY_SCHEMES)]
 
 

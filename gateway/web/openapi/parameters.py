@@ -186,10 +186,12 @@ def shared_parameters(reach: Reach) -> Nodes:
     if reach.has("export"):
         parameters |= {"Format": _FORMAT, "Formulas": _FORMULAS}
     if reach.may_write or reach.may_delete:
-        parameters |= {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
+        parameters["IdempotencyKey"] = _IDEMPOTENCY_KEY
+    if reach.may_update or reach.may_delete:
+        parameters["IfMatch"] = _if_match(reach)
     if reach.has("upsert"):
         parameters["Resolution"] = _PREFER_RESOLUTION
-    if reach.has("update_where"):
+    if reach.writes_by_filter:
         parameters |= {
             "MaxAffected": _max_affected(reach),
             "PreferMaxAffected": _PREFER_MAX_AFFECTED,

@@ -67,6 +67,11 @@ class Reach:
         return self.plan is not None and self.plan.require_if_match
 
     @property
+    def writes_by_filter(self) -> bool:
+        """True if all rows that match may be updated or deleted at once."""
+        return self.has("update_where") or self.has("delete_where")
+
+    @property
     def takes_spreadsheet(self) -> bool:
         """True if requests may name the spreadsheet, without which its ID is not shown."""
         return not self.is_for_key or self.spreadsheet is not None

@@ -190,7 +190,7 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
     schemas |= {WORKSHEETS: _LIST_OF_WORKSHEETS, SCHEMA: _RECORD_SCHEMA}
     if reach.may_write:
         schemas[VALUE] = _TYPED_VALUE if reach.is_typed else _VALUE
-    if reach.has("update_where"):
+    if reach.writes_by_filter:
         schemas |= {NUMBERED: _NUMBERED, MATCHES: _MATCHES}
     if reach.may_query:
         schemas[OPERAND] = _OPERAND
@@ -221,16 +221,18 @@ def worksheet_schemas(place: Place) -> Nodes:
     schemas = {f"{stem}Row": _row(place), f"{stem}Page": _page(row)}
     if place.is_writable:
         schemas[f"{stem}Fields"] = _fields(place)
-        schemas[f"{stem}Form"] = {  # one row, whose values are strings
-            "type": "object",
-            "allOf": [
-                schema_reference(f"{stem}Fields"),
-                {"additionalProperties": {"type": "string"}},
-            ],
-        }
         schemas[f"{stem}Results"] = _results(row)
-        if place.reach.has("upsert"):
+        if place.reach.may_update:
+            schemas[f"{stem}Form"] = {  # one row, whose values are strings
+                "type": "object",
+                "allOf": [
+                    schema_reference(f"{stem}Fields"),
+                    {"additionalProperties": {"type": "string"}},
+                ],
+            }
+        if place.reach.has("update_rows"):
             schemas[f"{stem}Change"] = _change(stem)
+        if place.reach.has("upsert"):
             schemas[f"{stem}Upserted"] = _upserted(place)
             schemas[f"{stem}Upserts"] = _results(schema_reference(f"{stem}Upserted"))
     if place.is_any:

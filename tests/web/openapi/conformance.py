@@ -33,7 +33,9 @@ def problems_of(document: Document, method: str, path: str, answer: Answer) -> I
     if media_type is None:
         yield f"no content type {given}"
         return
-    yield from errors_in(document, media_type["schema"], answer.json())
+    is_json = given.partition(";")[0].endswith("json")
+    body = answer.json() if is_json else answer.content.decode()
+    yield from errors_in(document, media_type["schema"], body)
 
 
 def errors_in(document: Document, schema: Mapping[str, Any], value: object) -> Iterator[str]:

@@ -67,7 +67,7 @@ def test_every_example_is_an_answer_of_its_status(kind: OperationKind) -> None:
 )
 def test_a_schema_knows_what_is_no_error_of_its_status(change: dict[str, object]) -> None:
     """A body that the gateway would never answer with is found."""
-    answer = resolved(DOCUMENT, {"$ref": "#/components/responses/create400"})
+    answer = resolved(DOCUMENT, {"$ref": "#/components/responses/submit400"})
     content = answer["content"]["application/json"]
     example = resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"]
 
@@ -76,7 +76,7 @@ def test_a_schema_knows_what_is_no_error_of_its_status(change: dict[str, object]
 
 def test_errors_of_writes_tell_their_outcome() -> None:
     """Reads have no outcome."""
-    answer = resolved(DOCUMENT, {"$ref": "#/components/responses/create400"})
+    answer = resolved(DOCUMENT, {"$ref": "#/components/responses/submit400"})
     content = answer["content"]["application/json"]
     example = dict(resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"])
     del example["outcome"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,9 +47,21 @@ APIS = st.builds(
 
 DELETING = PlanSettings(deletes=True)
 CAREFUL = PlanSettings(deletes=True, require_if_match=True)
+RIGHTS = ["create", "update", "delete", "create, delete", "update, delete"]
+"""Rights beside `read` of keys made with `--may`."""
 
 INSTRUCTIONS_OF_COLUMN = 600
 INSTRUCTIONS_OF_WORKSHEET = 25_000
+
+
+def reach_with(rights: str) -> Reach:
+    """The reach of a key with these rights and `read`."""
+    return replace(
+        reach(plan=DELETING),
+        may_create="create" in rights,
+        may_update="update" in rights,
+        may_delete="delete" in rights,
+    )
 
 
 def references(node: object) -> Iterator[str]:
@@ -124,8 +137,9 @@ def test_an_invalid_document_is_found() -> None:
         reach(plan=CAREFUL, may_delete=True),
         reach(plan=PlanSettings(max_affected=0)),
         reach(plan=PlanSettings(where_and_order=False)),
+        *map(reach_with, RIGHTS),
     ],
-    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "no_filters"],
+    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "no_filters", *RIGHTS],
 )
 def test_every_component_is_used(told: Reach) -> None:
     """And every reference leads to one."""

@@ -6,9 +6,11 @@ Rules
 - Text and empty cells are equal in both renderings, except for the explanation of an error. If
   another one differs, the sheet changed between the two reads. Equal cells are one object.
 - A number in plain notation that its value does not round to is a sign of that, too: rows moved
-  between the reads. Some cells of each column are compared, among them the last one. A format may
-  display other numbers (`yyyy`, `dd.mm`): they are the same in a later pair of reads, and mostly
-  not those of other rows.
+  between the reads. Some cells of each column are compared, among them the last one.
+- A format may display other numbers (`yyyy`, `dd.mm`) and other texts (`@" kg"`). It is known if a
+  value is displayed so in two pairs of reads and as itself by no cell, and if most displays are not
+  those of other rows. From then on the numbers of the column are not compared, and its texts with
+  what the format displays.
 """
 
 import re
@@ -19,7 +21,7 @@ from functools import cached_property
 from itertools import repeat, zip_longest
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -33,9 +35,38 @@ from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 Column = Sequence[object]
 """The cells of one column from the header down; blank cells at its end are left out."""
 
-Unlike = Mapping[int, frozenset[tuple[object, str]] | None]
-"""Columns with numbers that are displayed as other ones: some of these numbers, each with its
-display; None if the format of the column is known to do that."""
+Cell = tuple[object, str]
+"""A value and its display."""
+
+TextForm = tuple[str, ...]
+"""What a format for texts displays before, between and after the text; a single part is displayed
+in place of any text."""
+
+
+class Unlike(NamedTuple):
+    """Cells of a column that are displayed as another number or text than they hold.
+
+    `has_numbers` and `forms` are what its formats are known to do. Other cells seem to be of two
+    states: some `numbers`, and `texts` by the forms that display all of them, if there are so many.
+    """
+
+    numbers: frozenset[Cell] = frozenset()
+    texts: Mapping[TextForm, frozenset[Cell]] = MappingProxyType({})
+    has_numbers: bool = False
+    forms: frozenset[TextForm] = frozenset()
+
+    @property
+    def known(self) -> "Unlike":
+        """What its formats are known to do."""
+        return Unlike(has_numbers=self.has_numbers, forms=self.forms)
+
+    @property
+    def as_format(self) -> "Unlike":
+        """The same if all these cells are of one state."""
+        return Unlike(
+            has_numbers=self.has_numbers or bool(self.numbers), forms=self.forms.union(self.texts)
+        )
+
 
 _COPIED = 2
 """Cells that are copied in one step."""
@@ -130,7 +161,7 @@ _COMPARED = 256
 _FIRST = 64
 """The first cells, all of which are compared: they stay comparable when a row is inserted."""
 _MAX_UNLIKE = 16
-"""Numbers of a column that are kept with their displays, at most."""
+"""Cells of a column that are kept with their displays, and forms of its texts, at most."""
 _PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,99}")
 """Thousands, as in German: `1.250`."""
@@ -140,6 +171,7 @@ _VALUE_STEPS = 2
 """Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
+_ALIKE = Unlike()
 
 
 @dataclass(frozen=True)
@@ -158,7 +190,8 @@ class Table:
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
     """True if the renderings seem to be of different states of the worksheet."""
-    unlike: Unlike = field(default_factory=dict, repr=False, compare=False)
+    unlike: Mapping[int, Unlike] = field(default_factory=dict, repr=False, compare=False)
+    """Of the columns with such cells."""
     ends_by_types: bool = False
     """True if the typed rendering decides which is the last record: it has all rows until then."""
     below: Sequence[Sequence[str]] = ()
@@ -344,7 +377,7 @@ class Table:
         return sum(index.byte_count for index in self.indexes.values())
 
     def with_typed(
-        self, typed: Sequence[Column], before: Unlike = MappingProxyType({})
+        self, typed: Sequence[Column], before: Mapping[int, Unlike] = MappingProxyType({})
     ) -> Work["Table"]:
         """The table with its typed rendering, which shares cells with the displayed one.
 
@@ -354,22 +387,21 @@ class Table:
         if self.header.end.column is not None:
             typed = _cut(typed, self.last_row + 1 - self.header.row)
         columns: list[Column] = []
-        is_mixed, unlike = False, dict[int, frozenset[tuple[object, str]] | None]()
+        is_mixed, unlike = False, dict[int, Unlike]()
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
-            pairs: list[tuple[object, str]] = []
-            column = texts if values is texts else (yield from _uniform(values, texts, pairs))
+            numbers: list[Cell] = []
+            shown: dict[TextForm, list[Cell]] = {}
+            is_whole, known = True, before.get(len(columns), _ALIKE)
+            column = texts if values is texts else (yield from _uniform(values, texts, numbers))
             if column is None:
                 column = yield from _with_shared_texts(values, texts)
-                is_mixed = not (yield from _is_consistent(column, texts, pairs)) or is_mixed
-            if pairs:
-                at, others = len(columns), frozenset(pairs)
-                known = before.get(at, frozenset())
-                is_format = known is None or (
-                    not known.isdisjoint(others)
-                    and not (yield from _are_of_other_rows(others, column))
-                )
-                unlike[at] = None if is_format else others
-                is_mixed = is_mixed or not is_format
+                is_whole = yield from _compare(column, texts, numbers, known, shown)
+            if not is_whole:
+                unlike[len(columns)], is_mixed = known.known, True
+            elif numbers or shown:
+                found = yield from _judge(column, texts, known, numbers, shown)
+                unlike[len(columns)] = found
+                is_mixed = is_mixed or bool(found.numbers or found.texts)
             columns.append(column)
         whole = replace(
             self,
@@ -519,20 +551,64 @@ def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
     return (*same, *values[len(same) :])
 
 
-def _is_consistent(values: Column, texts: Column, unlike: list[tuple[object, str]]) -> Work[bool]:
-    """True if no text or empty cell differs; numbers are treated as in `_uniform`."""
+def _compare(
+    values: Column,
+    texts: Column,
+    numbers: list[Cell],
+    known: Unlike,
+    shown: dict[TextForm, list[Cell]],
+) -> Work[bool]:
+    """Add numbers as `_uniform` does, and all forms that display texts, each with some cells.
+
+    They are those of `known`, where these display a text. False if there are too many.
+    """
+    forms = [*sorted(known.forms, key=len, reverse=True)]
+    forms += sorted(known.texts, key=len, reverse=True)
     for start in range(0, max(len(values), len(texts)), BLOCK):
         yield _SHARING_STEPS * BLOCK
-        pairs = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
-        for value, text in pairs:
+        cells = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
+        for value, text in cells:
             if value is text:
                 continue
             if isinstance(value, str | None):
-                if not _is_displayed_as(value or "", text or ""):
-                    return False
-            elif len(unlike) < _MAX_UNLIKE and isinstance(text, str) and _is_another(value, text):
-                unlike.append((value, text))
+                if _is_displayed_as(value or "", text or ""):
+                    continue
+                held, display = value or "", str(text or "")
+                form = next((each for each in forms if held.join(each) == display), None)
+                if form is None:
+                    if len(shown) == _MAX_UNLIKE:
+                        return False
+                    form = tuple(display.split(held)) if held else (display,)
+                    forms.append(form)
+                some = shown.setdefault(form, [])
+                if len(some) < _MAX_UNLIKE:
+                    some.append((held, display))
+            elif len(numbers) < _MAX_UNLIKE and isinstance(text, str) and _is_another(value, text):
+                numbers.append((value, text))
     return True
+
+
+def _judge(
+    values: Column,
+    texts: Column,
+    known: Unlike,
+    numbers: Sequence[Cell],
+    shown: Mapping[TextForm, Sequence[Cell]],
+) -> Work[Unlike]:
+    """The unlike cells of a column after `known` ones; known forms that display nothing now go."""
+    others = frozenset(numbers)
+    if others and (
+        known.has_numbers or (yield from _are_formatted(known.numbers, others, values, texts))
+    ):
+        known, others = known._replace(has_numbers=True), frozenset()
+    elif not others:
+        known = known._replace(has_numbers=False)
+    new = {form: frozenset(some) for form, some in shown.items() if form not in known.forms}
+    for form, some in new.items():
+        before = known.texts.get(form, frozenset())
+        if not (yield from _are_formatted(before, some, values, texts)):
+            return known._replace(numbers=others, texts=new)
+    return known._replace(numbers=others, texts={}, forms=frozenset(shown))
 
 
 def _is_another(value: object, text: str) -> bool:
@@ -548,15 +624,46 @@ def _is_another(value: object, text: str) -> bool:
     return abs(float(text) - value) > _HALF * 10.0 ** -len(plain[1] or "") + rest
 
 
-def _are_of_other_rows(unlike: frozenset[tuple[object, str]], values: Column) -> Work[bool]:
-    """True if most of the displays are those of other numbers in the column: its rows moved."""
-    digits = {text: len(text.partition(".")[2]) for _, text in unlike}
-    wanted = Counter(_rounded(float(text), digits[text]) for _, text in unlike)
+def _are_formatted(
+    before: frozenset[Cell], unlike: frozenset[Cell], values: Column, texts: Column
+) -> Work[bool]:
+    """True if a format displays these numbers or texts, by those of another pair of reads.
+
+    Then both have a cell whose value no cell displays as itself: one that changed between the reads
+    would do so later. A blank cell is none.
+    """
+    again = {value for value, _ in before & unlike if value != ""}
+    for start in range(0, len(values) if again else 0, BLOCK):
+        yield _SHARING_STEPS * BLOCK
+        cells = zip(values[start : start + BLOCK], texts[start : start + BLOCK], strict=False)
+        again.difference_update(
+            value for value, text in cells if value in again and _is_itself(value, text)
+        )
+    return bool(again) and not (yield from _are_of_other_rows(unlike, values))
+
+
+def _is_itself(value: object, text: object) -> bool:
+    """True if a number or a text is displayed without a format, or rounded."""
+    if isinstance(value, str) or not isinstance(text, str):
+        return value == text
+    return bool(_PLAIN.fullmatch(text)) and not _is_another(value, text)
+
+
+def _are_of_other_rows(unlike: frozenset[Cell], values: Column) -> Work[bool]:
+    """True if most of the displays are those of other cells in the column: its rows moved."""
+    digits = {
+        text: len(text.partition(".")[2]) for value, text in unlike if not isinstance(value, str)
+    }
+    wanted = Counter(
+        _rounded(float(text), digits[text]) if text in digits else text for _, text in unlike
+    )
     found, widths = Counter[str](), {*digits.values()}
     for start in range(0, len(values), BLOCK):
-        yield _SHARING_STEPS * BLOCK * len(widths)
+        yield _SHARING_STEPS * BLOCK * max(1, len(widths))
         for value in values[start : start + BLOCK]:
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if isinstance(value, str):
+                found.update([value] if value in wanted and value else [])
+            elif isinstance(value, int | float) and not isinstance(value, bool):
                 shown = (_rounded(value, width) for width in widths)
                 found.update(text for text in shown if text in wanted)
     return 2 * (wanted & found).total() > len(unlike)

@@ -14,7 +14,7 @@ Rules
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from types import MappingProxyType
@@ -125,8 +125,8 @@ class Loader:
         self._scheduler = scheduler
         self._clock = clock
         self._moment = moment
-        self._formats: tuple[tuple[str, ...], Unlike] = ((), {})
-        """The cells of a header, and its columns whose formats display other numbers."""
+        self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
+        """The cells of a header, and its columns whose formats display other numbers or texts."""
 
     async def displayed(
         self,
@@ -199,7 +199,7 @@ class Loader:
         typed: TypedRead,
         known: Snapshot | None = None,
         *,
-        before: Unlike = MappingProxyType({}),
+        before: Mapping[int, Unlike] = MappingProxyType({}),
     ) -> Snapshot:
         """Both renderings as one snapshot; its table `is_mixed` if they show different states.
 
@@ -226,9 +226,9 @@ class Loader:
                 table = make_table(snapshot.displayed.columns, self._layout)
             cells, formats = self._formats
             if cells == table.header.cells:
-                before = {**before, **formats}
+                before = {**formats, **before}
             table = await self._scheduler.build(table.with_typed(columns, before))
-            formats = {at: None for at, pairs in table.unlike.items() if pairs is None}
+            formats = {at: unlike.known for at, unlike in table.unlike.items()}
             self._formats = (table.header.cells, formats)
             both = replace(
                 snapshot,
@@ -247,15 +247,16 @@ class Loader:
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
         """Both renderings as they are now, if they seemed to show different states. 2 reads.
 
-        None if they still do. Two equal pairs are of one state, whose formats show other numbers;
-        so do those of columns that are unlike in both. They are known from then on.
+        None if they still do. Two equal pairs are of one state, whose formats show other numbers or
+        texts; so do those of columns that are unlike in both. They are known from then on.
         """
         displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
         typed = await self.typed(sheet_id=sheet_id, is_now=True)
         before = seen.table.unlike if seen.header.cells == displayed.header.cells else {}
         found = await self.with_types(displayed, typed, before=before)
         if found.digests == seen.digests:
-            self._formats = (found.header.cells, dict.fromkeys(found.table.unlike))
+            formats = {at: unlike.as_format for at, unlike in found.table.unlike.items()}
+            self._formats = (found.header.cells, formats)
             return found
         return None if found.table.is_mixed else found
 

@@ -11,10 +11,12 @@ Rules
 - Cells by which a row was found, and all cells of a typed `If-Match`, are compared by value, too;
   other cells by their displays.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
-  another one if most of their cells changed, or if the row that was meant is among them; not if
-  they show that one row was inserted or deleted further down. Rows that were blank show neither.
-- So where all but one were blank, an edit of its only cell counts, too: a sort looks the same. The
-  false error is preferred to silence.
+  another one if two of them are others, if most of their cells changed, or if the row that was
+  meant is among them; not if they show that one row was inserted or deleted further down. Rows that
+  were blank show neither.
+- So two rows that people deleted below give the error, too: one of them may have been the row that
+  was meant. And where all but one were blank, so does an edit of its only cell: a sort looks the
+  same. The false error is preferred to silence.
 - After a lost answer the rows are read again. Removed rows have no evidence then.
 """
 

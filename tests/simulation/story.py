@@ -40,8 +40,12 @@ UPSERTED: Cells = ("", "", "", "note:7", "", "key:0")
 
 @dataclass(kw_only=True)
 class Story:
-    """A worksheet from 0 s on, and what people and the gateway made of it."""
+    """A worksheet from 0 s on, and what people and the gateway made of it.
 
+    `above` are the rows above its header.
+    """
+
+    above: Sequence[Cells] = ()
     history: History = field(default_factory=History)
     sent: dict[int, SentBatch] = field(default_factory=dict)
     kills: tuple[float, ...] = ()
@@ -74,7 +78,7 @@ class Story:
             title=TITLE,
             row_count=20,
             column_count=len(HEADER),
-            rows=[HEADER, *rows],
+            rows=[*self.above, HEADER, *rows],
             tables=[table] * bool(table_rows),
         )
         if is_idle:
@@ -82,7 +86,7 @@ class Story:
             self.history.tabs = {sheet.sheet_id: TITLE}
             self.history.idle.append((at, fence or 0, workbook))
         else:
-            version = Version(since=at, sheet=sheet, fence=fence)
+            version = Version(since=at, sheet=sheet, fence=fence, header_row=len(self.above) + 1)
             self.history.versions.setdefault(TITLE, []).append(version)
         if fence is not None:
             requests = [
@@ -111,8 +115,8 @@ def _emptying(number: int) -> Mapping[str, Any]:
     return {"updateCells": {"start": start, "rows": [{"values": [{}] * len(HEADER)}]}}
 
 
-def begun(*rows: Cells) -> Story:
-    return Story().add(0.0, *rows)
+def begun(*rows: Cells, above: Sequence[Cells] = ()) -> Story:
+    return Story(above=above).add(0.0, *rows)
 
 
 def entry(

@@ -13,6 +13,7 @@ from tests.simulation.story import (
     IN_GROUP_0,
     ONE,
     THREE,
+    TITLE,
     TWO,
     Cells,
     Story,
@@ -29,7 +30,10 @@ from tests.simulation.verbs.operations import Filter
 
 FOUR, FIVE = row(4, "group:2"), row(5, "group:3")
 EMPTY: Cells = ("",) * 6
+SIX, SEVEN = row(6, "group:1"), row(7, "group:2")
 ROWS = (ONE, TWO, THREE, FOUR, FIVE)
+ABOVE = (ONE, TWO, SIX)
+TITLE_ROW: Cells = ("A title", "", "", "", "", "")
 EDITED: Cells = ("id:2", "", "", "note:2 (corrected)", "group:1", "")
 LONE: Cells = ("", "", "", "note:9", "", "")
 LONE_EDITED: Cells = ("", "", "", "note:9 (corrected)", "", "")
@@ -37,18 +41,22 @@ SPARSE = (EMPTY, LONE, THREE, EMPTY, EMPTY)
 NAMED = {"id": "id:3", "note": "note:3", "group": "group:0"}
 
 
-def emptied(row_number: int, *then: Cells, rows: Sequence[Cells] = ROWS) -> Story:
+def emptied(
+    row_number: int, *then: Cells, rows: Sequence[Cells] = ROWS, above: Sequence[Cells] = ()
+) -> Story:
     """A batch at 5 s empties a row; `then` are the rows since 4.95 s, as people left them."""
-    now = [*then]
-    now[row_number - 2 : row_number - 1] = [EMPTY] * (row_number - 2 < len(then))
-    return begun(*rows).add(4.95, *then).add(5.0, *now, fence=1, emptied=[row_number])
+    now, at = [*then], row_number - 2 - len(above)
+    now[at : at + 1] = [EMPTY] * (at < len(then))
+    story = begun(*rows, above=above).add(4.95, *then)
+    return story.add(5.0, *now, fence=1, emptied=[row_number])
 
 
-def third(*, is_told: bool) -> Entry:
-    """A delete of row 4 under the tag of the third record, told that it met another one, or not."""
-    named = deleted(4, tag="t", named=NAMED)
-    told = deleted(4, tag="t", named=NAMED, outcome="applied", code=4095)
-    return told if is_told else named
+def third(story: Story, *, is_told: bool) -> Entry:
+    """A delete under the tag of the third record, told that it met another one, or not."""
+    records = story.history.versions[TITLE][0].records()
+    (at,) = [row for row, texts in records.items() if texts.get("id") == NAMED["id"]]
+    told = deleted(at, tag="t", named=NAMED, outcome="applied", code=4095)
+    return told if is_told else deleted(at, tag="t", named=NAMED)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +74,26 @@ def third(*, is_told: bool) -> Entry:
         pytest.param(
             emptied(4, EMPTY, LONE_EDITED, THREE, rows=SPARSE), set(), id="no row beside stayed"
         ),
+        pytest.param(
+            emptied(5, *ABOVE, THREE, SEVEN, FIVE, FOUR, rows=[*ABOVE, THREE, FOUR, FIVE, SEVEN]),
+            set(),
+            id="rows below sorted",
+        ),
+        pytest.param(
+            emptied(5, *ABOVE, THREE, rows=[*ABOVE, THREE, FOUR, FIVE]),
+            set(),
+            id="two rows deleted",
+        ),
+        pytest.param(
+            emptied(4, THREE, FOUR, rows=[THREE, TWO], above=[TITLE_ROW] * 2),
+            set(),
+            id="below a title",
+        ),
     ],
 )
 def test_errors_about_removed_rows(story: Story, kinds: set[str]) -> None:
     """The error is false if the record stayed and the rows beside show it."""
-    assert kinds_of(story, third(is_told=True)) == kinds
+    assert kinds_of(story, third(story, is_told=True)) == kinds
 
 
 @pytest.mark.parametrize(
@@ -84,11 +107,16 @@ def test_errors_about_removed_rows(story: Story, kinds: set[str]) -> None:
         pytest.param(
             emptied(4, LONE, EMPTY, EMPTY, THREE, rows=SPARSE), set(), id="one row beside"
         ),
+        pytest.param(
+            emptied(4, FIVE, FOUR, SIX, rows=[ONE, THREE, TWO], above=[TITLE_ROW]),
+            {"silent"},
+            id="below a title",
+        ),
     ],
 )
 def test_other_records_that_are_removed_in_silence(story: Story, kinds: set[str]) -> None:
     """A removal of another record is a fault where the rows beside show it."""
-    assert kinds_of(story, third(is_told=False)) == kinds
+    assert kinds_of(story, third(story, is_told=False)) == kinds
 
 
 def test_a_delete_by_filter_that_found_nothing() -> None:

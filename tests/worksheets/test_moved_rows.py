@@ -158,6 +158,23 @@ async def test_edits_beside_a_removed_row(bench: Bench, edit: Edit) -> None:
     assert "Boston" not in [cell for line in bench.cities.lines() for cell in line]
 
 
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(5, id="it-and-the-next"), pytest.param(6, id="the-two-below")],
+)
+async def test_two_records_that_were_deleted(make_bench: MakeBench, first: int) -> None:
+    """The answer is the same whether the record was one of them: the client hears of both."""
+    bench = make_bench([LINES[0], ["Akron", "OH", "no"], *LINES[1:]])
+    bench.sheets.before("apply", lambda: bench.cities.delete_rows(first, 2))
+    write = Write.delete_where(where=where("name", "$eq", "Denver"), max_rows=9)
+
+    with pytest.raises(RowsMoved) as raised:
+        await bench.service.write(TARGET, write)
+
+    assert raised.value.met is None
+    assert await bench.names() == ["Akron", "Austin", "Boston"]
+
+
 SPARSE: Sequence[Sequence[Held | None]] = [
     LINES[0],
     [None],

@@ -93,7 +93,8 @@ class Clerk:
         records = answer.json()["results"]
         if answer.json()["hasNextPage"]:
             self.complaints.append(f"{self.worksheet} has more than {MOST_ROWS} rows")
-        self.last_row = max((each["rowIndex"] for each in records), default=2)
+        first_row = self.draw.header_row + 1
+        self.last_row = max((each["rowIndex"] for each in records), default=first_row)
         self.like_others = [
             each["rowIndex"] for each in records if not any(map(each.get, LIMITED_FIELDS))
         ]

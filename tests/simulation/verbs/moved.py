@@ -4,9 +4,11 @@ Rules
 - A write met another record if a row that it changed or removed was not as at its look, by one of
   the looks that it may have been planned on. A removed row is the same one if people added a word.
 - An answer cannot show a row that it removed. The rows beside it decide, `BESIDE` on each side, up
-  to one that the batch writes, too. One that was blank at the look shows nothing.
-- The error for a record that stayed is false if more of the rows beside stayed than not. Otherwise
-  the answer did not decide it, and the error is right.
+  to one that the batch writes, too. One that was blank at the look shows nothing, and no cell of a
+  formula does. The header and the rows above it are not beside any.
+- The error for a record that stayed is false if more of the rows beside stayed than not, and all
+  but one did. Otherwise the answer did not decide it, and the error is right: two records that
+  people deleted below look the same if the row itself was one of them.
 - A removal of another record without the error is a fault if no row beside it stayed, and two or
   more changed, one of them above. Otherwise the answer did not decide it: where only rows below
   moved, people may have deleted the next one.
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from tests.simulation.report import Problem
 from tests.simulation.verbs.entries import Entry
 from tests.simulation.verbs.history import LOOK_SECONDS, Batch, Course, Version, candidates
-from tests.simulation.verbs.operations import Operation, Texts
+from tests.simulation.verbs.operations import FILLED_DOWN, Operation, Texts
 from tests.simulation.verbs.written import Commit, as_first_typed
 
 BESIDE = 3
@@ -45,14 +47,14 @@ class Removal:
 
     def stayed(self, row: int) -> tuple[Sequence[bool], Sequence[bool]]:
         """For the rows above and below that were not blank, the nearest first: if they stayed."""
-        gone = self.batch.gone
+        gone, header_row = self.batch.gone, self.look.header_row
         first = last = row
         while first - 1 in gone:
             first -= 1
         while last + 1 in gone:
             last += 1
         return (
-            [*self._stayed(range(first - 1, max(1, first - 1 - BESIDE), -1))],
+            [*self._stayed(range(first - 1, max(header_row, first - 1 - BESIDE), -1))],
             [*self._stayed(range(last + 1, last + 1 + BESIDE))],
         )
 
@@ -60,9 +62,14 @@ class Removal:
         for row in rows:
             if row in self.batch.rows or row in self.batch.gone:
                 return
-            was, now = self.look.row(row), self.before.row(row)
+            was, now = map(_constants, (self.look.row(row), self.before.row(row)))
             if was:
                 yield 2 * len(was.items() & now.items()) > len(was.keys() | now.keys())
+
+
+def _constants(row: Texts) -> Texts:
+    """The cells without formulas."""
+    return {name: text for name, text in row.items() if name != FILLED_DOWN[-1]}
 
 
 def is_false_alarm(entry: Entry, courses: Mapping[str, Course], made: Sequence[Commit]) -> bool:
@@ -102,7 +109,7 @@ def silent_removals(entries: Sequence[Entry], courses: Mapping[str, Course]) -> 
 
 def _shows_the_same(stayed: tuple[Sequence[bool], Sequence[bool]]) -> bool:
     beside = [*stayed[0], *stayed[1]]
-    return 2 * sum(beside) > len(beside)
+    return beside.count(False) <= 1 and 2 * sum(beside) > len(beside)
 
 
 def _shows_another(stayed: tuple[Sequence[bool], Sequence[bool]]) -> bool:

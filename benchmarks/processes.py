@@ -62,7 +62,7 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
     config = folder / "config.toml"
     config.write_text(
         f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n[cache]\n{cache}\n'
-        "[plans.standard]\nrequests_per_minute = 1000000000\n",
+        "[plans.paid]\nrequests_per_minute = 1000000000\n",
         encoding="utf-8",
     )
     options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--json")

@@ -61,7 +61,7 @@ def main() -> None:
         (folder / "config.toml").write_text(
             f"[google]\nendpoint = {json.dumps(base_url(emulator_socket))}\n"
             'credentials = "service-account.json"\n'
-            "[plans.standard]\nrequests_per_minute = 0\nmax_concurrent = 0\n"  # all share a key
+            "[plans.paid]\nrequests_per_minute = 0\nmax_concurrent = 0\n"  # one key is all clients
         )
         settings = load_settings(folder / "config.toml", {})
         listening = stack.enter_context(bind("127.0.0.1", 0))

@@ -94,7 +94,7 @@ rows_ttl_seconds = 3600
 max_bytes = 17179869184
 max_worksheet_bytes = 8589934592
 window_above_cells = 10000000
-[plans.standard]
+[plans.paid]
 requests_per_minute = 1000000000
 [plans.burst]
 requests_per_minute = 1000000000
@@ -171,7 +171,7 @@ class Keys:
     @property
     def max_concurrent(self) -> int:
         """How many requests a key may have under way by default, 0 for any number."""
-        return load_settings(self.costly.config, {}).plans["standard"].max_concurrent
+        return load_settings(self.costly.config, {}).plans["paid"].max_concurrent
 
     def ways(self, *, has_total: bool) -> Iterator[Way]:
         """In their order: the first warms the next."""
@@ -353,7 +353,7 @@ def installed(rows: int) -> Iterator[tuple[Keys, str]]:
         with emulating(folder) as google:
             config = folder / "config.toml"
             config.write_text(SETTINGS.format(google=google), encoding="utf-8")
-            sites = (make_site(config, plan) for plan in ("standard", "burst", "standard"))
+            sites = (make_site(config, plan) for plan in ("paid", "burst", "paid"))
             costly, burst, small = sites
             yield Keys(costly=costly, burst=burst, small=small), google
 

@@ -64,7 +64,7 @@ rows_ttl_seconds = 3600
 [writes]
 delete = "{delete}"
 max_waiting_rows_per_key = 10000
-[plans.standard]
+[plans.paid]
 requests_per_minute = 1000000000
 deletes = true
 """
@@ -249,7 +249,7 @@ def report_shape(shape: Write, at_once: Sequence[int]) -> int:
         google = stack.enter_context(emulating(folder))
         config = folder / "config.toml"
         config.write_text(SETTINGS.format(google=google, delete=shape.delete), "utf-8")
-        site, small = make_site(config, "standard", "--delete"), make_site(config, "standard")
+        site, small = make_site(config, "paid", "--delete"), make_site(config, "paid")
         running = stack.enter_context(gateway(site))
         others = stack.enter_context(neighbours(running.url, small.headers, SMALL_ROWS))
         for count in at_once:

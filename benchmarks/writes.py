@@ -216,7 +216,7 @@ def gateway(folder: Path, google: str) -> Iterator[tuple[str, str]]:
     config = folder / "config.toml"
     config.write_text(
         f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n'
-        "[plans.standard]\nrequests_per_minute = 1000000\ndeletes = true\n",
+        "[plans.paid]\nrequests_per_minute = 1000000\ndeletes = true\n",
         encoding="utf-8",
     )
     options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--delete", "--json")

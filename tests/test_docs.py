@@ -159,11 +159,11 @@ def test_every_setting_of_a_plan_is_in_the_table() -> None:
     """With its default, which may differ between the two plans that are always there."""
     table = SETTINGS.partition("## Plans")[2].partition("## ")[0]
     lines = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.MULTILINE))
-    plans = Settings().plans
+    paid, free = Settings().plans["paid"], Settings().plans["free"]
 
     assert lines.keys() == PlanSettings.model_fields.keys()
     for name, told in lines.items():
-        values = {each: getattr(plans[each], name) for each in ("standard", "no_filters")}
+        values = {each: getattr(plan, name) for each, plan in (("paid", paid), ("free", free))}
         words = {str(value).lower() for value in values.values()}
         one = ", ".join(f"`{each}` {str(value).lower()}" for each, value in values.items())
         assert told == (words.pop() if len(words) == 1 else one)
@@ -226,12 +226,12 @@ def test_limits_in_plain_words_are_those_of_the_code() -> None:
     """The README's numbers are the defaults of the settings."""
     told = README.partition("## Limits and freshness")[2]
     settings = Settings()
-    plan = settings.plans["standard"]
+    plan = settings.plans["paid"]
 
     assert f"shows within {settings.cache.rows_ttl_seconds:.0f} seconds" in told
     assert settings.cache.max_stale_seconds == 3600
     assert f"send {plan.requests_per_minute} requests a minute" in told
-    assert f"{plan.max_concurrent} may run at once" in told
+    assert f"{plan.max_concurrent} may be under way" in told
     assert f"{plan.max_limit} rows in an answer, {MAX_ROWS} in a create" in told
     assert settings.server.max_body_bytes == 1024**2
 

@@ -23,7 +23,7 @@ class KeyRequest:
     """An operator's request, with origins as they were typed; `None` means no expiry."""
 
     name: str
-    plan: str = "standard"
+    plan: str = "paid"
     grants: Grants
     expires_at: datetime | None = None
 

@@ -49,7 +49,7 @@ _CONFIG = """
 [google]
 reads_per_minute = 600
 writes_per_minute = 600
-[plans.standard]
+[plans.paid]
 deletes = true
 """
 """The emulator has no quota, so the demo should not wait for one."""
@@ -180,11 +180,11 @@ async def _create_keys(settings: Settings, full_bytes: RandomBytes) -> list[str]
     sheet = frozenset({DEMO_SPREADSHEET})
     keys = []
     for name, plan, grants, random_bytes in (
-        ("full access", "standard", Grants(spreadsheets=sheet, may_delete=True), full_bytes),
-        ("no filters", "no_filters", Grants(spreadsheets=sheet), token_bytes),
+        ("full access", "paid", Grants(spreadsheets=sheet, may_delete=True), full_bytes),
+        ("no filters", "free", Grants(spreadsheets=sheet), token_bytes),
         (
             "read-only",
-            "standard",
+            "paid",
             Grants(spreadsheets=sheet, may_create=False, may_update=False),
             token_bytes,
         ),

@@ -117,7 +117,7 @@ _ANY_SPREADSHEET = "this key may use every spreadsheet shared with the account."
 )
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
-    plan: Annotated[str, PlanOption] = "standard",
+    plan: Annotated[str, PlanOption] = "paid",
     spreadsheet: Spreadsheets = None,
     any_spreadsheet: AnySpreadsheet = False,
     worksheet: Worksheets = None,

@@ -446,7 +446,7 @@ class Settings(Section):
     worksheets: tuple[WorksheetSettings, ...] = ()
     """Worksheets with a header below row 1, or with columns that are filled down in advance."""
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
-    """Rights and limits of the keys of each plan; `standard` and `no_filters` always exist."""
+    """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 
     @field_validator("metrics", "admin")
     @classmethod

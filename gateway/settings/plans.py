@@ -48,8 +48,8 @@ class PlanSettings(Section):
 
 
 BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
-    "standard": {},
-    "no_filters": {"where_and_order": False},
+    "free": {"where_and_order": False},
+    "paid": {},
 }
 
 _LIMITS = ("requests_per_minute", "max_concurrent")

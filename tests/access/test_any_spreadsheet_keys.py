@@ -18,7 +18,7 @@ ANY = KeyRecord(
     id="key_any",
     name="any",
     last4="wxyz",
-    plan="standard",
+    plan="paid",
     grants=Grants(spreadsheets=None),
     created_at=NOW,
 )

@@ -41,9 +41,9 @@ WRITE: Sequence[Right] = ("create", "update")
 
 
 def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
-    """A caller with these grants, on the plan `no_filters`."""
+    """A caller with these grants, on the plan `free`."""
     return Caller(
-        key_id="key_1", name="n", plan_name="no_filters", plan=plan or PlanSettings(), grants=grants
+        key_id="key_1", name="n", plan_name="free", plan=plan or PlanSettings(), grants=grants
     )
 
 
@@ -239,7 +239,7 @@ def test_a_plan_without_queries_refuses_them(
     """The refusal names the parameter and the plan."""
     poor = caller(ANY, PlanSettings(where_and_order=False))
 
-    with pytest.raises(PlanLimit, match=f"plan 'no_filters' .*{named}"):
+    with pytest.raises(PlanLimit, match=f"plan 'free' .*{named}"):
         check_query(poor, uses_where=uses_where, uses_order=uses_order)
 
 
@@ -262,7 +262,7 @@ def test_a_plan_may_require_conditional_updates(condition: IfMatch | None) -> No
     """The refusal names the plan and the header."""
     careful = caller(ANY, PlanSettings(require_if_match=True))
 
-    with pytest.raises(PreconditionRequired, match=r"plan 'no_filters' .* If-Match"):
+    with pytest.raises(PreconditionRequired, match=r"plan 'free' .* If-Match"):
         check_conditional(careful, condition)
 
 
@@ -286,7 +286,7 @@ def test_a_plan_without_writes_refuses_them() -> None:
     reading = PlanSettings(writes=False)
 
     assert authorise(caller(ANY, reading), spreadsheet="one", worksheet="x")
-    with pytest.raises(PlanLimit, match=r"plan 'no_filters' .*writes"):
+    with pytest.raises(PlanLimit, match=r"plan 'free' .*writes"):
         authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", writes=("update",))
     with pytest.raises(ReadOnlyKey):
         authorise(

@@ -19,7 +19,7 @@ from tests.access.watched import PEPPER, PLANS, WIDE, issue
 
 NARROW = KeyRequest(
     name="browser",
-    plan="no_filters",
+    plan="free",
     grants=Grants(
         spreadsheets=frozenset({"one"}),
         worksheets=frozenset({"Cities"}),
@@ -53,7 +53,7 @@ async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
     assert caller == Caller(
         key_id=record.id,
         name="browser",
-        plan_name="no_filters",
+        plan_name="free",
         plan=PlanSettings(where_and_order=False),
         grants=Grants(
             spreadsheets=frozenset({"one"}),
@@ -128,10 +128,10 @@ async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
 async def test_key_of_a_missing_plan(store: KeyStore) -> None:
     """The key is valid, so the message tells its holder what to report to the operator."""
     _, key = await issue(store, WIDE)
-    keeper = gatekeeper(store, plans={"no_filters": PlanSettings()})
+    keeper = gatekeeper(store, plans={"free": PlanSettings()})
 
     for _ in range(2):
-        with pytest.raises(PlanLimit, match=r"plan 'standard' .*operator"):
+        with pytest.raises(PlanLimit, match=r"plan 'paid' .*operator"):
             await keeper.identify(key, here)
 
 

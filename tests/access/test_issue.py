@@ -27,7 +27,7 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
     """The record says what was asked for, in the store's forms."""
     request = KeyRequest(
         name="demo",
-        plan="no_filters",
+        plan="free",
         grants=Grants(
             spreadsheets=frozenset({"one", "two"}),
             worksheets=frozenset({"Cities"}),
@@ -44,7 +44,7 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         id=record.id,
         name="demo",
         last4=key[-4:],
-        plan="no_filters",
+        plan="free",
         grants=Grants(
             spreadsheets=frozenset({"one", "two"}),
             worksheets=frozenset({"Cities"}),
@@ -132,7 +132,7 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
         pytest.param({"name": "n" * 201}, "--name: ", id="long name"),
         pytest.param({"name": "a\nb"}, "--name: ", id="line end in the name"),
         pytest.param({"name": "\udcff"}, "--name: ", id="name with a lone surrogate"),
-        pytest.param({"plan": "gold"}, "--plan: 'gold' .* no_filters, standard", id="unknown plan"),
+        pytest.param({"plan": "gold"}, "--plan: 'gold' .* free, paid", id="unknown plan"),
         pytest.param(
             {"grants": replace(REQUEST.grants, spreadsheets=frozenset())},
             "--spreadsheet: name",

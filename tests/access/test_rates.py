@@ -15,13 +15,13 @@ from gateway.storage.key_store import Grants
 from tests.clock import ManualClock
 
 PLANS = {
-    "standard": PlanSettings(requests_per_minute=600, max_concurrent=3),
+    "paid": PlanSettings(requests_per_minute=600, max_concurrent=3),
     "slow": PlanSettings(requests_per_minute=6),
     "endless": PlanSettings(requests_per_minute=0, max_concurrent=0),
 }
 
 
-def caller(key_id: str = "k1", plan: str = "standard") -> Caller:
+def caller(key_id: str = "k1", plan: str = "paid") -> Caller:
     return Caller(
         key_id=key_id,
         name="n",
@@ -108,7 +108,7 @@ async def test_retry_time_suffices_for_a_higher_price(
 ) -> None:
     """One wait is enough for an admitted request that learns its price."""
     plan = PlanSettings(requests_per_minute=per_minute)
-    rates = KeyRates({"standard": plan}, clock)
+    rates = KeyRates({"paid": plan}, clock)
     burst = key_rate_limit(per_minute).burst
     admitted(rates, min(used, burst - 1))
     first = rates.lease(caller())
@@ -207,7 +207,7 @@ def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
 
     assert lease.limits.per_minute == 0
     assert missing_limits(PLANS["endless"]) == ["requests_per_minute", "max_concurrent"]
-    assert missing_limits(PLANS["standard"]) == []
+    assert missing_limits(PLANS["paid"]) == []
     assert missing_limits(PlanSettings()) == []
 
 
@@ -237,7 +237,7 @@ def test_no_minute_has_more_than_rate_and_burst(
     """For any sequence of requests and prices."""
     clock = ManualClock()
     plan = PlanSettings(requests_per_minute=per_minute)
-    lease = KeyRates({"standard": plan}, clock).lease(caller())
+    lease = KeyRates({"paid": plan}, clock).lease(caller())
     let_in: list[float] = []
     for pause in pauses:
         clock.advance(pause)

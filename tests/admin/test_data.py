@@ -144,7 +144,7 @@ def test_what_the_api_refuses_is_said(
 
 def test_a_key_without_filters_is_offered_none(console: Console) -> None:
     """The plan of the key decides, as in the API."""
-    page = console.page("/data", **view(console, "no_filters"))
+    page = console.page("/data", **view(console, "free"))
 
     assert "has no filters" in page
     assert "Add filter" not in page
@@ -210,7 +210,7 @@ def test_a_row_is_deleted_as_it_was_shown(console: Console) -> None:
 
     stale = console.send("POST", target, form={**form, "tag": '"other"'})
     done = console.send("POST", target, form=form)
-    other = console.page("/data/row", **view(console, "standard", row=2))
+    other = console.page("/data/row", **view(console, "paid", row=2))
 
     assert (stale.status_code, done.status_code) == (412, 303)
     assert [row[0] for row in console.lines("Cities")] == ["name", "New York", "Chicago"]

@@ -67,7 +67,7 @@ def test_a_sign_in_leads_to_the_console_only(console: Console, target: str) -> N
     assert answer.headers["location"] == "/"
 
 
-@pytest.mark.parametrize("name", ["standard", "session", "wrong", "unknown"])
+@pytest.mark.parametrize("name", ["paid", "session", "wrong", "unknown"])
 def test_other_secrets_open_nothing(console: Console, name: str) -> None:
     """API keys, sessions and unknown keys are refused in the form and in Authorization."""
     secret = {**console.surface.keys, "session": console.session, "wrong": "x"}.get(

@@ -102,7 +102,7 @@ def ask(site: Site, browser: Browser) -> Iterator[Ask]:
         page = context.new_page()
         page.goto(site.page)
 
-        def ask(method: str, path: str, key: str = "standard", **options: Any) -> dict[str, Any]:
+        def ask(method: str, path: str, key: str = "paid", **options: Any) -> dict[str, Any]:
             headers = {
                 "Authorization": f"Bearer {site.api.keys[key]}",
                 "X-Spreadsheet-Id": "demo",

@@ -116,7 +116,7 @@ def options(api: Api, middlebox: Middlebox) -> Mapping[str, Any]:
     """Of the page's client; the waits are short."""
     return {
         "baseUrl": middlebox.url,
-        "apiKey": api.keys["standard"],
+        "apiKey": api.keys["paid"],
         "spreadsheetId": "demo",
         "retry": {"backoffSeconds": 0.05},
     }

@@ -32,7 +32,7 @@ class Case:
     target: str = "/v2/sheets/Cities?limit=2"
     headers: Headers = USUAL
     body: bytes | None = None
-    key: str = "standard"
+    key: str = "paid"
     settings: Mapping[str, object] = field(default_factory=dict)
     reading: str | None = None
     status: int = 200

@@ -23,14 +23,11 @@ from tests.journeys.conftest import (
 )
 
 LIBRARY_KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(
-        name="standard", grants=Grants(spreadsheets=DEMO, may_delete=True, may_refresh=True)
+    "paid": KeyRequest(
+        name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True, may_refresh=True)
     )
 }
-LIBRARY_SETTINGS: Mapping[str, object] = {
-    "plans.standard.deletes": True,
-    "cache.header_ttl_seconds": 0,
-}
+LIBRARY_SETTINGS: Mapping[str, object] = {"plans.paid.deletes": True, "cache.header_ttl_seconds": 0}
 
 
 @pytest.fixture(scope="package")

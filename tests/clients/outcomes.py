@@ -10,7 +10,7 @@ from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from tests.journeys.conftest import DEMO, EmulatorControl
 
-SETTINGS: Mapping[str, object] = {"plans.no_filters.requests_per_minute": 1}
+SETTINGS: Mapping[str, object] = {"plans.free.requests_per_minute": 1}
 """Of the gateway that the samples ask: a key of this plan is over its rate after 10 requests."""
 
 
@@ -18,11 +18,9 @@ def keys_of_site(page_origin: str) -> Mapping[str, KeyRequest]:
     """The keys that the samples use; one is for pages of this origin, one for those of another."""
     elsewhere = frozenset({"https://app.example.org"})
     return {
-        "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO | {"other"})),
-        "no_filters": KeyRequest(
-            name="no_filters", plan="no_filters", grants=Grants(spreadsheets=DEMO)
-        ),
-        "hasty": KeyRequest(name="hasty", plan="no_filters", grants=Grants(spreadsheets=DEMO)),
+        "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO | {"other"})),
+        "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=DEMO)),
+        "hasty": KeyRequest(name="hasty", plan="free", grants=Grants(spreadsheets=DEMO)),
         "here": KeyRequest(
             name="here", grants=Grants(spreadsheets=DEMO, origins=frozenset({page_origin}))
         ),
@@ -77,7 +75,7 @@ SHOWN_TO_ALL: Mapping[str, Any] = {
     },
     "put a record back": {
         "status": 200,
-        "body": {"rowIndex": 3, "price": "$3.00", "total": "$6.00", "note": "standard"},
+        "body": {"rowIndex": 3, "price": "$3.00", "total": "$6.00", "note": "paid"},
     },
     "create, a string without a type": {"status": 201, "body": {"rowIndex": 4, "name": "string"}},
     "create, bytes without a type": {"status": 201, "body": {"rowIndex": 5, "name": "bytes"}},
@@ -125,7 +123,7 @@ WRITTEN: Mapping[str, Sequence[str]] = {
     "My Sheet!4": ["string"],
     "My Sheet!5": ["bytes"],
     "My Sheet!6": ["form & blank", "007"],
-    "Orders!3": ["Ink", "$3.00", "2024-02-03", "$6.00", "standard"],
+    "Orders!3": ["Ink", "$3.00", "2024-02-03", "$6.00", "paid"],
 }
 """What is in the last rows of the sheets after all samples ran; nothing was written twice."""
 

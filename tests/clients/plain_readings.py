@@ -90,13 +90,9 @@ _CREDENTIALS = [
         ("X-Sheetson-Spreadsheet-Id", "demo"),
         JSON,
     ),
-    keyed("id-absent", "a key with one spreadsheet", ("API-Key", KEY), key="standard"),
+    keyed("id-absent", "a key with one spreadsheet", ("API-Key", KEY), key="paid"),
     keyed(
-        "id-absent",
-        "an id that is empty",
-        ("API-Key", KEY),
-        ("X-Spreadsheet-Id", ""),
-        key="standard",
+        "id-absent", "an id that is empty", ("API-Key", KEY), ("X-Spreadsheet-Id", ""), key="paid"
     ),
 ]
 
@@ -230,9 +226,9 @@ _WRITES = [
         target="/v2/sheets/Orders/2",
         headers=JSON_HEADERS,
         body=b'{"rowIndex":2,"item":"Pen","price":"$1,250.50","due":"2024-01-02","total":"$2,501.00",'
-        b'"note":"standard"}',
-        answer={"rowIndex": 2, **PEN, "note": "standard"},
-        changes={"Orders!2.5": "standard"},
+        b'"note":"paid"}',
+        answer={"rowIndex": 2, **PEN, "note": "paid"},
+        changes={"Orders!2.5": "paid"},
     ),
     Case(
         line="whole-record",

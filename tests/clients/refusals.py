@@ -222,7 +222,7 @@ REFUSALS: Sequence[Case] = [
         403,
         4034,
         "where",
-        key="no_filters",
+        key="free",
         target="/v2/sheets/Cities?where[state]=Texas",
     ),
     refused(
@@ -231,7 +231,7 @@ REFUSALS: Sequence[Case] = [
         403,
         4034,
         "where",
-        key="no_filters",
+        key="free",
         reading="query-in-name",
         target="/v2/sheets/Cities?where%3D%7B%22state%22%3A%22Texas%22%7D",
     ),

@@ -14,7 +14,7 @@ async function told(response) {
   };
 }
 
-function signed(site, key = site.keys.standard) {
+function signed(site, key = site.keys.paid) {
   return { Authorization: `Bearer ${key}`, "X-Spreadsheet-Id": site.spreadsheet };
 }
 
@@ -30,7 +30,7 @@ async function send(site, method, path, body, headers = {}) {
 /** The way of the hosted service's samples: what the URL encodes anyway is encoded before. */
 function encodedTwice(site, path, parameters) {
   const url = new URL(`${site.base}/sheets/${path}`);
-  const all = { ...parameters, apiKey: site.keys.standard, spreadsheetId: site.spreadsheet };
+  const all = { ...parameters, apiKey: site.keys.paid, spreadsheetId: site.spreadsheet };
   for (const [name, value] of Object.entries(all)) {
     url.searchParams.append(name, encodeURIComponent(value));
   }
@@ -90,7 +90,7 @@ export const samples = {
   },
   "put a record back": async (site) => {
     const row = (await get(site, "Orders/3")).body;
-    const changed = { ...row, note: "standard" };
+    const changed = { ...row, note: "paid" };
     return send(site, "PUT", `Orders/${row.rowIndex}`, JSON.stringify(changed), JSON_TYPE);
   },
   "create, a string without a type": (site) =>
@@ -111,7 +111,7 @@ export const samples = {
   "wrong key": (site) => get(site, "Cities", signed(site, "sgw_wrong")),
   "no key": (site) => get(site, "Cities", {}),
   "search on a plan without": (site) =>
-    get(site, 'Cities?where={"state":"Texas"}', signed(site, site.keys.no_filters)),
+    get(site, 'Cities?where={"state":"Texas"}', signed(site, site.keys.free)),
   "delete a row": (site) => send(site, "DELETE", "Cities/3"),
   "version 1": async (site) =>
     told(await fetch(`${site.base.replace("/v2", "/v1")}/sheets/Cities?spreadsheetId=demo`)),

@@ -51,7 +51,7 @@ SWITCHES: Sequence[Case] = [
     Case(
         line="max_limit",
         client="a page that does not page",
-        settings={"plans.standard.max_limit": 1000},
+        settings={"plans.paid.max_limit": 1000},
         target="/v2/sheets/Long?limit=1000",
         names=[str(number) for number in range(1, 131)],
     ),

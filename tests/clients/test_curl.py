@@ -24,12 +24,7 @@ def curl(api: Api) -> Curl:
     program = CURL
 
     def run(path: str, *arguments: str, signed: bool = True) -> tuple[int, Any]:
-        usual = [
-            "-H",
-            f"Authorization: Bearer {api.keys['standard']}",
-            "-H",
-            "X-Spreadsheet-Id: demo",
-        ]
+        usual = ["-H", f"Authorization: Bearer {api.keys['paid']}", "-H", "X-Spreadsheet-Id: demo"]
         words: Sequence[str] = [*(usual if signed else []), *arguments]
         done = subprocess.run(  # noqa: S603 - our own words
             [program, "-q", "-s", "-w", "\n%{http_code}", f"{api.url}/v2/sheets/{path}", *words],
@@ -46,7 +41,7 @@ def curl(api: Api) -> Curl:
 
 def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
     """With -G the credentials go into the URL, where reads may have them."""
-    words = [f"apiKey={api.keys['standard']}", "spreadsheetId=demo", "limit=1"]
+    words = [f"apiKey={api.keys['paid']}", "spreadsheetId=demo", "limit=1"]
     encoded = [part for word in words for part in ("--data-urlencode", word)]
     status, body = curl("Cities", "-G", *encoded, signed=False)
 
@@ -56,7 +51,7 @@ def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
 def test_missing_g_option_is_reported(curl: Curl, api: Api) -> None:
     """Without -G the same words are a form: nothing is written, and the answer says why."""
     before = api.emulator.everything()
-    words = ["--data-urlencode", f"apiKey={api.keys['standard']}"]
+    words = ["--data-urlencode", f"apiKey={api.keys['paid']}"]
     status, body = curl("Cities", *words, signed=False)
 
     assert (status, body["code"]) == (401, 4010)

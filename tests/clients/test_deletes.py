@@ -23,7 +23,7 @@ from tests.journeys.conftest import (
 
 KEYS: Mapping[str, KeyRequest] = {
     "deleter": KeyRequest(name="deleter", grants=Grants(spreadsheets=DEMO, may_delete=True)),
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO)),
 }
 LEFT = ["New York", "Chicago", "Houston"]
 
@@ -32,7 +32,7 @@ LEFT = ["New York", "Chicago", "Houston"]
 def api(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Api]:
     """A gateway whose plan allows deletes, on a freshly seeded emulator."""
     with running_gateways(emulator, make_keys(tmp_path, KEYS)) as start:
-        yield start({"plans.standard.deletes": True, "cache.header_ttl_seconds": 0})
+        yield start({"plans.paid.deletes": True, "cache.header_ttl_seconds": 0})
 
 
 def first_names(api: Api) -> list[str]:
@@ -109,6 +109,6 @@ def test_pysheetson_deletes(api: Api) -> None:
 def test_pysheetson_is_refused_in_words(api: Api) -> None:
     """A key that may not delete gets the error that this client shows."""
     with pytest.raises(RuntimeError, match=r"405 Method Not Allowed.*4051.*Rows cannot be deleted"):
-        client_of(api, "standard").delete_row("Cities", 3)
+        client_of(api, "paid").delete_row("Cities", 3)
 
     assert first_names(api)[1] == "Los Angeles"

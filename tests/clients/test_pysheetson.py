@@ -13,7 +13,7 @@ from tests.journeys.conftest import Api
 TEXAS = ["Houston", "San Antonio", "Dallas"]
 
 
-def client_of(api: Api, key: str = "standard") -> Any:
+def client_of(api: Api, key: str = "paid") -> Any:
     """Its client, on the gateway."""
     return pysheetson.SheetsonClient(
         api_key=api.keys.get(key, key), spreadsheet_id="demo", base_url=f"{api.url}/v2"
@@ -98,10 +98,10 @@ def test_it_puts_a_whole_record_back(client: Any, api: Api) -> None:
     """A row that was read, changed in one field and sent back keeps its formulas and dates."""
     before = api.emulator.cells("Orders")[2]
     row = client.get_row("Orders", 3)
-    client.update_row("Orders", row["rowIndex"], {**row, "note": "standard"})
+    client.update_row("Orders", row["rowIndex"], {**row, "note": "paid"})
 
     assert api.emulator.cells("Orders")[2][:4] == before[:4]
-    assert api.emulator.cell("Orders", 3, 5)["value"] == "standard"
+    assert api.emulator.cell("Orders", 3, 5)["value"] == "paid"
 
 
 def test_it_names_worksheets_with_blanks(client: Any) -> None:
@@ -134,8 +134,7 @@ def test_it_raises_what_the_gateway_says(client: Any, api: Api, act: Any, words:
 
 
 @pytest.mark.parametrize(
-    ("key", "words"),
-    [("sgw_wrong", "401 Unauthorized.*4011"), ("no_filters", "403 Forbidden.*4034")],
+    ("key", "words"), [("sgw_wrong", "401 Unauthorized.*4011"), ("free", "403 Forbidden.*4034")]
 )
 def test_missing_grant_is_reported(api: Api, key: str, words: str) -> None:
     """A search with an invalid key, and one on a plan without search."""

@@ -32,7 +32,7 @@ class Gateway:
         store = Store(cast("Redis", self.link), changed=lambda _error: None)
         self.membership = Membership(store, clock=self.clock, host=f"host-{number}")
         self.shared = SharedKeyRates(store, self.membership, clock=self.clock)
-        plans = {"standard": cluster.plan}
+        plans = {"paid": cluster.plan}
         self.rates = KeyRates(plans, self.clock, new_usage=self.shared.usage)
         self.is_alive = True
 
@@ -44,7 +44,7 @@ class Gateway:
         caller = Caller(
             key_id="k1",
             name="n",
-            plan_name="standard",
+            plan_name="paid",
             plan=self.cluster.plan,
             grants=Grants(spreadsheets=None),
         )

@@ -14,7 +14,7 @@ from tests.journeys.test_process import Installation
 from tests.journeys.workbook import WORKBOOK
 from tests.postgres import PostgresServer
 
-PLAN = "[plans.standard]\nrequests_per_minute = 0\n"
+PLAN = "[plans.paid]\nrequests_per_minute = 0\n"
 
 
 @contextmanager

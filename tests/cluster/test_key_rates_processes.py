@@ -12,7 +12,7 @@ from tests.journeys.test_process import Installation, Served
 from tests.postgres import PostgresServer
 
 BURST = 10
-SETTINGS = "[plans.no_filters]\nrequests_per_minute = 60\n"
+SETTINGS = "[plans.free]\nrequests_per_minute = 60\n"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def installed(
 
 def test_gateways_count_the_requests_of_a_key_together(installed: Installation) -> None:
     """One admits the burst; the other then half of it at most, and what recovered meanwhile."""
-    key = installed.create_key("--plan", "no_filters", "--spreadsheet", "demo")["key"]
+    key = installed.create_key("--plan", "free", "--spreadsheet", "demo")["key"]
     with serving(installed, name="a") as first, serving(installed, name="b") as second:
         began = time.monotonic()
         statuses = [

@@ -278,7 +278,7 @@ def test_a_gateway_with_a_wrong_redis_serves_and_says_so(
     """Log, metric, `/readyz` and `check` say so, without the password; rows are written."""
     with wrong_url(name, any_redis) as url:
         installation = installed(url)
-        key = installation.create_key("--plan", "standard", "--any-spreadsheet")["key"]
+        key = installation.create_key("--plan", "paid", "--any-spreadsheet")["key"]
         checked = installation.command("check")
         with serving(installation) as gateway:
             answer = httpx2.post(

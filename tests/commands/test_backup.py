@@ -42,7 +42,7 @@ NEW_KEY = KeyRecord(
     id="key",
     name="n",
     last4="wxyz",
-    plan="standard",
+    plan="paid",
     grants=Grants(spreadsheets=None, may_create=False, may_update=False),
     created_at=NOW,
 )

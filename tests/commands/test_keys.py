@@ -84,7 +84,7 @@ def test_columns_are_options(
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        pytest.param("standard", ["set plans.standard.deletes to true"], id="plan without deletes"),
+        pytest.param("paid", ["set plans.paid.deletes to true"], id="plan without deletes"),
         pytest.param("staff", [], id="plan with deletes"),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_mistake_makes_no_key(
 
 def test_keys_are_listed_with_their_use_and_columns(command: Command, database: Path) -> None:
     """The hour of the last use, and what a key is kept to, for people and as JSON."""
-    command("create", "--name", "no_filters", "--spreadsheet", "one", "--spreadsheet", "2")
+    command("create", "--name", "free", "--spreadsheet", "one", "--spreadsheet", "2")
     command(
         *("create", "--name", "narrow", "--spreadsheet", "one"),
         *("--column", "b", "--column", "a", "--writable-column", "a"),
@@ -202,18 +202,16 @@ def test_keys_are_listed_with_their_use_and_columns(command: Command, database: 
     listed = {each["name"]: each for each in json.loads(command("list", "--json").stdout)}
 
     assert {name: line["LIMITED TO"] for name, line in told.items()} == {
-        "no_filters": "spreadsheets: 2, one",
+        "free": "spreadsheets: 2, one",
         "narrow": 'spreadsheets: one; columns: "a", "b"; writes: "a"',
         "writer": 'spreadsheets: one; writes: "a"',
     }
     assert told["narrow"]["LAST USED"] == "2026-03-01 12h"
-    assert told["no_filters"]["LAST USED"] == "never"
+    assert told["free"]["LAST USED"] == "never"
     assert [
         listed["narrow"][member] for member in ("columns", "writableColumns", "lastUsedAt")
     ] == [["a", "b"], ["a"], "2026-03-01T12:00:00+00:00"]
-    assert [
-        listed["no_filters"][member] for member in ("columns", "writableColumns", "lastUsedAt")
-    ] == [
+    assert [listed["free"][member] for member in ("columns", "writableColumns", "lastUsedAt")] == [
         None,
         None,
         None,
@@ -226,14 +224,14 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
         *("create", "--name", "web site", "--spreadsheet", "one", "--worksheet", "a, b"),
         *("--read-only", "--origin", "https://a.example", "--expires", "2999-12-31"),
     )
-    command("create", "--name", "wide", "--any-spreadsheet", "--plan", "no_filters")
+    command("create", "--name", "wide", "--any-spreadsheet", "--plan", "free")
     narrow, wide = kept(database)
     header, *lines = command("list").stdout.splitlines()
 
     assert header.split("  ")[0] == "ID"
     assert [re.split(" {2,}", line) for line in lines] == [
         [
-            *(narrow.id, f"…{narrow.last4}", "active", "standard", "read", "never"),
+            *(narrow.id, f"…{narrow.last4}", "active", "paid", "read", "never"),
             *("2999-12-31 00:00", "web site"),
             'spreadsheets: one; worksheets: "a, b"; origins: https://a.example',
         ],
@@ -242,7 +240,7 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
                 wide.id,
                 f"…{wide.last4}",
                 "active",
-                "no_filters",
+                "free",
                 "read, create, update",
                 "never",
                 "never",
@@ -402,7 +400,7 @@ def test_a_key_is_changed(command: Command, database: Path) -> None:
 
     assert narrowed.exit_code == same.exit_code == 0
     assert same.stdout == "nothing changed\n"
-    assert (after.name, after.plan, after.last4) == ("web", "standard", before.last4)
+    assert (after.name, after.plan, after.last4) == ("web", "paid", before.last4)
     assert after.grants.rights == ["read"]
     assert after.grants.columns == ColumnGrant(frozenset({"a", "b"}))
     assert (after.grants.worksheets, after.expires_at) == (None, None)

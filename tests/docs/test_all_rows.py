@@ -35,7 +35,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     for name, cells in COLUMNS.items():
         (folder / f"{name}.csv").write_text("\n".join(["x", *cells, ""]), "utf-8")
     seed = read_spreadsheet(folder, DEMO_SPREADSHEET)
-    unlimited = {"GATEWAY_PLANS__STANDARD__REQUESTS_PER_MINUTE": "100000"}
+    unlimited = {"GATEWAY_PLANS__PAID__REQUESTS_PER_MINUTE": "100000"}
     with running_demo(bind("127.0.0.1", 0), unlimited, seed) as running:
         yield running
 

@@ -35,7 +35,7 @@ SETTINGS: Mapping[str, object] = {
 """Few calls to Google: it is the gateway that is asked."""
 
 FIXED: Mapping[str, str] = {"path.sheetName": "Cities", "header.X-Spreadsheet-Id": "demo"}
-OF_KEYS = ("standard", "no_filters", "read-only", "cities")
+OF_KEYS = ("paid", "free", "read-only", "cities")
 FIELDS_UNKNOWN = ("positive_data_acceptance",)
 """The document in general does not know the fields, without which few requests are accepted."""
 
@@ -49,7 +49,7 @@ def explore_general(api: Api, **more: Any) -> Findings:
     return explored(
         Exploration(
             url=api.url,
-            key=api.keys["standard"],
+            key=api.keys["paid"],
             document=document,
             fixed=FIXED,
             checks_left_out=(*FIELDS_UNKNOWN, *LESS_ALLOWED),

@@ -48,8 +48,8 @@ SETTINGS = {
     "google.reads_per_minute": 1_000_000,
     "google.writes_per_minute": 1_000_000,
     "access.failures_per_minute": 0,
-    "plans.standard.requests_per_minute": 0,
-    "plans.standard.max_concurrent": 0,
+    "plans.paid.requests_per_minute": 0,
+    "plans.paid.max_concurrent": 0,
 }
 ORDINARY = (
     *('"event":"request"', '"event": "google-refused"'),
@@ -128,7 +128,7 @@ def serving(folder: Path) -> Iterator[tuple[str, str]]:
     with ExitStack() as stack:
         server = make_gateway_server(create_app(settings, stand_in(open_sheets)), settings.server)
         url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
-        yield url, keys["standard"]
+        yield url, keys["paid"]
 
 
 async def compare(url: str, cases: Iterator[Case], comparison: Comparison) -> None:

@@ -39,10 +39,8 @@ from tests.journeys.workbook import WORKBOOK
 SEEN = ColumnGrant(readable=frozenset({"name", "population", "state", " name"}))
 DEMO = frozenset({"demo"})
 KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
-    "no_filters": KeyRequest(
-        name="no_filters", plan="no_filters", grants=Grants(spreadsheets=DEMO, columns=SEEN)
-    ),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=DEMO, columns=SEEN)),
     "read-only": KeyRequest(
         name="r", grants=Grants(spreadsheets=DEMO, may_create=False, may_update=False, columns=SEEN)
     ),
@@ -54,8 +52,8 @@ KEYS: Mapping[str, KeyRequest] = {
 SETTINGS: Mapping[str, object] = {
     "access.pepper": PEPPER,
     "access.failures_per_minute": 1_000_000,
-    "plans.standard.requests_per_minute": 1_000_000,
-    "plans.no_filters.requests_per_minute": 1_000_000,
+    "plans.paid.requests_per_minute": 1_000_000,
+    "plans.free.requests_per_minute": 1_000_000,
     "google.reads_per_minute": 1_000_000,
     "google.writes_per_minute": 1_000_000,
     "cache.rows_ttl_seconds": 600,
@@ -93,7 +91,7 @@ class Stage:
     @property
     def usual_keys(self) -> Sequence[str]:
         """The keys to send requests with, the one that may do most as often as all others."""
-        return [*self.keys.values(), *[self.keys["standard"]] * len(self.keys)]
+        return [*self.keys.values(), *[self.keys["paid"]] * len(self.keys)]
 
     def send(self, request: Request) -> Answer:
         return self.runner.run(send(self.app, self.state, request))
@@ -145,14 +143,14 @@ def staged(folder: Path, *, wrap: Wrap = as_it_is) -> Iterator[Stage]:
         lifespan = app.router.lifespan_context(app)
         state = runner.run(lifespan.__aenter__())
         stack.callback(lambda: runner.run(lifespan.__aexit__(None, None, None)))
-        first = _first_request(keys["standard"])
+        first = _first_request(keys["paid"])
         runner.run(send(app, dict(state or {}), first))  # a token is made
         yield Stage(
             app=wrap(app, keys),
             state=dict(state or {}),
             keys=keys,
             canaries=make_canaries(
-                key=keys["standard"],
+                key=keys["paid"],
                 token=overheard.tokens[-1],
                 private_key=json.loads(account.read_text())["private_key"],
             ),

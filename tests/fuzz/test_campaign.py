@@ -77,7 +77,7 @@ def raising(_: ASGIApp, __: Mapping[str, str]) -> ASGIApp:
 
 
 def telling_key(app: ASGIApp, keys: Mapping[str, str]) -> ASGIApp:
-    return changing(saying(keys["standard"]))(app, keys)
+    return changing(saying(keys["paid"]))(app, keys)
 
 
 @pytest.mark.parametrize(

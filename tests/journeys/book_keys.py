@@ -33,9 +33,7 @@ HOSTILE = {
 BOOK = frozenset({"book"})
 KEYS: Mapping[str, KeyRequest] = {
     "all": KeyRequest(name="all", grants=Grants(spreadsheets=BOOK)),
-    "no_filters": KeyRequest(
-        name="no_filters", plan="no_filters", grants=Grants(spreadsheets=BOOK)
-    ),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=BOOK)),
     "reader": KeyRequest(
         name="reader", grants=Grants(spreadsheets=BOOK, may_create=False, may_update=False)
     ),

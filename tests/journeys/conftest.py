@@ -36,8 +36,8 @@ def keys_to(spreadsheet: str) -> dict[str, KeyRequest]:
     """Requests for a key of every sort; those but `any` are for this spreadsheet."""
     own = frozenset({spreadsheet})
     grants = {
-        "standard": Grants(spreadsheets=own),
-        "no_filters": Grants(spreadsheets=own),
+        "paid": Grants(spreadsheets=own),
+        "free": Grants(spreadsheets=own),
         "read-only": Grants(spreadsheets=own, may_create=False, may_update=False),
         "cities": Grants(spreadsheets=own, worksheets=frozenset({"Cities"})),
         "misnamed": Grants(spreadsheets=own, worksheets=frozenset({"Citiez", "New"})),
@@ -48,7 +48,7 @@ def keys_to(spreadsheet: str) -> dict[str, KeyRequest]:
         "revoked": Grants(spreadsheets=own),
     }
     requests = {name: KeyRequest(name=name, grants=each) for name, each in grants.items()}
-    requests["no_filters"] = replace(requests["no_filters"], plan="no_filters")
+    requests["free"] = replace(requests["free"], plan="free")
     requests["expired"] = replace(requests["expired"], expires_at=datetime(2021, 1, 1, tzinfo=UTC))
     return requests
 
@@ -119,7 +119,7 @@ class Api:
         method: str,
         path: str,
         *,
-        key: str | None = "standard",
+        key: str | None = "paid",
         spreadsheet: str | None = "demo",
         headers: Mapping[str, str] | None = None,
         **options: Any,
@@ -151,8 +151,8 @@ LOOKS_EACH_TIME: Mapping[str, object] = {
     "cache.max_stale_seconds": 0,
     "google.reads_per_minute": 1_000_000,
     "google.writes_per_minute": 1_000_000,
-    "plans.standard.requests_per_minute": 1_000_000,
-    "plans.no_filters.requests_per_minute": 1_000_000,
+    "plans.paid.requests_per_minute": 1_000_000,
+    "plans.free.requests_per_minute": 1_000_000,
     "access.failures_per_minute": 1_000_000,
 }
 """Of most journeys: each request meets Google as it is, and no quota or rate is in its way."""
@@ -301,9 +301,9 @@ def open_gateway(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Open
 @pytest.fixture
 def open_deleting_gateway(emulator: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
     """Starts gateways for a key that may delete up to 50 rows at once."""
-    request = KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO, may_delete=True))
-    deletes = {"plans.standard.deletes": True, "plans.standard.max_affected": 50}
-    with running_gateways(emulator, make_keys(tmp_path, {"standard": request})) as start:
+    request = KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True))
+    deletes = {"plans.paid.deletes": True, "plans.paid.max_affected": 50}
+    with running_gateways(emulator, make_keys(tmp_path, {"paid": request})) as start:
         yield lambda overrides=None: start({**deletes, **(overrides or {})})
 
 

@@ -62,7 +62,7 @@ def send_raw(
 
 def _usual(api: Api) -> Sequence[tuple[str, str]]:
     return [
-        ("Authorization", f"Bearer {api.keys['standard']}"),
+        ("Authorization", f"Bearer {api.keys['paid']}"),
         ("X-Spreadsheet-Id", "demo"),
         ("Content-Type", "application/json"),
     ]

@@ -127,9 +127,7 @@ def test_an_unknown_field_costs_a_read_at_most(
         pytest.param("GET", "Cities", {"spreadsheet": "a/b"}, 400, id="spreadsheet-malformed"),
         pytest.param("GET", "New", {"key": "cities"}, 403, id="worksheet-not-granted"),
         pytest.param("POST", "New", {"key": "read-only", **BODY}, 405, id="read-only-key"),
-        pytest.param(
-            "GET", "Cities", {"key": "no_filters", "params": {"order": "name"}}, 403, id="plan"
-        ),
+        pytest.param("GET", "Cities", {"key": "free", "params": {"order": "name"}}, 403, id="plan"),
         pytest.param("GET", "Cities", {"params": {"limit": "-1"}}, 400, id="limit"),
         pytest.param("GET", "Cities", {"params": {"where": "{"}}, 400, id="where"),
         pytest.param("GET", "Cities/0", {}, 400, id="row-0"),

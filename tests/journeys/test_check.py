@@ -24,16 +24,13 @@ ODD = [
     pytest.param({"access.trusted_proxies": "0.0.0.0/0"}, "problem", "0.0.0.0/0", id="proxies"),
     pytest.param({"access.trusted_proxies": "::/0"}, "problem", "::/0", id="proxies, IPv6"),
     pytest.param(
-        {"plans.standard.requests_per_minute": 0},
+        {"plans.paid.requests_per_minute": 0},
         "warning",
-        "plans.standard: requests_per_minute",
+        "plans.paid: requests_per_minute",
         id="rate",
     ),
     pytest.param(
-        {"plans.no_filters.max_concurrent": 0},
-        "warning",
-        "plans.no_filters: max_concurrent",
-        id="concurrency",
+        {"plans.free.max_concurrent": 0}, "warning", "plans.free: max_concurrent", id="concurrency"
     ),
     pytest.param(
         {"google.allow_insecure_endpoint": True},

@@ -214,7 +214,7 @@ def test_a_plan_may_require_a_condition(open_gateway: OpenGateway) -> None:
 
     Creates are not.
     """
-    api = open_gateway({"plans.standard.require_if_match": True})
+    api = open_gateway({"plans.paid.require_if_match": True})
 
     missing = [
         api.send(method, "Cities/2", json={"name": "x"}, headers=headers)
@@ -225,7 +225,7 @@ def test_a_plan_may_require_a_condition(open_gateway: OpenGateway) -> None:
     tag = tag_of(api, "Cities/2")
     given = [update(api, "Cities/2", {"name": "x"}, tag) for tag in (tag, '"x"')]
     created = api.post("Cities", json={"name": "x"})
-    other_plan = api.send("PUT", "Cities/2", json={"name": "y"}, key="no_filters")
+    other_plan = api.send("PUT", "Cities/2", json={"name": "y"}, key="free")
 
     assert [refused(answer) for answer in missing] == [(428, 4280)] * 6
     assert "If-Match" in missing[0].json()["message"]

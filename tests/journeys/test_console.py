@@ -28,9 +28,9 @@ def test_an_admin_key_opens_the_console_until_it_is_revoked(
         headers = {"Sec-Fetch-Site": "same-origin"}
         with client_of(found[1]) as client:
             signed_in = client.post("/sign-in", data={"secret": key}, headers=headers)
-            link = re.search('href="(/data[?]key=[^"]+)"[^>]*>standard<', client.get("/keys").text)
-            assert link is not None
-            page = client.get(f"{link[1]}&sheet=Cities")
+            paid = re.search('href="(/data[?]key=[^"]+)"[^>]*>paid<', client.get("/keys").text)
+            assert paid is not None
+            page = client.get(f"{paid[1]}&sheet=Cities")
             listed = run("admin", "list", *options).stdout
             revoked = run("admin", "revoke", key_id, *options).stdout
             after = client.get("/keys")

@@ -17,9 +17,9 @@ def preflight(api: Api, path: str = "Cities", **headers: str) -> Any:
 
 def test_preflights_are_no_requests_of_a_key(open_gateway: OpenGateway) -> None:
     """They are neither charged nor counted as failures, and work when nothing else does."""
-    api = open_gateway({"plans.standard.requests_per_minute": 1, "access.failures_per_minute": 1})
+    api = open_gateway({"plans.paid.requests_per_minute": 1, "access.failures_per_minute": 1})
     for _ in range(20):
-        assert preflight(api, Authorization=api.keys["standard"]).status_code == 204
+        assert preflight(api, Authorization=api.keys["paid"]).status_code == 204
     for _ in range(10):
         assert api.get("Cities").status_code == 200
 
@@ -37,7 +37,7 @@ def test_a_page_can_read_how_long_to_wait(
     open_gateway: OpenGateway, options: Mapping[str, Any], status: int
 ) -> None:
     """Pages can read refusals and their rate headers."""
-    api = open_gateway({"plans.standard.requests_per_minute": 1, "access.failures_per_minute": 1})
+    api = open_gateway({"plans.paid.requests_per_minute": 1, "access.failures_per_minute": 1})
     for _ in range(10):
         api.get("Cities")
     api.get("Cities", key="x")

@@ -30,7 +30,7 @@ def test_googles_own_not_found_answers_alike(shared_api: Api, method: str, row: 
     """An id that Google does not know gets the bytes of one that is not granted."""
     denied, unknown = (
         shared_api.send(method, f"Cities{row}", key=key, spreadsheet="unknown", json={"name": "x"})
-        for key in ("standard", "any")
+        for key in ("paid", "any")
     )
 
     assert refused(unknown) == (404, 101)
@@ -62,7 +62,7 @@ def test_what_another_key_has_read_is_denied_all_the_same(shared_api: Api) -> No
     answers = [
         shared_api.get(path, key=key, spreadsheet="third")
         for path in ("Secret", "Secret/2", "Secret?order=name")
-        for key in ("standard", "two", "cities", "read-only")
+        for key in ("paid", "two", "cities", "read-only")
     ]
 
     assert "top secret" in seen.text
@@ -84,7 +84,7 @@ def test_a_denied_request_is_refused_before_its_query_and_body(shared_api: Api) 
     assert shared_api.emulator.stats()["calls"] == {}
 
 
-@pytest.mark.parametrize("key", ["standard", "two", "cities", "read-only"])
+@pytest.mark.parametrize("key", ["paid", "two", "cities", "read-only"])
 def test_names_that_only_look_alike_are_not_granted(shared_api: Api, key: str) -> None:
     """A spreadsheet id is compared exactly: case, prefix and neighbours count."""
     answers = [

@@ -67,7 +67,7 @@ def test_the_document_of_a_key_lists_its_worksheets(open_books: OpenGateway) -> 
 @pytest.mark.parametrize("place", ["header", "query"])
 def test_a_key_may_be_in_any_place_that_reads(api: Api, place: str) -> None:
     """Also in the URL."""
-    key = api.keys["standard"]
+    key = api.keys["paid"]
     options: dict[str, Any] = (
         {"headers": {"X-API-Key": key}} if place == "header" else {"params": {"apiKey": key}}
     )
@@ -106,7 +106,7 @@ def test_no_document_for_a_refused_key(
     shared_api: Api, options: dict[str, Any], refusal: tuple[int, int]
 ) -> None:
     """The error is that of any other request, and Google is not asked."""
-    assert refused(told(shared_api, **{"key": "standard", **options})) == refusal
+    assert refused(told(shared_api, **{"key": "paid", **options})) == refusal
     assert shared_api.emulator.calls() == (0, 0)
 
 
@@ -126,14 +126,14 @@ def test_no_document_is_made_of_a_failure(api: Api, skip: int) -> None:
     call = {"call": "spreadsheets.get", "status": 500, "times": 3}
     api.emulator.faults({**call, "skip": skip})
 
-    status, code = refused(told(api, "standard"))
+    status, code = refused(told(api, "paid"))
     assert (status, code // 10) in {(502, 502), (503, 503)}
-    assert "/v2/sheets/Cities" in described(api, "standard")["paths"]
+    assert "/v2/sheets/Cities" in described(api, "paid")["paths"]
 
 
 def test_a_client_that_knows_the_document_is_not_sent_it(api: Api) -> None:
     """In general and of a key: 304 without a body; HEAD has the head of GET."""
-    for key in (None, "standard"):
+    for key in (None, "paid"):
         full = told(api, key)
         known = told(api, key, headers={"If-None-Match": full.headers["etag"]})
         head = api.send("HEAD", DOCUMENT, key=key, spreadsheet=None)
@@ -148,7 +148,7 @@ def test_a_client_that_knows_the_document_is_not_sent_it(api: Api) -> None:
 
 def test_pages_may_read_the_document(api: Api) -> None:
     """CORS is open, as of all answers."""
-    for key in (None, "standard"):
+    for key in (None, "paid"):
         answer = told(api, key, headers={"Origin": "https://app.example.org"})
 
         assert answer.headers["access-control-allow-origin"] == "*"
@@ -157,10 +157,10 @@ def test_pages_may_read_the_document(api: Api) -> None:
 
 def test_a_key_is_charged_for_the_document(open_gateway: OpenGateway) -> None:
     """Its rate is reported, and spent."""
-    api = open_gateway({"plans.standard.requests_per_minute": 60})
+    api = open_gateway({"plans.paid.requests_per_minute": 60})
 
-    first, second = (told(api, "standard").headers["ratelimit"] for _ in range(2))
-    statuses = {told(api, "standard").status_code for _ in range(12)}
+    first, second = (told(api, "paid").headers["ratelimit"] for _ in range(2))
+    statuses = {told(api, "paid").status_code for _ in range(12)}
 
     assert (first[:13], second[:13]) == ('"default";r=9', '"default";r=8')
     assert statuses == {200, 429}
@@ -192,7 +192,7 @@ def test_the_document_of_a_key_hides_the_rest(open_books: OpenGateway) -> None:
 def test_the_document_of_a_key_lists_its_operations(open_books: OpenGateway) -> None:
     """A key that reads is reported of no writes, and a plan without filters of none."""
     api = open_books()
-    reader, free = described(api, "reader"), described(api, "no_filters")
+    reader, free = described(api, "reader"), described(api, "free")
 
     assert {*reader["paths"]["/v2/sheets/Cities"]} == {"parameters", "get"}
     assert "CitiesFields" not in reader["components"]["schemas"]

@@ -60,7 +60,7 @@ def alone(
     emulator.reset()
     settings = {
         "access.failures_per_minute": 0,
-        "plans.standard.requests_per_minute": 0,
+        "plans.paid.requests_per_minute": 0,
         "server.head_timeout_seconds": 2,
         "server.body_timeout_seconds": 2,
     }
@@ -93,7 +93,7 @@ def others(gateway: Standalone) -> Iterator[Sequence[int]]:
 def test_a_flood_is_refused_without_memory(alone: Standalone, name: str) -> None:
     """It is answered as soon as it is too much, others meanwhile, and nothing is written."""
     start, unit, megabytes, status = FLOODS[name]
-    key = f"Authorization: {alone.api.keys['standard']}\r\n".encode()
+    key = f"Authorization: {alone.api.keys['paid']}\r\n".encode()
     alone.forget_peak()
     before = alone.resident_bytes()
 
@@ -119,7 +119,7 @@ def test_many_incomplete_heads_take_little_memory(
     emulator: EmulatorControl, tmp_path: Path, name: str
 ) -> None:
     """However its lines are cut, a head takes about as much memory as it has bytes."""
-    keys = make_keys(tmp_path, {"standard": KEYS["standard"]})
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys) as gateway:
         gateway.api.names("Cities", limit="1")
         gateway.forget_peak()
@@ -148,7 +148,7 @@ def test_requests_behind_an_unread_answer_take_little_memory(
     emulator: EmulatorControl, tmp_path: Path, name: str
 ) -> None:
     """64 heads wait as they came, and most of them with the system, until the answer is read."""
-    keys = make_keys(tmp_path, {"standard": KEYS["standard"]})
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys) as gateway:
         gateway.api.names("Cities", limit="1")
         exchange(gateway.api.url, LIVE)
@@ -170,7 +170,7 @@ def test_requests_behind_an_unread_answer_take_little_memory(
 
 def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_path: Path) -> None:
     """While it holds as many incomplete heads as it gets, another address is served throughout."""
-    keys = make_keys(tmp_path, {"standard": KEYS["standard"]})
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     settings = {"server.max_connections": 200}
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys, settings) as gateway:
         seen = []
@@ -185,9 +185,9 @@ def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_pat
 
 def test_what_is_taken_in_is_seen_in_the_memory(emulator: EmulatorControl, tmp_path: Path) -> None:
     """Control test: a large body that is allowed shows up in memory."""
-    keys = make_keys(tmp_path, {"standard": KEYS["standard"]})
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with standing_alone(tmp_path, emulator, keys, {"server.max_body_bytes": 300 * MB}) as gateway:
-        key = f"Authorization: {gateway.api.keys['standard']}\r\n".encode()
+        key = f"Authorization: {gateway.api.keys['paid']}\r\n".encode()
         gateway.forget_peak()
         before = gateway.resident_bytes()
         flooded = flood(gateway.api.url, POST + key + CLOSE + LENGTH % (150 * MB), b"x", 150 * MB)

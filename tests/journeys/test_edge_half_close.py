@@ -12,7 +12,7 @@ def request(api: Api, first: str, body: bytes = b"") -> bytes:
     lines = [
         f"{first} HTTP/1.1",
         "Host: gateway",
-        f"Authorization: {api.keys['standard']}",
+        f"Authorization: {api.keys['paid']}",
         "X-Spreadsheet-Id: demo",
         f"Content-Length: {len(body)}",
     ]

@@ -83,7 +83,7 @@ def test_a_write_that_breaks_off_is_not_made(shared_api: Api) -> None:
     """A body in chunks that turns into nonsense is one refusal, and no row."""
     head = (
         "POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n"
-        f"Authorization: Bearer {shared_api.keys['standard']}\r\nX-Spreadsheet-Id: demo\r\n"
+        f"Authorization: Bearer {shared_api.keys['paid']}\r\nX-Spreadsheet-Id: demo\r\n"
         "Content-Type: application/json\r\n\r\n"
     )
     answers = exchange(shared_api.url, head.encode(), b'f\r\n{"name": "kept"\r\n', b"zz\r\n")

@@ -25,7 +25,7 @@ SETTINGS = {"server.shutdown_seconds": SHUTDOWN_SECONDS}
 def head(gateway: Standalone, method: str, path: str, *lines: str) -> bytes:
     """The head of a request with a key that may do it."""
     first = f"{method} /v2/sheets/{path} HTTP/1.1"
-    key = f"Authorization: {gateway.api.keys['standard']}"
+    key = f"Authorization: {gateway.api.keys['paid']}"
     usual = (first, "Host: gateway", key, "X-Spreadsheet-Id: demo", *lines)
     return "\r\n".join([*usual, "", ""]).encode()
 

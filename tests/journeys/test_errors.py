@@ -27,7 +27,7 @@ CITY = {"json": {"name": "x"}}
 TABLE = [
     (401, 4010, "GET", "Cities", {"key": None}),
     (401, 4011, "GET", "Cities", {"key": "unknown"}),
-    (401, 4012, "POST", "Cities?apiKey={standard}", {"key": None, **CITY}),
+    (401, 4012, "POST", "Cities?apiKey={paid}", {"key": None, **CITY}),
     (400, 4001, "GET", "Cities", {"params": {"spreadsheetId": "other"}}),
     (400, 4002, "GET", "Cities", {"params": {"where": "{"}}),
     (400, 4003, "GET", "Cities/0", {}),
@@ -47,8 +47,8 @@ TABLE = [
     (404, 105, "GET", "Nowhere", {}),
     (403, 4031, "GET", "Cities", {"key": "pages", "headers": {"Origin": "https://x.example"}}),
     (403, 4032, "GET", "New", {"key": "cities"}),
-    (403, 4034, "GET", "Cities", {"key": "no_filters", "params": {"where": '{"name":"x"}'}}),
-    (403, 4034, "GET", "Cities", {"key": "no_filters", "params": {"order": "name"}}),
+    (403, 4034, "GET", "Cities", {"key": "free", "params": {"where": '{"name":"x"}'}}),
+    (403, 4034, "GET", "Cities", {"key": "free", "params": {"order": "name"}}),
     (404, 4040, "GET", "/v2/rows", {}),
     (405, 4051, "DELETE", "Cities/2", {}),
     (405, 4050, "PUT", "Cities/2", {"key": "read-only", **CITY}),
@@ -193,7 +193,7 @@ def test_a_body_that_is_announced_too_large_is_refused_at_once(
     shared_api: Api, length: str
 ) -> None:
     """The announced length counts, before a byte of the body has come."""
-    sent = [("Authorization", shared_api.keys["standard"]), ("Content-Length", length)]
+    sent = [("Authorization", shared_api.keys["paid"]), ("Content-Length", length)]
 
     answer = send_raw(shared_api, "POST", "/v2/sheets/Cities", headers=sent)
 
@@ -225,7 +225,7 @@ def test_a_fault_of_ours_tells_nothing(
     headers = {
         "Origin": "https://shop.example",
         "X-Request-Id": "traced",
-        "API-Key": access[1]["standard"],
+        "API-Key": access[1]["paid"],
     }
     with in_background(server, bind("127.0.0.1", 0)) as url:
         answer = httpx2.post(

@@ -236,7 +236,7 @@ def test_has_next_page_counts_the_rows_found(filled: Api) -> None:
 def test_search_and_order_need_a_paid_plan(filled: Api, parameter: str) -> None:
     """On a plan without search and sorting a list that asks for one of them is refused."""
     value = {"where": '{"state":"Texas"}', "order": "name"}[parameter]
-    answer = filled.get("New", key="no_filters", params={parameter: value})
+    answer = filled.get("New", key="free", params={parameter: value})
 
     assert answer.status_code == 403
     assert answer.json()["code"] == 4034
@@ -245,7 +245,7 @@ def test_search_and_order_need_a_paid_plan(filled: Api, parameter: str) -> None:
 def test_the_free_plan_lists_pages_and_fields(filled: Api) -> None:
     """`limit`, `skip` and `keys` are for all plans."""
     parameters = {"limit": "1", "skip": "1", "keys": "name"}
-    answer = filled.get("New", key="no_filters", params=parameters)
+    answer = filled.get("New", key="free", params=parameters)
 
     assert answer.json() == {
         "results": [{"rowIndex": 3, "name": "Los Angeles"}],

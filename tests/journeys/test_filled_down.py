@@ -39,12 +39,12 @@ SETTINGS: Mapping[str, object] = {
         {"spreadsheet": "demo", "title": "Stock", "header_row": 3},
         {"spreadsheet": "demo", "title": "Orders", "record_field": "order"},
     ],
-    "plans.standard.deletes": True,
-    "plans.standard.max_affected": 50,
-    "plans.standard.max_limit": 1000,
+    "plans.paid.deletes": True,
+    "plans.paid.max_affected": 50,
+    "plans.paid.max_limit": 1000,
 }
 KEYS = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO, may_delete=True)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True)),
     "clerk": KeyRequest(
         name="clerk",
         grants=Grants(spreadsheets=DEMO, columns=ColumnGrant(frozenset({"task", "owner"}))),

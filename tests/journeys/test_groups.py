@@ -30,7 +30,7 @@ def at_once(requests: Sequence[Request]) -> list[httpx2.Response]:
         return [future.result() for future in [pool.submit(request) for request in requests]]
 
 
-def creating(api: Api, body: object, worksheet: str = "New", key: str = "standard") -> Request:
+def creating(api: Api, body: object, worksheet: str = "New", key: str = "paid") -> Request:
     return lambda: api.post(worksheet, json=body, key=key)
 
 
@@ -72,9 +72,7 @@ def test_parallel_creates_share_writes(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "keys",
-    [("standard", "standard"), ("standard", "misnamed")],
-    ids=["one key", "keys with other grants"],
+    "keys", [("paid", "paid"), ("paid", "misnamed")], ids=["one key", "keys with other grants"]
 )
 def test_creates_of_any_keys_share_a_write(api: Api, keys: Sequence[str]) -> None:
     """Forty creates each of two keys that may hear of other worksheets go in one append."""

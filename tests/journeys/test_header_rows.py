@@ -9,7 +9,7 @@ from tests.journeys.conftest import Api, OpenGateway
 
 SETTINGS: Mapping[str, object] = {
     "worksheets": [{"spreadsheet": "demo", "title": "Cities", "header_row": 3}],
-    "plans.standard.deletes": True,
+    "plans.paid.deletes": True,
 }
 TITLE = "Cities of the USA"
 

@@ -29,7 +29,7 @@ def sent_all_the_time(api: Api, hostile: Hostile) -> Iterator[list[httpx2.Respon
 
     def send() -> None:
         headers = {
-            "Authorization": f"Bearer {api.keys['no_filters']}",
+            "Authorization": f"Bearer {api.keys['free']}",
             "X-Spreadsheet-Id": "demo",
             "Content-Type": hostile.content_type,
         }

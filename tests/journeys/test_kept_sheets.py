@@ -11,7 +11,7 @@ from tests.kept_sheets import GUESTS, ORDERS, TASKS, KeptSheet, write_kept_sheet
 
 FILLED_ROWS = 200
 SETTINGS: Mapping[str, object] = {
-    "plans.standard.deletes": True,
+    "plans.paid.deletes": True,
     "worksheets": [
         {"spreadsheet": "demo", "title": TASKS.title, "header_row": TASKS.header_row},
         {"spreadsheet": "demo", "title": ORDERS.title, "record_field": ORDERS.record_field},
@@ -27,8 +27,8 @@ def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A gateway on an emulator with the worksheets in the spreadsheet `demo`."""
     folder = tmp_path_factory.mktemp("kept")
     write_kept_sheets(folder / "seed", "demo", filled_rows=FILLED_ROWS)
-    request = KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO, may_delete=True))
-    keys = make_keys(folder, {"standard": request})
+    request = KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO, may_delete=True))
+    keys = make_keys(folder, {"paid": request})
     with running_emulator(folder, {}) as emulator, running_gateways(emulator, keys) as start:
         yield start(SETTINGS)
 

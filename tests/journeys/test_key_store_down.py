@@ -31,7 +31,7 @@ def test_callers_that_cannot_be_identified_get_a_retry_time(
     have been made a moment ago.
     """
     access = make_keys(
-        tmp_path, {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO))}
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )
     with running_gateways(emulator, access) as start:
         api = start()
@@ -64,7 +64,7 @@ def test_a_key_in_use_goes_on_for_as_long_as_it_is_believed(
 ) -> None:
     """Then it is 503, never 401, until the store answers again."""
     access = make_keys(
-        tmp_path, {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO))}
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )
     with running_gateways(emulator, access) as start:
         api = start()
@@ -92,7 +92,7 @@ def test_a_locked_store_holds_up_no_write_without_a_key(
 ) -> None:
     """Only writes with an Idempotency-Key wait for the store: others have no record."""
     access = make_keys(
-        tmp_path, {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO))}
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )
     with running_gateways(emulator, access) as start, closing(sqlite3.connect(access[0])) as store:
         api = start()
@@ -112,7 +112,7 @@ def test_a_locked_store_refuses_what_needs_it_before_it_is_sent(
 ) -> None:
     """503 with a time to wait; afterwards the same request is carried out. Reads go on."""
     access = make_keys(
-        tmp_path, {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO))}
+        tmp_path, {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
     )
     headers = {"Idempotency-Key": "noted"}
     with (

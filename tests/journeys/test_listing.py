@@ -136,15 +136,15 @@ def test_searches_at_their_limits_are_answered(
 )
 def test_search_and_order_are_never_dropped(reading_api: Api, parameters: dict[str, str]) -> None:
     """On a plan without them `where` and `order` are 403 4034, not a list of everything."""
-    answer = reading_api.get("Cities", key="no_filters", params=parameters)
+    answer = reading_api.get("Cities", key="free", params=parameters)
 
     assert (answer.status_code, answer.json()["code"]) == (403, 4034)
 
 
 def test_empty_parameters_are_absent(reading_api: Api) -> None:
-    """An empty parameter is absent, so that even a plan without filters may send it."""
+    """An empty parameter is absent, so that even the free plan may send it."""
     empty = dict.fromkeys(("where", "order", "limit", "skip", "keys"), "")
-    answer = reading_api.get("Cities", key="no_filters", params=empty)
+    answer = reading_api.get("Cities", key="free", params=empty)
 
     assert answer.text == reading_api.get("Cities").text
 
@@ -169,16 +169,12 @@ def test_unknown_parameters_are_passed_over(reading_api: Api, name: str) -> None
 
 
 def test_search_and_order_can_be_allowed(open_gateway: OpenGateway) -> None:
-    api = open_gateway(
-        {"plans.no_filters.where_and_order": True, "plans.standard.where_and_order": False}
-    )
-    free = api.get(
-        "Cities", key="no_filters", params={"order": "-name", "limit": "1", "keys": "name"}
-    )
-    standard = api.get("Cities", params={"order": "-name"})
+    api = open_gateway({"plans.free.where_and_order": True, "plans.paid.where_and_order": False})
+    free = api.get("Cities", key="free", params={"order": "-name", "limit": "1", "keys": "name"})
+    paid = api.get("Cities", params={"order": "-name"})
 
     assert free.json()["results"] == [{"rowIndex": 11, "name": "San Jose"}]
-    assert standard.status_code == 403
+    assert paid.status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -195,9 +191,9 @@ def test_the_maximum_is_the_plans(
     open_gateway: OpenGateway, maximum: int, limit: str | None, count: int
 ) -> None:
     """`max_limit` of the key's plan is the most rows of a list; other plans keep theirs."""
-    api = open_gateway({"plans.standard.max_limit": maximum})
+    api = open_gateway({"plans.paid.max_limit": maximum})
     page = api.get("Long", params={} if limit is None else {"limit": limit}).json()
-    other = api.get("Long", key="no_filters", params={"limit": "100"}).json()
+    other = api.get("Long", key="free", params={"limit": "100"}).json()
 
     assert (len(page["results"]), page["hasNextPage"]) == (count, True)
     assert len(other["results"]) == 100

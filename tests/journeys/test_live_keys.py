@@ -82,7 +82,7 @@ async def change(database: Path, name: str, edit: Any) -> Any:
 
 def test_a_key_is_rotated_under_load(emulator: EmulatorControl, tmp_path: Path) -> None:
     """Both secrets are valid, then the new one; until the old one ends, no request is refused."""
-    database, keys = make_keys(tmp_path, {"standard": KEYS["standard"], "pages": KEYS["pages"]})
+    database, keys = make_keys(tmp_path, {"paid": KEYS["paid"], "pages": KEYS["pages"]})
     settings = load_settings(None, {}, {"access.database": str(database)})
 
     async def rotate(store: KeyStore, record: KeyRecord) -> str | None:
@@ -99,18 +99,18 @@ def test_a_key_is_rotated_under_load(emulator: EmulatorControl, tmp_path: Path) 
         return await store.end_rotation(edit)
 
     with running_gateways(emulator, (database, keys)) as start:
-        api = start({"cache.rows_ttl_seconds": 60, "plans.standard.requests_per_minute": 0})
-        old = Client(api.url, keys["standard"])
-        writer = Client(api.url, keys["standard"], "PATCH", "Cities/2")
+        api = start({"cache.rows_ttl_seconds": 60, "plans.paid.requests_per_minute": 0})
+        old = Client(api.url, keys["paid"])
+        writer = Client(api.url, keys["paid"], "PATCH", "Cities/2")
         with at_work(old, writer):
             old.wait_for(200)
-            second = asyncio.run(change(database, "standard", rotate))
+            second = asyncio.run(change(database, "paid", rotate))
             new = Client(api.url, second)
             with at_work(new):
                 new.wait_for(200)
                 threading.Event().wait(EFFECTIVE_SECONDS)  # all that is kept of it is renewed
                 before = +old.statuses, +writer.statuses, +new.statuses
-                assert asyncio.run(change(database, "standard", end))
+                assert asyncio.run(change(database, "paid", end))
                 seconds = old.wait_for(401)
                 writer.wait_for(401)
 
@@ -123,7 +123,7 @@ def test_a_narrowed_key_counts_within_five_seconds(
     emulator: EmulatorControl, tmp_path: Path
 ) -> None:
     """Whatever is kept of it: the worksheet that it lost, and the right to write, are refused."""
-    database, keys = make_keys(tmp_path, {"standard": KEYS["standard"]})
+    database, keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     settings = load_settings(None, {}, {"access.database": str(database)})
 
     async def narrow(store: KeyStore, record: KeyRecord) -> KeyEdit | None:
@@ -139,14 +139,14 @@ def test_a_narrowed_key_counts_within_five_seconds(
         )
 
     with running_gateways(emulator, (database, keys)) as start:
-        api = start({"cache.rows_ttl_seconds": 60, "plans.standard.requests_per_minute": 0})
-        reader = Client(api.url, keys["standard"])
-        other = Client(api.url, keys["standard"], path="New")
-        writer = Client(api.url, keys["standard"], "PATCH", "Cities/2")
+        api = start({"cache.rows_ttl_seconds": 60, "plans.paid.requests_per_minute": 0})
+        reader = Client(api.url, keys["paid"])
+        other = Client(api.url, keys["paid"], path="New")
+        writer = Client(api.url, keys["paid"], "PATCH", "Cities/2")
         with at_work(reader, other, writer):
             for client in (reader, other, writer):
                 client.wait_for(200)
-            edit = asyncio.run(change(database, "standard", narrow))
+            edit = asyncio.run(change(database, "paid", narrow))
             began = time.monotonic()
             other.wait_for(403)
             writer.wait_for(405)

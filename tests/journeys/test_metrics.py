@@ -29,7 +29,7 @@ def test_a_gateway_tells_its_metrics_to_who_reaches_their_port(
 ) -> None:
     """Requests and calls to Google are counted, without a name that a client sent."""
     config = configure(tmp_path, emulator, access, "0")
-    key = access[1]["standard"]
+    key = access[1]["paid"]
 
     with running(tmp_path / "log", "serve", "--port", "0", "--config", str(config)) as gateway:
         found = re.search(r", metrics on (http://127\.0\.0\.1:\d+/metrics)$", gateway.said[-1])

@@ -127,7 +127,7 @@ def test_a_head_without_end(shared_api: Api) -> None:
 def test_a_body_without_end(shared_api: Api) -> None:
     """In chunks, without a length: refused as soon as it is too large."""
     head = "POST /v2/sheets/New HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-    head += f"Authorization: {shared_api.keys['standard']}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head += f"Authorization: {shared_api.keys['paid']}\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
 
     assert said_to(shared_api, head.encode() + chunk * 16 + b"1\r\nx\r\n").startswith(

@@ -43,7 +43,7 @@ def leave_after_sending(api: Api, idempotency_key: str) -> None:
     body = b'{"name":"x"}'
     head = (
         "POST /v2/sheets/New HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n"
-        f"Authorization: {api.keys['standard']}\r\nX-Spreadsheet-Id: demo\r\n"
+        f"Authorization: {api.keys['paid']}\r\nX-Spreadsheet-Id: demo\r\n"
         f"Idempotency-Key: {idempotency_key}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with connected(api.url) as client:

@@ -169,13 +169,11 @@ def test_a_key_works_from_its_making_to_its_end(installation: Installation, serv
 
 def test_options_of_a_key_count(installation: Installation, served: Served) -> None:
     """Plan, read-only and any-spreadsheet of `keys create` take effect."""
-    limited = installation.create_key(
-        "--spreadsheet", "demo", "--plan", "no_filters", "--read-only"
-    )["key"]
+    free = installation.create_key("--spreadsheet", "demo", "--plan", "free", "--read-only")["key"]
     wide = installation.command("keys", "create", "--name", "w", "--any-spreadsheet", "--json")
     unknown = installation.command("keys", "create", "--name", "x", "--any-spreadsheet", "--plan=y")
-    sort = served.request("GET", "Cities", limited, params={"order": "name"})
-    write = served.request("POST", "Cities", limited, json={"name": "n"})
+    sort = served.request("GET", "Cities", free, params={"order": "name"})
+    write = served.request("POST", "Cities", free, json={"name": "n"})
     key = json.loads(wide.stdout)["key"]
     other = served.request("GET", "Cities", key, params={"limit": "1"})
 
@@ -269,7 +267,7 @@ def test_all_mistakes_of_a_configuration_are_reported_at_once(tmp_path: Path) ->
     config = tmp_path / "config.toml"
     config.write_text(
         '[server]\nport = "many"\nprot = 1\n[google]\nendpoint = "http://example.org"\n'
-        '[plans.no_filters]\nmax_limit = 0\n[api]\nempty_cell = "zero"\n'
+        '[plans.free]\nmax_limit = 0\n[api]\nempty_cell = "zero"\n'
     )
     environ = {"GATEWAY_CACHE__HEADER_TTL_SECONDS": "soon", "GATEWAY_SERVER__HOTS": "x"}
     commands = (["serve"], ["keys", "list"])
@@ -278,7 +276,7 @@ def test_all_mistakes_of_a_configuration_are_reported_at_once(tmp_path: Path) ->
     assert [each.returncode for each in done] == [2, 2]
     for each in done:
         for place in (
-            *("server.port", "server.prot", "google.endpoint", "plans.no_filters.max_limit"),
+            *("server.port", "server.prot", "google.endpoint", "plans.free.max_limit"),
             *("api.empty_cell", "GATEWAY_CACHE__HEADER_TTL_SECONDS", "GATEWAY_SERVER__HOTS"),
         ):
             assert place in each.stderr

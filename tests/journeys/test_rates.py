@@ -19,7 +19,7 @@ from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until
 
-SLOW = {"plans.standard.requests_per_minute": 20}
+SLOW = {"plans.paid.requests_per_minute": 20}
 """Ten at once, then one in three seconds."""
 RATE = re.compile(r'"default";r=(\d+);t=(\d+)')
 
@@ -165,7 +165,7 @@ def test_refused_fresh_data_has_the_wait_for_the_whole_price(
 
 def test_a_key_has_so_many_requests_under_way(open_gateway: OpenGateway) -> None:
     """Those above it get 429 code 4291 at once; when the others are answered there is room."""
-    api = open_gateway({"plans.standard.max_concurrent": 2})
+    api = open_gateway({"plans.paid.max_concurrent": 2})
     api.emulator.faults({"call": "*", "apply": True, "delay_ms": 400, "times": 20})
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda _: api.get("Cities"), range(6)))
@@ -181,7 +181,7 @@ def test_a_key_has_so_many_requests_under_way(open_gateway: OpenGateway) -> None
 
 def test_whatever_ends_a_request_ends_its_place(open_gateway: OpenGateway) -> None:
     """Errors of all layers give it back: of one place none is lost."""
-    api = open_gateway({"plans.standard.max_concurrent": 1})
+    api = open_gateway({"plans.paid.max_concurrent": 1})
     api.emulator.faults({"call": "*", "status": 403, "times": 1})
     statuses = [
         api.send(method, path, **options).status_code
@@ -201,7 +201,7 @@ def test_whatever_ends_a_request_ends_its_place(open_gateway: OpenGateway) -> No
 
 def test_a_client_that_leaves_takes_no_place_with_it(open_gateway: OpenGateway) -> None:
     """It is free once nothing is done for that client any more, with a body half sent, too."""
-    api = open_gateway({"plans.standard.max_concurrent": 1})
+    api = open_gateway({"plans.paid.max_concurrent": 1})
     for incomplete_body in (b"", b"Content-Length: 100\r\n\r\n{"):
         _leave(api, incomplete_body)
         assert until(lambda: api.get("Cities").status_code == 200)
@@ -216,15 +216,13 @@ def _leave(api: Api, rest: bytes) -> None:
     with socket.create_connection((url.hostname or "", url.port or 0)) as client:
         client.sendall(
             method + b" /v2/sheets/Cities HTTP/1.1\r\nHost: x\r\nX-Spreadsheet-Id: demo\r\n"
-            b"API-Key: " + api.keys["standard"].encode() + b"\r\n" + (rest or b"\r\n")
+            b"API-Key: " + api.keys["paid"].encode() + b"\r\n" + (rest or b"\r\n")
         )
 
 
 def test_a_plan_may_have_no_limits(open_gateway: OpenGateway) -> None:
     """0 means no limit; then there are no rate headers."""
-    api = open_gateway(
-        {"plans.standard.requests_per_minute": 0, "plans.standard.max_concurrent": 0}
-    )
+    api = open_gateway({"plans.paid.requests_per_minute": 0, "plans.paid.max_concurrent": 0})
 
     assert spend(api, 30) == [200] * 30
     assert "ratelimit" not in api.get("Cities").headers
@@ -235,7 +233,7 @@ def test_a_plan_may_have_no_limits(open_gateway: OpenGateway) -> None:
 )
 def test_a_plan_may_have_no_writes(open_gateway: OpenGateway, method: str, path: str) -> None:
     """403 code 4034 without a call; what is not granted answers as ever, and reads go on."""
-    api = open_gateway({"plans.standard.writes": False})
+    api = open_gateway({"plans.paid.writes": False})
     answer = api.send(method, path, json={"name": "x"})
     elsewhere = api.send(method, path, json={"name": "x"}, spreadsheet="other")
 

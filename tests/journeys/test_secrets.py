@@ -53,7 +53,7 @@ HEADERS = (b"x-request-id", b"x-spreadsheet-id", b"referer", b"idempotency-key",
 @pytest.mark.parametrize("name", targets("x"))
 def test_a_key_in_a_url_is_not_logged(stage: Stage, name: str) -> None:
     """Neither plain nor encoded; the request still has its line."""
-    key = stage.keys["standard"]
+    key = stage.keys["paid"]
     before = len(stage.log.getvalue())
 
     for method in ("GET", "PUT"):
@@ -71,7 +71,7 @@ def test_a_key_in_a_url_is_not_logged(stage: Stage, name: str) -> None:
 @pytest.mark.parametrize("name", HEADERS, ids=bytes.decode)
 def test_a_key_in_a_header_is_not_logged(stage: Stage, name: bytes) -> None:
     """Also in headers whose values are logged."""
-    key = stage.keys["standard"]
+    key = stage.keys["paid"]
     headers = [(b"authorization", key.encode()), (name, key.encode())]
 
     stage.send(Request(method="GET", target=b"/v2/sheets/Cities", headers=headers))
@@ -96,7 +96,7 @@ def test_a_key_in_a_header_is_not_logged(stage: Stage, name: bytes) -> None:
 )
 def test_what_google_says_of_cells_is_not_repeated(stage: Stage, fault: Fault) -> None:
     """Its texts quote cells: neither the client nor the log gets them."""
-    headers = [(b"authorization", stage.keys["standard"].encode()), (b"cache-control", b"no-cache")]
+    headers = [(b"authorization", stage.keys["paid"].encode()), (b"cache-control", b"no-cache")]
     stage.faults(fault, fault, fault)
 
     answers = [
@@ -137,7 +137,7 @@ def test_a_server_that_is_sent_nonsense_logs_no_key(open_gateway: OpenGateway) -
     """Malformed HTTP is refused and not logged."""
     with captured_log() as log:
         api = open_gateway()
-        key = api.keys["standard"]
+        key = api.keys["paid"]
         for nonsense in (
             f"GET /v2/sheets/Cities?apiKey={key} HTTP/9.9\r\n\r\n",
             f"GET /v2/sheets/{key}\x00 HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -11,15 +11,15 @@ ROW = b'{"name":"x"}'
 
 # The key, the spreadsheet and the path of a request, and what comes of it.
 SORTS = {
-    "granted": ("standard", "demo", "GET", "Cities/2", (200, "New York")),
+    "granted": ("paid", "demo", "GET", "Cities/2", (200, "New York")),
     "other tenant": ("two", "other", "GET", "Cities/2", (200, "Elsewhere")),
-    "not granted": ("standard", "other", "GET", "Cities/2", (404, 101)),
+    "not granted": ("paid", "other", "GET", "Cities/2", (404, 101)),
     "worksheet not granted": ("cities", "demo", "GET", "New", (403, 4032)),
     "write": ("read-only", "demo", "PUT", "Cities/2", (405, 4050)),
-    "query": ("no_filters", "demo", "GET", "Cities?order=name", (403, 4034)),
+    "query": ("free", "demo", "GET", "Cities?order=name", (403, 4034)),
     "revoked": ("revoked", "demo", "GET", "Cities/2", (401, 4011)),
     "no key": (None, "demo", "GET", "Cities/2", (401, 4010)),
-    "no body": ("standard", "demo", "POST", "Cities", (400, 104)),
+    "no body": ("paid", "demo", "POST", "Cities", (400, 104)),
 }
 
 

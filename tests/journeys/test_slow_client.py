@@ -13,7 +13,7 @@ def test_a_body_that_does_not_come_ends_at_its_deadline(open_gateway: OpenGatewa
     api = open_gateway({"server.body_timeout_seconds": 0.1})
     head = (
         "POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n"
-        f"Authorization: Bearer {api.keys['standard']}\r\nX-Spreadsheet-Id: demo\r\n\r\n"
+        f"Authorization: Bearer {api.keys['paid']}\r\nX-Spreadsheet-Id: demo\r\n\r\n"
     )
     address = urlsplit(api.url)
 

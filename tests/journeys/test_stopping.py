@@ -35,9 +35,9 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
     )
 
     with running(tmp_path / "log", "serve", "--port", "0", "--config", str(config)) as gateway:
-        first = create(gateway.url, keys["standard"], "first")
+        first = create(gateway.url, keys["paid"], "first")
         assert until(lambda: emulator.calls()[1] == 1)
-        waiting = [create(gateway.url, keys["standard"], f"waiting {n}") for n in range(3)]
+        waiting = [create(gateway.url, keys["paid"], f"waiting {n}") for n in range(3)]
         # It looks into the key store as the creates do, behind them.
         assert httpx2.get(f"{gateway.url}/readyz").status_code == 200
         time_of_stop = time.monotonic()
@@ -76,7 +76,7 @@ def test_a_body_that_is_still_on_its_way_is_refused_when_the_time_is_over(
     options = ("--port", "0", "--config", str(tmp_path / "config.toml"))
     head = (
         "POST /v2/sheets/New HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n"
-        f"Authorization: Bearer {keys['standard']}\r\nX-Spreadsheet-Id: demo\r\n\r\n"
+        f"Authorization: Bearer {keys['paid']}\r\nX-Spreadsheet-Id: demo\r\n\r\n"
     )
     with running(tmp_path / "log", "serve", *options) as gateway, connected(gateway.url) as client:
         client.sendall(head.encode() + b'{"name": ')

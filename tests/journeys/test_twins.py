@@ -179,11 +179,7 @@ def test_twins_after_a_kill_are_one_row(
             "access": {"database": str(database)},
         },
     )
-    headers = {
-        **keyed(key),
-        "Authorization": f"Bearer {keys['standard']}",
-        "X-Spreadsheet-Id": "demo",
-    }
+    headers = {**keyed(key), "Authorization": f"Bearer {keys['paid']}", "X-Spreadsheet-Id": "demo"}
 
     answers, is_sent = asyncio.run(_die_between(mortal, emulator, faults, headers))
 

@@ -44,7 +44,7 @@ def test_the_example_is_complete_and_says_each_default() -> None:
 @pytest.mark.parametrize("at", list(setting_paths()), ids=".".join)
 def test_the_example_explains_each_setting_in_its_own_words(at: tuple[str, ...]) -> None:
     """Above each setting stands its description, so that file and code say the same."""
-    section = "plans.standard" if at[0] == "plans" else at[0]
+    section = "plans.paid" if at[0] == "plans" else at[0]
     field = described_models()[at[0]].model_fields[at[-1]]  # type: ignore[attr-defined]
     table = re.split(r"^(?:# \[)?\[", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
     (lines,) = [part for part in table if part.startswith(f"{section}]")]

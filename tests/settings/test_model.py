@@ -27,10 +27,10 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
 
 
 def test_the_built_in_plans_are_there() -> None:
-    """`no_filters` has no queries, `standard` has them."""
+    """`free` has no queries, `paid` has them."""
     plans = Settings().plans
 
-    assert plans == {"no_filters": PlanSettings(where_and_order=False), "standard": PlanSettings()}
+    assert plans == {"free": PlanSettings(where_and_order=False), "paid": PlanSettings()}
 
 
 def test_settings_are_frozen() -> None:
@@ -139,17 +139,17 @@ def test_variables_of_a_kubernetes_service_are_passed_over(name: str, tmp_path: 
 def test_plans_are_merged_key_by_key(tmp_path: Path) -> None:
     """A table sets single keys of a plan; the others keep the defaults of that plan."""
     path = written(
-        tmp_path, "[plans.no_filters]\nmax_limit = 10\n[plans.gold]\nrequests_per_minute = 9000"
+        tmp_path, "[plans.free]\nmax_limit = 10\n[plans.gold]\nrequests_per_minute = 9000"
     )
     environ = {
-        "GATEWAY_PLANS__NO_FILTERS__REQUESTS_PER_MINUTE": "7",
-        "GATEWAY_PLANS__STANDARD__MAX_LIMIT": "500",
+        "GATEWAY_PLANS__FREE__REQUESTS_PER_MINUTE": "7",
+        "GATEWAY_PLANS__PAID__MAX_LIMIT": "500",
     }
     settings = load_settings(path, environ)
 
     assert settings.plans == {
-        "no_filters": PlanSettings(where_and_order=False, max_limit=10, requests_per_minute=7),
-        "standard": PlanSettings(max_limit=500),
+        "free": PlanSettings(where_and_order=False, max_limit=10, requests_per_minute=7),
+        "paid": PlanSettings(max_limit=500),
         "gold": PlanSettings(requests_per_minute=9000),
     }
 

@@ -110,8 +110,8 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         pytest.param("plans = 1", "plans: must be a table", id="plans"),
         pytest.param("[plans]\ngold = 1", "plans.gold: must be a table", id="plan"),
         pytest.param(
-            "[plans.standard]\nmax_limit = 1001",
-            "plans.standard.max_limit: must be less than or equal to 1000",
+            "[plans.paid]\nmax_limit = 1001",
+            "plans.paid.max_limit: must be less than or equal to 1000",
             id="limit",
         ),
         pytest.param(

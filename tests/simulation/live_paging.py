@@ -53,7 +53,7 @@ from tests.simulation.fleet.members import PEPPER
 from tests.simulation.paging import EDITS, LISTS, TIES, misgiven
 from tests.simulation.report import Report
 
-KEYS = {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=DEMO))}
+KEYS = {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=DEMO))}
 TITLE = "Edited"
 PLAIN = next(name for name, parameters in LISTS.items() if not parameters)
 IN_ORDER: Mapping[str, Callable[[Sequence[int], Sequence[int]], bool]] = {

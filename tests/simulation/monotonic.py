@@ -290,7 +290,7 @@ class Monotonic:
         return {
             "google": {"reads_per_minute": NO_LIMIT, "writes_per_minute": NO_LIMIT},
             "cache": {"rows_ttl_seconds": self.rows_ttl_seconds, **windows},
-            "plans.standard": {"requests_per_minute": NO_LIMIT, "max_concurrent": 0},
+            "plans.paid": {"requests_per_minute": NO_LIMIT, "max_concurrent": 0},
         }
 
     @property

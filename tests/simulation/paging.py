@@ -25,8 +25,8 @@ from tests.simulation.command import exit_status, parsed
 from tests.simulation.report import Problem, Report
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
-KEYS = {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED))}
-SETTINGS = {"plans.standard.requests_per_minute": 0}
+KEYS = {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED))}
+SETTINGS = {"plans.paid.requests_per_minute": 0}
 LISTS = {
     "with order": "order=id",
     "with many ties": "order=-tie",

@@ -74,7 +74,7 @@ def gateway_process(folder: Path, emulator_url: str, settings: Tables) -> Mortal
     own: Tables = {
         "google": {"endpoint": emulator_url, "credentials": str(folder / CREDENTIALS)},
         "access": {"database": str(folder / KEYS)},
-        "plans.standard": {"requests_per_minute": NO_LIMIT},
+        "plans.paid": {"requests_per_minute": NO_LIMIT},
     }
     tables = {**own, **settings}
     return prepare(folder, {name: {**own.get(name, {}), **table} for name, table in tables.items()})

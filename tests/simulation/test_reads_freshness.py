@@ -183,9 +183,9 @@ def test_fresh_data_without_quota_gets_a_retry_time(open_gateway: OpenGateway) -
 async def test_worksheets_that_are_not_there_take_no_freshness(open_gateway: OpenGateway) -> None:
     """Reads of made-up names, however many, do not make others wait longer for a fresh read."""
     budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
-    api = open_gateway({**KEEPING, **budget, "plans.standard.max_concurrent": 0})
+    api = open_gateway({**KEEPING, **budget, "plans.paid.max_concurrent": 0})
     assert mark_of(api.get("Cities")).forward == "miss"
-    async with visitor(api.url, api.keys["standard"], "demo") as client:
+    async with visitor(api.url, api.keys["paid"], "demo") as client:
         names = [Question(path=f"Made up {number}") for number in range(300)]
         replies = await asyncio.gather(*(client.ask(name) for name in names))
     assert until(lambda: mark_of(api.get("Cities")).age_seconds >= 2)

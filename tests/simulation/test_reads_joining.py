@@ -36,7 +36,7 @@ def api(open_gateway: OpenGateway) -> Api:
 
 @asynccontextmanager
 async def visiting(api: Api) -> AsyncIterator[Visitor]:
-    async with visitor(api.url, api.keys["standard"], "demo") as client:
+    async with visitor(api.url, api.keys["paid"], "demo") as client:
         yield client
 
 

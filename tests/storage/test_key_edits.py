@@ -160,9 +160,7 @@ async def test_an_update_changes_what_differs(store: KeyStore) -> None:
 async def test_edits_are_logged(store: KeyStore) -> None:
     """Who, when, what, and each field before and after; nothing of an edit that failed."""
     await store.add(WIDE, b"1", by="eve")
-    await store.update(
-        WIDE, replace(WIDE, plan="no_filters"), edit("updated", plan=("standard", "no_filters"))
-    )
+    await store.update(WIDE, replace(WIDE, plan="free"), edit("updated", plan=("paid", "free")))
     await rotate(store, b"2", NOW + 2 * SECOND)
     await rotate(store, b"3", NOW + 2 * SECOND)
     await store.revoke(WIDE.id, NOW + 3 * SECOND, by="bob")
@@ -175,7 +173,7 @@ async def test_edits_are_logged(store: KeyStore) -> None:
         ("rotated", "ann"),
         ("revoked", "bob"),
     ]
-    assert edits[0].changes == {"plan": ["standard", "no_filters"]}
+    assert edits[0].changes == {"plan": ["paid", "free"]}
     assert len(await store.edits()) == 5
 
 
@@ -226,7 +224,7 @@ async def make_first_schema(database: Database) -> None:
         execute(
             database,
             f"INSERT INTO api_keys ({columns}) "  # noqa: S608
-            f"VALUES ('key_{number}', $1, 'n', '4444', 'standard', {values})",
+            f"VALUES ('key_{number}', $1, 'n', '4444', 'paid', {values})",
             bytes([number]),
         )
 

@@ -24,9 +24,7 @@ SETTINGS: Mapping[str, object] = {
 }
 KEYS: Mapping[str, KeyRequest] = {
     KEY: KeyRequest(name=KEY, plan="all", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
-    "no_filters": KeyRequest(
-        name="no_filters", plan="no_filters", grants=Grants(spreadsheets=GRANTED)
-    ),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
     "read-only": KeyRequest(
         name="read-only", grants=Grants(spreadsheets=GRANTED, may_create=False, may_update=False)
     ),
@@ -154,7 +152,7 @@ def _others() -> Iterator[Sequence[Ask]]:
     yield [Ask(method="OPTIONS", target="Cities/2", headers=[("Origin", PAGE)])]
     yield [Ask(method="PUT", target="Cities/3", body=boston)]
     yield [post("Cities/3", boston)]
-    for key_name in (None, "no_filters", "read-only", "cities", "pages"):
+    for key_name in (None, "free", "read-only", "cities", "pages"):
         yield [get("Cities?limit=1", key=key_name)]
         yield [get("New", key=key_name)]
         yield [post("Cities", boston, key=key_name)]

@@ -23,7 +23,7 @@ def create_only(**others: Any) -> Grants:
 
 OF_PAGE = frozenset({PAGE, "http://localhost:5500"})
 KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
     "form": KeyRequest(name="form", grants=create_only(origins=OF_PAGE)),
     "open": KeyRequest(name="open", grants=create_only()),
     "next": KeyRequest(name="next", grants=create_only(origins=OF_PAGE, next_url=f"{PAGE}/thanks")),

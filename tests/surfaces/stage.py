@@ -98,7 +98,7 @@ class Surface:
         method: str,
         target: str,
         *,
-        key: str | None = "standard",
+        key: str | None = "paid",
         spreadsheet: str | None = BOOK,
         headers: Headers = (),
         body: bytes = b"",

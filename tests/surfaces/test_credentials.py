@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("method", ["GET", "PUT"], ids=["read", "write"])
 
 
 def with_keys(surface: Surface, pairs: Headers) -> Headers:
-    """The headers with `{standard}` and `{no_filters}` replaced by keys."""
+    """The headers with `{paid}` and `{free}` replaced by keys."""
     return [(name, value.format_map(surface.keys)) for name, value in pairs]
 
 
@@ -25,15 +25,15 @@ def with_keys(surface: Surface, pairs: Headers) -> Headers:
 @pytest.mark.parametrize(
     "header",
     [
-        ("Authorization", "Bearer {standard}"),
-        ("Authorization", "bearer {standard}"),
-        ("Authorization", "BEARER   {standard}  "),
-        ("Authorization", "  {standard}  "),
-        ("API-Key", "{standard}"),
-        ("API-Key", "  {standard} "),
-        ("X-API-Key", "  {standard} "),
-        ("Authentication", "Bearer {standard}"),
-        ("Authentication", "{standard}"),
+        ("Authorization", "Bearer {paid}"),
+        ("Authorization", "bearer {paid}"),
+        ("Authorization", "BEARER   {paid}  "),
+        ("Authorization", "  {paid}  "),
+        ("API-Key", "{paid}"),
+        ("API-Key", "  {paid} "),
+        ("X-API-Key", "  {paid} "),
+        ("Authentication", "Bearer {paid}"),
+        ("Authentication", "{paid}"),
     ],
     ids=": ".join,
 )
@@ -61,7 +61,7 @@ def test_key_in_a_header(surface: Surface, header: tuple[str, str], method: str)
 @pytest.mark.parametrize(("method", "path"), [*READS, pytest.param("HEAD", "Cities", id="head")])
 def test_key_of_a_read_in_the_url(surface: Surface, method: str, path: str, query: str) -> None:
     """GET and HEAD take the key from the URL."""
-    target = f"{path.partition('?')[0]}?{query.format(surface.keys['standard'])}"
+    target = f"{path.partition('?')[0]}?{query.format(surface.keys['paid'])}"
 
     answer = surface.send(method, target, key=None, spreadsheet=None)
 
@@ -76,7 +76,7 @@ def test_key_of_a_read_in_the_url(surface: Surface, method: str, path: str, quer
         pytest.param([("API-Key", "  ")], "apiKey=%20", id="blank"),
         pytest.param([("Authorization", "Bearer")], "", id="scheme alone"),
         pytest.param([("Authorization", "Bearer  ")], "", id="scheme and blanks"),
-        pytest.param([("Key", "{standard}")], "apikey=k1&api_key=k1&key=k1", id="elsewhere"),
+        pytest.param([("Key", "{paid}")], "apikey=k1&api_key=k1&key=k1", id="elsewhere"),
     ],
 )
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
@@ -99,7 +99,7 @@ def test_no_key(surface: Surface, method: str, path: str, headers: Headers, quer
         pytest.param("sgw_", id="prefix only"),
         pytest.param("sgw_" + "a" * 36, id="wrong checksum"),
         pytest.param("Basic dXNlcjpwYXNz", id="another scheme"),
-        pytest.param("Bearer Bearer {standard}", id="scheme twice"),
+        pytest.param("Bearer Bearer {paid}", id="scheme twice"),
         pytest.param("Bearer a b", id="blank inside"),
         pytest.param("Bearer null", id="null"),
         pytest.param("Bearer <API_KEY>", id="placeholder"),
@@ -124,7 +124,7 @@ def test_text_that_is_no_key(surface: Surface, header: str, value: str, method: 
 @pytest.mark.parametrize("header", ["API-Key", "X-API-Key"])
 def test_scheme_in_a_header_without_one(surface: Surface, header: str) -> None:
     """Bearer is removed only from headers that have a scheme."""
-    sent = with_keys(surface, [(header, "Bearer {standard}")])
+    sent = with_keys(surface, [(header, "Bearer {paid}")])
 
     assert surface.refused("GET", "Cities", key=None, headers=sent)[0] == (401, 4011)
 
@@ -164,7 +164,7 @@ def test_a_wrong_key_counts_once(tmp_path: Path, method: str, query: str, header
 @pytest.mark.parametrize("spreadsheet", [BOOK, "other", "unknown", None])
 def test_invalid_keys_answer_alike(surface: Surface, spreadsheet: str | None) -> None:
     """Mistyped, unknown, revoked and expired keys get the same bytes."""
-    bad = [surface.keys["standard"][:-1] + "!", mint_key(), surface.keys["revoked"]]
+    bad = [surface.keys["paid"][:-1] + "!", mint_key(), surface.keys["revoked"]]
     bad.append(surface.keys["expired"])
 
     answers = [
@@ -191,16 +191,14 @@ def test_invalid_keys_answer_alike(surface: Surface, spreadsheet: str | None) ->
     [
         *(
             pytest.param(
-                [("Authorization", "Bearer {standard}"), (header, other)],
-                "",
-                id=f"{header}: {other}",
+                [("Authorization", "Bearer {paid}"), (header, other)], "", id=f"{header}: {other}"
             )
             for header in HEADERS
-            for other in ("{no_filters}", "wrong", "Bearer {no_filters}")
+            for other in ("{free}", "wrong", "Bearer {free}")
         ),
         pytest.param([("API-Key", "k1"), ("X-API-Key", "K1")], "", id="case counts"),
-        pytest.param([("API-Key", "{standard}")], "apiKey={no_filters}", id="header and URL"),
-        pytest.param([], "apiKey={standard}&apiKey={no_filters}", id="URL twice"),
+        pytest.param([("API-Key", "{paid}")], "apiKey={free}", id="header and URL"),
+        pytest.param([], "apiKey={paid}&apiKey={free}", id="URL twice"),
     ],
 )
 @BOTH
@@ -222,7 +220,7 @@ def test_same_key_everywhere(surface: Surface, method: str) -> None:
     """Equal keys in several places are one key, even in the URL of a write; blank ones do not
     count.
     """
-    key = surface.keys["standard"]
+    key = surface.keys["paid"]
     sent = [(name, text) for name in HEADERS for text in (key, "", " ", key)]
 
     answer = surface.send(method, f"Cities/2?apiKey={key}", key=None, headers=sent, body=ROW)
@@ -233,14 +231,9 @@ def test_same_key_everywhere(surface: Surface, method: str) -> None:
 @pytest.mark.parametrize(
     ("headers", "query", "body", "code", "said"),
     [
-        pytest.param([JSON], "apiKey={standard}", ROW, 4012, "may only read", id="in the URL"),
+        pytest.param([JSON], "apiKey={paid}", ROW, 4012, "may only read", id="in the URL"),
         pytest.param(
-            [("Content-Type", FORM)],
-            "apiKey={standard}",
-            b"name=x",
-            4012,
-            "only read",
-            id="and a form",
+            [("Content-Type", FORM)], "apiKey={paid}", b"name=x", 4012, "only read", id="and a form"
         ),
         pytest.param(
             [("Content-Type", FORM)], "", b"apiKey=k&limit=5", 4010, "add -G", id="in a form"
@@ -305,7 +298,7 @@ def test_spreadsheet_id(surface: Surface, headers: Headers, query: str, method: 
 
 
 @pytest.mark.parametrize("sent", [[], [("X-Spreadsheet-Id", "")], [("X-Spreadsheet-Id", "  ")]])
-@pytest.mark.parametrize("key", ["standard", "cities", "read-only"])
+@pytest.mark.parametrize("key", ["paid", "cities", "read-only"])
 def test_only_granted_spreadsheet_needs_no_id(surface: Surface, key: str, sent: Headers) -> None:
     """A key with one spreadsheet means that one."""
     answer = surface.send("GET", "Cities/2", key=key, spreadsheet=None, headers=sent)
@@ -341,7 +334,7 @@ def test_key_of_several_spreadsheets_needs_an_id(
         *("d" * 129, "boo\xf6", "\xff\xfe", "https://docs.google.com/spreadsheets/d/book/edit"),
     ],
 )
-@pytest.mark.parametrize("key", ["standard", "any"])
+@pytest.mark.parametrize("key", ["paid", "any"])
 @pytest.mark.parametrize("header", ID_HEADERS)
 @BOTH
 def test_text_that_is_no_spreadsheet_id(
@@ -400,20 +393,17 @@ def test_different_spreadsheet_ids(
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (
-            "Token {standard}",
-            "Token is not a scheme of this API. Send it as 'Authorization: Bearer",
-        ),
-        ("token={standard}", "Token is not a scheme"),
+        ("Token {paid}", "Token is not a scheme of this API. Send it as 'Authorization: Bearer"),
+        ("token={paid}", "Token is not a scheme"),
         ("Basic dXNlcjpwYXNz", "Basic is not a scheme"),
-        ("ApiKey {standard}", "ApiKey is not a scheme"),
-        ("Authorization: Bearer {standard}", "Authorization is not a scheme"),
-        ("Bearer Bearer {standard}", "'Bearer' is repeated"),
-        ("Bearer: {standard}", "'Bearer' is repeated, lacks the blank after it"),
-        ("Bearer%20{standard}", "'Bearer' is repeated, lacks the blank after it"),
-        ('Bearer "{standard}"', "A quote or bracket stands before the key"),
-        ('"{standard}"', "A quote or bracket stands before the key"),
-        ("Bearer \xe2\x80\x9c{standard}\xe2\x80\x9d", "A quote or bracket stands before the key"),
+        ("ApiKey {paid}", "ApiKey is not a scheme"),
+        ("Authorization: Bearer {paid}", "Authorization is not a scheme"),
+        ("Bearer Bearer {paid}", "'Bearer' is repeated"),
+        ("Bearer: {paid}", "'Bearer' is repeated, lacks the blank after it"),
+        ("Bearer%20{paid}", "'Bearer' is repeated, lacks the blank after it"),
+        ('Bearer "{paid}"', "A quote or bracket stands before the key"),
+        ('"{paid}"', "A quote or bracket stands before the key"),
+        ("Bearer \xe2\x80\x9c{paid}\xe2\x80\x9d", "A quote or bracket stands before the key"),
         ("Bearer <API_KEY>", "A quote or bracket stands before the key"),
         ("Bearer ${{API_KEY}}", "A quote or bracket stands before the key"),
         ("Bearer undefined", "the variable that should hold it is empty"),
@@ -435,8 +425,8 @@ def test_text_around_a_key(surface: Surface, value: str, said: str, method: str)
 
 def test_scheme_in_a_place_for_the_key_alone(surface: Surface) -> None:
     """API-Key and the URL take no scheme, and the error says so."""
-    sent = with_keys(surface, [("API-Key", "Bearer {standard}")])
-    in_url = f"Cities?apiKey=Bearer%20{surface.keys['standard']}"
+    sent = with_keys(surface, [("API-Key", "Bearer {paid}")])
+    in_url = f"Cities?apiKey=Bearer%20{surface.keys['paid']}"
 
     answers = [
         surface.refused("GET", "Cities", key=None, headers=sent),

@@ -22,12 +22,12 @@ from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 NAMED = ColumnGrant(frozenset({"name", "state"}))
 KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
     "other": KeyRequest(name="other", grants=Grants(spreadsheets=GRANTED)),
     "named": KeyRequest(name="named", grants=Grants(spreadsheets=GRANTED, columns=NAMED)),
 }
 BASE: Mapping[str, object] = {
-    "plans.standard.requests_per_minute": 0,
+    "plans.paid.requests_per_minute": 0,
     "access.pepper": "pepper of the first gateway",
 }
 SETTINGS: Mapping[str, Mapping[str, object]] = {
@@ -54,14 +54,14 @@ def sheet(surface: Surface) -> FakeWorksheet:
     return next(each for each in surface.sheets.worksheets if each.title == "Long")
 
 
-def page(surface: Surface, parameters: str, cursor: str | None = "", key: str = "standard") -> Any:
+def page(surface: Surface, parameters: str, cursor: str | None = "", key: str = "paid") -> Any:
     target = f"Long?{parameters}" + ("" if cursor is None else f"&cursor={cursor}")
     answer = surface.send("GET", target, key=key)
     assert answer.status_code == 200, answer.content
     return answer.json()
 
 
-def walked(surface: Surface, parameters: str, key: str = "standard") -> list[int]:
+def walked(surface: Surface, parameters: str, key: str = "paid") -> list[int]:
     """The row numbers of all pages."""
     found: list[int] = []
     cursor: str | None = ""
@@ -189,9 +189,9 @@ def test_limit_0_gives_a_cursor_of_the_same_place(surface: Surface) -> None:
 
 OTHERS = {
     "another key": ("", "other"),
-    "another where": (WHERE, "standard"),
-    "another order": ("order=-name", "standard"),
-    "skip": ("skip=1", "standard"),
+    "another where": (WHERE, "paid"),
+    "another order": ("order=-name", "paid"),
+    "skip": ("skip=1", "paid"),
 }
 
 
@@ -326,7 +326,7 @@ def test_a_list_with_skip_has_links_with_skip(surface: Surface, parameters: str)
 
 def test_a_link_has_all_parameters_but_keys_and_ignored_ones(surface: Surface) -> None:
     """No API key, no cache buster; the spreadsheet's ID if the URL has it."""
-    key = surface.keys["standard"]
+    key = surface.keys["paid"]
     sent = f"limit=2&keys=name&_=1&apiKey={key}&spreadsheetId={BOOK}&{WHERE}&nonsense=1"
 
     answer = surface.send("GET", f"Long?{sent}", key=None, spreadsheet=None)
@@ -391,7 +391,7 @@ def test_each_key_has_links_of_its_own(surface: Surface) -> None:
     """Keys that see the same columns share kept answers, but no cursor."""
     cursors = [
         linked(surface.send("GET", "Long?limit=2", key=key))["next"]["cursor"]
-        for key in ("standard", "other", "standard")
+        for key in ("paid", "other", "paid")
     ]
 
     assert cursors[0] == cursors[2] != cursors[1]

@@ -27,7 +27,7 @@ from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 KEYS: Mapping[str, KeyRequest] = {
     name: KeyRequest(name=name, plan=name, grants=Grants(spreadsheets=GRANTED))
-    for name in ("standard", "no_filters", "small", "none", "slow")
+    for name in ("paid", "free", "small", "none", "slow")
 } | {
     "clerk": KeyRequest(
         name="clerk",
@@ -35,7 +35,7 @@ KEYS: Mapping[str, KeyRequest] = {
     )
 }
 SETTINGS: Mapping[str, object] = {
-    "plans.standard.requests_per_minute": 0,
+    "plans.paid.requests_per_minute": 0,
     "plans.small.max_export_rows": 3,
     "plans.none.max_export_rows": 0,
     "plans.slow.requests_per_minute": 6,
@@ -277,9 +277,9 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, target: str, word: st
     [
         pytest.param("none", "Odd?format=csv", (403, 4034), id="no exports"),
         pytest.param("none", "Odd?format=nosuch", (403, 4034), id="before its parameters"),
-        pytest.param("no_filters", "Odd?format=csv&order=name", (403, 4034), id="order"),
-        pytest.param("no_filters", "Odd?format=csv&where={}", (403, 4034), id="where"),
-        pytest.param("no_filters", "Odd?format=csv", (200, 0), id="all rows"),
+        pytest.param("free", "Odd?format=csv&order=name", (403, 4034), id="order"),
+        pytest.param("free", "Odd?format=csv&where={}", (403, 4034), id="where"),
+        pytest.param("free", "Odd?format=csv", (200, 0), id="all rows"),
     ],
 )
 def test_a_plan_may_exclude_exports(
@@ -504,7 +504,7 @@ LONG += [[f"{at}" * (at * 37 % 1500), at] for at in range(3000)]
 @pytest.mark.parametrize("order", ["", "&order=-number"])
 def test_many_blocks_are_one_export(tmp_path: Path, values: str, order: str) -> None:
     """Rows of any length: each is there once, in its order."""
-    with opened(tmp_path, LONG, {"plans.standard.max_limit": 1000}) as surface:
+    with opened(tmp_path, LONG, {"plans.paid.max_limit": 1000}) as surface:
         target = f"Odd?values={values}{order}"
         pages = [
             surface.send("GET", f"{target}&limit=1000&skip={skip}").json()["results"]
@@ -528,7 +528,7 @@ def test_many_blocks_are_one_export(tmp_path: Path, values: str, order: str) -> 
 class Reading:
     """A client that takes the parts of an answer as a test says."""
 
-    def __init__(self, surface: Surface, target: str, key: str = "standard") -> None:
+    def __init__(self, surface: Surface, target: str, key: str = "paid") -> None:
         self._surface, self._target, self._key = surface, target, key
         self.messages: list[Message] = []
         self.has_part = asyncio.Event()
@@ -646,7 +646,7 @@ def test_a_worksheet_that_changes_before_its_types_are_read(tmp_path: Path) -> N
 def test_a_fifth_export_is_refused(tmp_path: Path) -> None:
     """Four run at once, of all keys; lists go on, and a place is free at the end of one."""
     with opened(tmp_path, numbered(20_000)) as surface:
-        keys = ["standard", "no_filters"] * (MAX_EXPORTS // 2)
+        keys = ["paid", "free"] * (MAX_EXPORTS // 2)
         readings = [Reading(surface, "Odd?format=csv", key) for key in keys]
 
         async def begin() -> list[asyncio.Task[None]]:
@@ -687,9 +687,7 @@ def test_a_third_export_of_a_key_is_refused(tmp_path: Path) -> None:
             await asyncio.gather(*tasks)
 
         tasks = run(surface, begin)
-        third, other = (
-            surface.send("GET", "Odd?format=csv", key=key) for key in ("standard", "no_filters")
-        )
+        third, other = (surface.send("GET", "Odd?format=csv", key=key) for key in ("paid", "free"))
         surface.portal.call(end, tasks)
 
     assert (refused(third), other.status_code) == ((429, 4291), 200)

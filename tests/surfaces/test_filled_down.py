@@ -42,12 +42,12 @@ HIDING = Grants(
     spreadsheets=GRANTED, may_delete=True, columns=ColumnGrant(frozenset({"task", "cost"}))
 )
 KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
     "clerk": KeyRequest(name="clerk", grants=HIDING),
 }
 SETTINGS: Mapping[str, object] = {
-    "plans.standard.deletes": True,
-    "plans.standard.requests_per_minute": 0,
+    "plans.paid.deletes": True,
+    "plans.paid.requests_per_minute": 0,
     "worksheets": [
         {"spreadsheet": BOOK, "title": "Chosen", "record_field": "task"},
         {"spreadsheet": BOOK, "title": "Off", "filled_down": False},
@@ -112,7 +112,7 @@ OPERATIONS: Mapping[str, tuple[str, str, object, int]] = {
 """Method, target, body, and the reads more than without the tail."""
 
 
-def compare(surface: Surface, name: str, title: str = "Filled", key: str = "standard") -> int:
+def compare(surface: Surface, name: str, title: str = "Filled", key: str = "paid") -> int:
     """Assert that an operation has the answer that it has without the tail; its reads more."""
     method, target, body, _ = OPERATIONS[name]
     expected, costs = ask(surface, method, f"Plain{target}", body, key=key)
@@ -123,7 +123,7 @@ def compare(surface: Surface, name: str, title: str = "Filled", key: str = "stan
         assert comparable(answer)["results"] == comparable(expected)["results"], name
     else:
         assert comparable(answer) == comparable(expected), name
-    if key == "standard" and not expected.headers.get("etag", "W/").startswith("W/"):
+    if key == "paid" and not expected.headers.get("etag", "W/").startswith("W/"):
         assert answer.headers["etag"] == expected.headers["etag"], name
     plain, shown = sheet(surface, "Plain").lines(), sheet(surface, title).lines()
     assert shown[: len(plain)] == plain, name

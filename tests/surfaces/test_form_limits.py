@@ -71,7 +71,7 @@ def test_an_address_does_not_use_up_the_rate_of_the_key(
     tmp_path: Path, changed: dict[str, Any], status: int
 ) -> None:
     """What its limit refuses is not charged to the key, whatever else is wrong with it."""
-    settings = {**PROXY, "plans.standard.requests_per_minute": 10, "forms.writes_per_minute": 0}
+    settings = {**PROXY, "plans.paid.requests_per_minute": 10, "forms.writes_per_minute": 0}
     with open_surface(tmp_path, KEYS, settings) as surface:
         sent = {**form_request(surface, {"name": "A"}, **of("192.0.2.1")), **changed}
         sent["target"] = sent["target"].format(surface.keys["form"])

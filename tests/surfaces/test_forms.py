@@ -118,7 +118,7 @@ def test_a_browser_gets_the_next_page(
 
 
 @pytest.mark.parametrize("header", KEY_HEADERS)
-@pytest.mark.parametrize(("key", "status"), [("form", 201), ("form", 400), ("standard", 400)])
+@pytest.mark.parametrize(("key", "status"), [("form", 201), ("form", 400), ("paid", 400)])
 def test_a_program_gets_json(surface: Surface, header: bytes, key: str, status: int) -> None:
     """Java's `Accept` prefers HTML by default, but no browser's form has the key in a header."""
     accept = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
@@ -207,7 +207,7 @@ REFUSED: Sequence[tuple[str, int, int, Mapping[str, object]]] = [
         4031,
         {"fields": {"name": "Ann"}, "origin": "https://shop.example.org"},
     ),
-    ("a key that may read", 401, 4012, {"fields": {"name": "Ann"}, "key": "standard"}),
+    ("a key that may read", 401, 4012, {"fields": {"name": "Ann"}, "key": "paid"}),
     (
         "two keys of idempotency",
         400,

@@ -18,7 +18,7 @@ VARYING = {"content-length", "content-encoding", "age", "x-request-id", "server-
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
-    settings = {"cache.rows_ttl_seconds": 600, "plans.standard.max_limit": 1000}
+    settings = {"cache.rows_ttl_seconds": 600, "plans.paid.max_limit": 1000}
     with open_surface(tmp_path_factory.mktemp("gzip"), KEYS, settings) as surface:
         surface.sheets.add("Many", [["name"], *([f"name {at}"] for at in range(5000))])
         surface.sheets.add("Wide", [[f"field {at}" for at in range(100)]])

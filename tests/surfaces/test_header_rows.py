@@ -54,7 +54,7 @@ ROWS: Sequence[Sequence[Held | None]] = [
     ["Dallas", "TX", 13, Formatted(46056, "2026-02-03")],
 ]
 KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
     "clerk": KeyRequest(
         name="clerk",
         grants=Grants(
@@ -63,8 +63,8 @@ KEYS: Mapping[str, KeyRequest] = {
     ),
 }
 SETTINGS: Mapping[str, object] = {
-    "plans.standard.deletes": True,
-    "plans.standard.requests_per_minute": 0,
+    "plans.paid.deletes": True,
+    "plans.paid.requests_per_minute": 0,
     "worksheets": [
         {"spreadsheet": BOOK, "title": "Titled", "header_row": ABOVE + 1},
         {"spreadsheet": BOOK, "title": "Caf\u00e9", "header_row": 2},
@@ -115,7 +115,7 @@ def ask(
     target: str,
     body: object = None,
     *headers: tuple[str, str],
-    key: str = "standard",
+    key: str = "paid",
 ) -> tuple[Answer, tuple[int, int]]:
     """The answer to a request, and its reads and writes."""
     calls = surface.calls
@@ -226,11 +226,11 @@ OPERATIONS: Mapping[str, tuple[str, Target, Body | None]] = {
 @pytest.mark.parametrize(
     ("changed", "frozen", "key"),
     [
-        pytest.param({}, False, "standard", id="cold"),
+        pytest.param({}, False, "paid", id="cold"),
         pytest.param({}, True, "clerk", id="hidden-columns"),
-        pytest.param(KEPT, True, "standard", id="kept"),
+        pytest.param(KEPT, True, "paid", id="kept"),
         pytest.param(WINDOWS, False, "clerk", id="windows"),
-        pytest.param(CLEARS, True, "standard", id="clears"),
+        pytest.param(CLEARS, True, "paid", id="clears"),
     ],
 )
 def test_each_operation_does_what_it_does_without_title_rows(
@@ -350,7 +350,7 @@ def test_any_operations_do_what_they_do_without_title_rows(
         compare(titled, name)
 
 
-def compare(surface: Surface, name: str, *, key: str = "standard") -> None:
+def compare(surface: Surface, name: str, *, key: str = "paid") -> None:
     """Assert that an operation has the same answer, cells and costs in both worksheets."""
     method, target, body = OPERATIONS[name]
     expected, costs = ask(surface, method, f"Plain{target(0)}", body and body(0), key=key)
@@ -360,7 +360,7 @@ def compare(surface: Surface, name: str, *, key: str = "standard") -> None:
     if expected.content:
         assert moved(answer.json(), 0) == moved(expected.json(), ABOVE), name
     assert calls == costs, name
-    if key == "standard" and not expected.headers.get("etag", "W/").startswith("W/"):
+    if key == "paid" and not expected.headers.get("etag", "W/").startswith("W/"):
         assert answer.headers["etag"] == expected.headers["etag"], name
     location = expected.headers.get("location", "").replace("Plain", "Titled")
     assert answer.headers.get("location", "") == re.sub(

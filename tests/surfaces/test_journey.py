@@ -29,10 +29,8 @@ ATTEMPTS = 3
 KEYED = ("Idempotency-Key", "a-1")
 JSON = ("Content-Type", "application/json")
 BODY = b'{"name":"X","population":5}'
-KEYS = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED, may_delete=True))
-}
-SETTINGS = {"cache.rows_ttl_seconds": 60, "plans.standard.deletes": True}
+KEYS = {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True))}
+SETTINGS = {"cache.rows_ttl_seconds": 60, "plans.paid.deletes": True}
 
 
 @dataclass(frozen=True, kw_only=True)

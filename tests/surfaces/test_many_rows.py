@@ -38,7 +38,7 @@ def deleter(plan: str, **grants: Any) -> KeyRequest:
 OWN: Mapping[str, KeyRequest] = {
     **KEYS,
     **{plan: deleter(plan) for plan in ("staff", "narrow", "single", "careful", "looking")},
-    "without plan": deleter("standard"),
+    "without plan": deleter("paid"),
     "without grant": deleter("staff", may_delete=False),
     "new only": deleter("staff", worksheets=frozenset({"New"})),
     "page": deleter("staff", origins=frozenset({PAGE})),
@@ -122,7 +122,7 @@ def not_an_operation(method: str, allowed: str, words: str) -> bytes:
 @pytest.mark.parametrize(
     "key",
     [
-        *("standard", "no_filters", "read-only", "pages", "any", "expired", "revoked", None),
+        *("paid", "free", "read-only", "pages", "any", "expired", "revoked", None),
         *("without plan", "without grant"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_delete_without_the_right_is_no_operation(
     assert answer.said == not_an_operation("DELETE", allowed, NO_DELETE)
 
 
-@pytest.mark.parametrize("key", ["standard", "staff", "read-only", None])
+@pytest.mark.parametrize("key", ["paid", "staff", "read-only", None])
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"name":"x"}', b"name=x", b" "])
 def test_a_patch_without_filter_and_list_is_no_operation(
     surface: Surface, key: str | None, body: bytes
@@ -158,7 +158,7 @@ def test_a_patch_without_filter_and_list_is_no_operation(
     assert answer.said == not_an_operation("PATCH", ON_ROWS, NO_ROW)
 
 
-@pytest.mark.parametrize("key", ["standard", "staff"])
+@pytest.mark.parametrize("key", ["paid", "staff"])
 @pytest.mark.parametrize(("target", "allowed"), [("Cities", ON_ROWS), ("Cities/2", ON_ROW)])
 def test_methods_are_the_same_for_all_keys(
     surface: Surface, key: str, target: str, allowed: str

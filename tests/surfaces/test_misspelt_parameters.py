@@ -16,9 +16,9 @@ MATCHING = 'where={"country":"USA"}'
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
     """The application, with a key that may delete."""
     deleter = KeyRequest(
-        name="deleter", plan="standard", grants=Grants(spreadsheets=GRANTED, may_delete=True)
+        name="deleter", plan="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True)
     )
-    keys, settings = {**KEYS, "deleter": deleter}, {"plans.standard.deletes": True}
+    keys, settings = {**KEYS, "deleter": deleter}, {"plans.paid.deletes": True}
     with open_surface(tmp_path_factory.mktemp("misspelt"), keys, settings) as surface:
         yield surface
 

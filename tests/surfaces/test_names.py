@@ -32,7 +32,7 @@ def nfd(text: str) -> str:
 
 BOTH: Mapping[str, Spell] = {"nfc": str, "nfd": nfd}
 KEYS = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
     **{
         name: KeyRequest(
             name=name,
@@ -51,7 +51,7 @@ KEYS = {
         ),
     ),
 }
-OPTIONS = {"plans.standard.requests_per_minute": 6_000}
+OPTIONS = {"plans.paid.requests_per_minute": 6_000}
 PLACES = ["City, State", "n", "City", "State", "-delta", "delta"]
 
 

@@ -23,9 +23,9 @@ VARY = ["Origin", "Access-Control-Request-Method", "Access-Control-Request-Heade
         ("pages", [PAGE, PAGE]),
         ("pages", ["https://APP.example.org:443"]),
         ("pages", []),
-        ("standard", ["null"]),
-        ("standard", [""]),
-        ("standard", ["https://a.example", "https://b.example"]),
+        ("paid", ["null"]),
+        ("paid", [""]),
+        ("paid", ["https://a.example", "https://b.example"]),
     ],
     ids=repr,
 )

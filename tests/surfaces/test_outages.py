@@ -18,7 +18,7 @@ SETTINGS = {
 @pytest.fixture(params=SETTINGS)
 def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Surface]:
     """The application, which reads rows anew each time; one for each test and its outage."""
-    with open_surface(tmp_path, {"standard": KEYS["standard"]}, SETTINGS[request.param]) as surface:
+    with open_surface(tmp_path, {"paid": KEYS["paid"]}, SETTINGS[request.param]) as surface:
         yield surface
 
 

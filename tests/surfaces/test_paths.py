@@ -212,7 +212,7 @@ def test_path_without_a_route(surface: Surface, method: str, target: str) -> Non
 
 @pytest.mark.parametrize("target", ["/v1", "/v1/", "/v1/sheets/Cities", "/v1/a/b/c", "/v1//x"])
 @pytest.mark.parametrize("method", [*ALL_METHODS, "DELETE"])
-@pytest.mark.parametrize("key", ["standard", None])
+@pytest.mark.parametrize("key", ["paid", None])
 def test_version_1_is_gone(surface: Surface, target: str, method: str, key: str | None) -> None:
     """410 names the second version, with or without a key."""
     code, answer = surface.refused(method, target, key=key)

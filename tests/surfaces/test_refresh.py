@@ -20,7 +20,7 @@ REPORTER = KeyRequest(
 )
 KEYS: Mapping[str, KeyRequest] = {
     "script": REPORTER,
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED)),
     **{
         form: replace(
             REPORTER,
@@ -34,7 +34,7 @@ KEYS: Mapping[str, KeyRequest] = {
     },
 }
 LONG = {
-    "plans.standard.requests_per_minute": 600,
+    "plans.paid.requests_per_minute": 600,
     "cache.rows_ttl_seconds": 600,
     "cache.max_stale_seconds": 0,
 }
@@ -87,7 +87,7 @@ def test_a_worksheet_that_nobody_reads(surface: Surface, title: str) -> None:
     assert surface.calls.reads == 0
 
 
-@pytest.mark.parametrize("key", ["standard", None, "unknown"])
+@pytest.mark.parametrize("key", ["paid", None, "unknown"])
 def test_without_the_right_it_is_a_row_of_this_name(surface: Surface, key: str | None) -> None:
     """The answer is that of any other text in place of a row number."""
     keys = dict(surface.keys, unknown="sgw_unknown")

@@ -25,15 +25,13 @@ CLOCK, ERROR = Formatted(0.4375, "10:30"), Formatted("#N/A", "#N/A")
 CHECKBOX, STATES = CellForm(rule="BOOLEAN"), CellForm(rule="ONE_OF_LIST", options=("open", "done"))
 SECRET = "hidden"
 KEYS = {
-    "standard": KeyRequest(
-        name="standard", grants=Grants(spreadsheets=GRANTED, may_delete=True, may_refresh=True)
+    "paid": KeyRequest(
+        name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True, may_refresh=True)
     ),
     "reader": KeyRequest(
         name="reader", grants=Grants(spreadsheets=GRANTED, may_create=False, may_update=False)
     ),
-    "no_filters": KeyRequest(
-        name="no_filters", plan="no_filters", grants=Grants(spreadsheets=GRANTED)
-    ),
+    "free": KeyRequest(name="free", plan="free", grants=Grants(spreadsheets=GRANTED)),
     "some": KeyRequest(
         name="some",
         grants=Grants(
@@ -49,10 +47,10 @@ KEYS = {
     ),
 }
 OPTIONS: Mapping[str, object] = {
-    "plans.standard.deletes": True,
-    "plans.no_filters.writes": False,
-    "plans.no_filters.requests_per_minute": 6_000,
-    "plans.standard.requests_per_minute": 6_000,
+    "plans.paid.deletes": True,
+    "plans.free.writes": False,
+    "plans.free.requests_per_minute": 6_000,
+    "plans.paid.requests_per_minute": 6_000,
 }
 
 
@@ -306,8 +304,8 @@ def test_read_only_fields(surface: Surface) -> None:
         found = schema(surface, title, key=key)["properties"]
         return [name for name, each in found.items() if each.get("readOnly", False)]
 
-    assert read_only("Sums", "standard") == ["sum", "apiKey"]
-    for key in ("reader", "no_filters"):
+    assert read_only("Sums", "paid") == ["sum", "apiKey"]
+    for key in ("reader", "free"):
         assert read_only("Sums", key) == ["a", "sum", "some", "apiKey"]
     assert read_only("Orders", "some") == ["item"]
 
@@ -363,10 +361,10 @@ def test_rows_are_counted_if_they_were_read_lately(surface: Surface) -> None:
 @pytest.mark.parametrize(
     ("key", "may"),
     [
-        ("standard", ["read", "create", "update", "delete"]),
+        ("paid", ["read", "create", "update", "delete"]),
         ("any", ["read", "create", "update"]),
         ("reader", ["read"]),
-        ("no_filters", ["read"]),
+        ("free", ["read"]),
         ("some", ["read", "create", "update"]),
     ],
 )
@@ -384,7 +382,7 @@ TYPED = "/openapi.json?values=typed"
 def test_two_reads_serve_all_that_ask_within_a_minute(surface: Surface) -> None:
     """Lists, schemas in both formats and the description, for all keys, also at once."""
     orders(surface)
-    keys = ("standard", "some", "reader")
+    keys = ("paid", "some", "reader")
     asked = [(target, key) for target in [*TARGETS, TYPED] for key in keys] * 4
     with ThreadPoolExecutor(8) as pool:
         answers = [*pool.map(lambda each: surface.send("GET", each[0], key=each[1]), asked)]
@@ -416,7 +414,7 @@ def test_answers_have_a_tag(surface: Surface, target: str) -> None:
 def test_a_changed_header_changes_the_tag(surface: Surface) -> None:
     """Each worksheet, key and format has its own."""
     orders(surface)
-    asked = [(target, key) for target in TARGETS[:3] for key in ("standard", "some")]
+    asked = [(target, key) for target in TARGETS[:3] for key in ("paid", "some")]
     tags = {surface.send("GET", target, key=key).headers["etag"] for target, key in asked}
 
     assert len(tags) == len(asked)
@@ -500,7 +498,7 @@ def test_a_key_of_any_spreadsheet_names_one(surface: Surface) -> None:
     orders(surface)
     by_header = surface.send("GET", "/v2/sheets", key="any")
     by_parameter = surface.send("GET", "/v2/sheets?spreadsheetId=book", key="any", spreadsheet=None)
-    of_one = surface.send("GET", "/v2/sheets", key="standard", spreadsheet=None)
+    of_one = surface.send("GET", "/v2/sheets", key="paid", spreadsheet=None)
     key = surface.keys["any"]
     in_url = surface.send(
         "GET", f"Orders/schema?spreadsheetId=book&apiKey={key}", key=None, spreadsheet=None

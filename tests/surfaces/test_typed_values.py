@@ -20,7 +20,7 @@ JSON = ("Content-Type", "application/json")
 Cells = Sequence[Held | None]
 
 KEYS: Mapping[str, KeyRequest] = {
-    "standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
+    "paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED, may_delete=True)),
     "clerk": KeyRequest(
         name="clerk",
         grants=Grants(
@@ -29,10 +29,10 @@ KEYS: Mapping[str, KeyRequest] = {
     ),
 }
 SETTINGS: Mapping[str, object] = {
-    "plans.standard.deletes": True,
-    "plans.no_filters.deletes": True,
-    "plans.no_filters.requests_per_minute": 0,
-    "plans.standard.requests_per_minute": 0,
+    "plans.paid.deletes": True,
+    "plans.free.deletes": True,
+    "plans.free.requests_per_minute": 0,
+    "plans.paid.requests_per_minute": 0,
 }
 KEPT: Mapping[str, object] = {"cache.rows_ttl_seconds": 600, "cache.header_ttl_seconds": 600}
 WINDOWS: Mapping[str, object] = {"cache.window_above_cells": 1}
@@ -90,7 +90,7 @@ def ask(
     target: str,
     body: object = None,
     *headers: tuple[str, str],
-    key: str = "standard",
+    key: str = "paid",
 ) -> tuple[Answer, tuple[int, int]]:
     """The answer to a request, and its reads and writes."""
     calls = surface.calls
@@ -385,7 +385,7 @@ TAGGED: Mapping[str, tuple[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("key", ["standard", "clerk"])
+@pytest.mark.parametrize("key", ["paid", "clerk"])
 @pytest.mark.parametrize("case", TAGGED.values(), ids=TAGGED)
 def test_no_update_is_lost_under_equal_displays(
     tmp_path: Path, case: tuple[str, object], key: str
@@ -529,7 +529,7 @@ def test_windows_have_types(
     assert calls == (reads, 0)
 
 
-@pytest.mark.parametrize("key", [None, "standard"])
+@pytest.mark.parametrize("key", [None, "paid"])
 def test_the_description_is_of_the_values_that_it_is_asked_for(
     tmp_path: Path, key: str | None
 ) -> None:

@@ -18,9 +18,9 @@ from tests.journeys.failure import refused
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 JSON = ("Content-Type", "application/json")
-KEYS = {"standard": KeyRequest(name="standard", grants=Grants(spreadsheets=GRANTED))}
+KEYS = {"paid": KeyRequest(name="paid", grants=Grants(spreadsheets=GRANTED))}
 SETTINGS: Mapping[str, object] = {
-    "plans.standard.requests_per_minute": 0,
+    "plans.paid.requests_per_minute": 0,
     "cache.rows_ttl_seconds": 600,
     "cache.header_ttl_seconds": 600,
 }
@@ -44,7 +44,7 @@ def listed(surface: Surface, **parameters: object) -> list[int]:
         f"{name}={quote(value if isinstance(value, str) else json.dumps(value))}"
         for name, value in parameters.items()
     ]
-    answer = surface.send("GET", f"One?limit=100&{'&'.join(texts)}", key="standard")
+    answer = surface.send("GET", f"One?limit=100&{'&'.join(texts)}", key="paid")
     assert answer.status_code == 200, answer.content
     return [row["rowIndex"] for row in answer.json()["results"]]
 
@@ -56,7 +56,7 @@ def upserted(surface: Surface, body: object, keys: str = "f") -> tuple[Answer, t
     answer = surface.send(
         "POST",
         f"One?on_conflict={keys}",
-        key="standard",
+        key="paid",
         headers=[JSON],
         body=json.dumps(body).encode(),
     )
@@ -70,7 +70,7 @@ def paged(surface: Surface, order: str) -> list[int]:
     where: dict[str, Any] = {}
     while True:
         answer = surface.send(
-            "GET", f"One?limit=2&order={order}&where={quote(json.dumps(where))}", key="standard"
+            "GET", f"One?limit=2&order={order}&where={quote(json.dumps(where))}", key="paid"
         )
         page = answer.json()
         rows += [row["rowIndex"] for row in page["results"]]

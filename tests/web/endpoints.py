@@ -57,7 +57,7 @@ def opened(
         "cursors": Cursors(bytes(32)),
         "admission": Admission(
             Gate(caller, error).identify,
-            KeyRates({"standard": caller.plan}),
+            KeyRates({"paid": caller.plan}),
             AuthCache(lambda: math.inf),
             proxies=(),
         ),

@@ -20,7 +20,7 @@ from tests.clock import ManualClock
 CALLER = Caller(
     key_id="key_1",
     name="k",
-    plan_name="standard",
+    plan_name="paid",
     plan=PlanSettings(),
     grants=Grants(spreadsheets=frozenset({"demo"})),
 )

@@ -42,7 +42,7 @@ from tests.web.openapi.worksheets import document, reach, worksheet
 CALLER = Caller(
     key_id="k1",
     name="tests",
-    plan_name="standard",
+    plan_name="paid",
     plan=PlanSettings(deletes=True, max_affected=50),
     grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True),
 )

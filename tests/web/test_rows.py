@@ -22,7 +22,7 @@ FRESHNESS = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
 CALLER = Caller(
     key_id="k1",
     name="tests",
-    plan_name="standard",
+    plan_name="paid",
     plan=PlanSettings(max_limit=50),
     grants=Grants(spreadsheets=frozenset({"demo"})),
 )

@@ -157,7 +157,7 @@ class Made:
     complaints: str
 
 
-@pytest.fixture(scope="module", params=[("standard", "")])
+@pytest.fixture(scope="module", params=[("paid", "")])
 def made(
     request: pytest.FixtureRequest,
     generator: Generator,
@@ -173,7 +173,7 @@ def made(
 
 @pytest.mark.parametrize(
     "made",
-    [(None, ""), ("standard", ""), ("standard", TYPED)],
+    [(None, ""), ("paid", ""), ("paid", TYPED)],
     ids=["general", "key", "typed"],
     indirect=True,
 )
@@ -210,7 +210,7 @@ def test_two_schemas_of_one_title_are_found(generator: Generator, tmp_path: Path
 def test_the_generated_client_reads_and_writes(generator: Generator, made: Made, api: Api) -> None:
     """Pages, rows, upserts, writes by filter and errors come back as objects of their types."""
     (made.folder / "use.py").write_text(USE)
-    done = run([str(generator.python), "use.py", api.url, api.keys["standard"]], cwd=made.folder)
+    done = run([str(generator.python), "use.py", api.url, api.keys["paid"]], cwd=made.folder)
     assert done.returncode == 0, done.stderr
     first, _, second = done.stdout.partition("errors\n")
     answers = [json.loads(line) for line in first.splitlines()]
@@ -270,11 +270,11 @@ def test_the_generated_client_reads_and_writes(generator: Generator, made: Made,
     assert errors[2][1]["existing"]["name"] == "New York"
 
 
-@pytest.mark.parametrize("made", [("standard", TYPED)], ids=["typed"], indirect=True)
+@pytest.mark.parametrize("made", [("paid", TYPED)], ids=["typed"], indirect=True)
 def test_a_typed_client_reads_and_writes(generator: Generator, made: Made, api: Api) -> None:
     """Rows have numbers and dates, which are stored as such."""
     (made.folder / "use.py").write_text(USE_TYPED)
-    done = run([str(generator.python), "use.py", api.url, api.keys["standard"]], cwd=made.folder)
+    done = run([str(generator.python), "use.py", api.url, api.keys["paid"]], cwd=made.folder)
     assert done.returncode == 0, done.stderr
     ink = {"rowIndex": 3, "item": "Ink", "price": 3, "due": "2024-02-03", "total": 6, "note": "old"}
 

@@ -104,9 +104,7 @@ def compiled(tools: Path, program: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("key", "query"),
-    [(None, ""), ("standard", ""), ("standard", TYPED)],
-    ids=["general", "key", "typed"],
+    ("key", "query"), [(None, ""), ("paid", ""), ("paid", TYPED)], ids=["general", "key", "typed"]
 )
 def test_the_types_compile_strictly(
     tools: Path, api: Api, tmp_path: Path, key: str | None, query: str
@@ -132,11 +130,11 @@ def test_names_that_look_alike_compile(tools: Path, tmp_path: Path) -> None:
 
 def test_a_program_uses_the_types(tools: Path, api: Api, tmp_path: Path) -> None:
     """It compiles, and finds what the types say in answers and errors of the gateway."""
-    make_types(tools, described(api, "standard", tmp_path))
+    make_types(tools, described(api, "paid", tmp_path))
     program = tmp_path / "use.ts"
     program.write_text(START + RIGHT)
     complaints = compiled(tools, program)
-    ran = run([node(), "use.js", api.url, api.keys["standard"]], cwd=tmp_path)
+    ran = run([node(), "use.js", api.url, api.keys["paid"]], cwd=tmp_path)
 
     assert complaints == ""
     assert (ran.stdout, ran.stderr) == ("Houston,San Antonio true\nnot_applied #/0/name\n2\n", "")
@@ -144,11 +142,11 @@ def test_a_program_uses_the_types(tools: Path, api: Api, tmp_path: Path) -> None
 
 def test_a_program_uses_typed_cells(tools: Path, api: Api, tmp_path: Path) -> None:
     """They are texts, numbers or booleans, and the request must ask for them."""
-    make_types(tools, described(api, "standard", tmp_path, TYPED))
+    make_types(tools, described(api, "paid", tmp_path, TYPED))
     program = tmp_path / "use.ts"
     program.write_text(START + USE_TYPED)
     ran_into = compiled(tools, program)
-    ran = run([node(), "use.js", api.url, api.keys["standard"]], cwd=tmp_path)
+    ran = run([node(), "use.js", api.url, api.keys["paid"]], cwd=tmp_path)
     program.write_text(START + 'export const a: List["parameters"]["query"] = { limit: 2 };\n')
     complaints = compiled(tools, program)
 
@@ -159,7 +157,7 @@ def test_a_program_uses_typed_cells(tools: Path, api: Api, tmp_path: Path) -> No
 
 def test_wrong_uses_do_not_compile(tools: Path, api: Api, tmp_path: Path) -> None:
     """Each mistake is an error in its own line."""
-    make_types(tools, described(api, "standard", tmp_path))
+    make_types(tools, described(api, "paid", tmp_path))
     program = tmp_path / "use.ts"
     program.write_text(START + "\n".join(WRONG.values()) + "\n")
     complaints = compiled(tools, program)

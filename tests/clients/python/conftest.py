@@ -100,7 +100,7 @@ def connect(
     def connect(**options: Any) -> Any:
         given: dict[str, Any] = {
             "base_url": middlebox.url,
-            "api_key": api.keys["standard"],
+            "api_key": api.keys["paid"],
             "spreadsheet_id": "demo",
             "retry": RetryOptions(),
             "timing": waits.timing,

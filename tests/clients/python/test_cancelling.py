@@ -12,7 +12,7 @@ from tests.journeys.conftest import Api
 async def test_a_cancelled_call_ends_at_once(api: Api, middlebox: Middlebox) -> None:
     """The task ends although no answer came, and nothing is sent again."""
     middlebox.fail(Fault(is_held=True))
-    async with AsyncSheets(middlebox.url, api.keys["standard"]) as sheets:
+    async with AsyncSheets(middlebox.url, api.keys["paid"]) as sheets:
         with anyio.fail_after(10):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(sheets.sheet("Cities").get, 2)
@@ -28,7 +28,7 @@ async def test_a_cancelled_call_ends_at_once(api: Api, middlebox: Middlebox) -> 
 async def test_a_wait_can_be_cancelled(api: Api, middlebox: Middlebox) -> None:
     """A timeout of the caller's ends the wait for `Retry-After` too."""
     middlebox.fail(Fault(status=503, headers={"Retry-After": "50"}))
-    async with AsyncSheets(middlebox.url, api.keys["standard"]) as sheets:
+    async with AsyncSheets(middlebox.url, api.keys["paid"]) as sheets:
         with pytest.raises(TimeoutError):
             with anyio.fail_after(0.5):
                 await sheets.sheet("Cities").get(2)

@@ -324,7 +324,7 @@ def test_the_base_url_may_end_with_a_slash(connect: Connect, middlebox: Middlebo
 
 def test_a_block_closes_the_client(api: Api) -> None:
     """`with` gives the client, and closes its connections."""
-    with Sheets(api.url, api.keys["standard"]) as sheets:
+    with Sheets(api.url, api.keys["paid"]) as sheets:
         row = sheets.sheet("Cities").get(2)
 
     assert row["name"] == "New York"
@@ -347,7 +347,7 @@ def test_both_clients_take_the_same_arguments() -> None:
 
 async def test_an_async_block_closes_the_client(api: Api) -> None:
     """The same with `async with`, in the caller's own loop."""
-    async with AsyncSheets(api.url, api.keys["standard"]) as sheets:
+    async with AsyncSheets(api.url, api.keys["paid"]) as sheets:
         rows = [row async for row in sheets.sheet("Cities").rows(page_size=4)]
 
     assert len(rows) == 10

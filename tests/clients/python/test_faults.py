@@ -129,7 +129,7 @@ def test_the_gateways_429_is_waited_for(
 ) -> None:
     """A key over its rate waits, and then all of its rows are written once."""
     waits.is_real = True
-    api = start_gateway({"plans.standard.requests_per_minute": 60})
+    api = start_gateway({"plans.paid.requests_per_minute": 60})
     api.emulator.reset()
     cities = connect(base_url=api.url).sheet("Cities")
     for number in range(14):

@@ -52,7 +52,7 @@ def test_the_wheel_has_the_package_its_types_and_its_license(wheel: Path) -> Non
 def test_the_wheel_works_alone(wheel: Path, tmp_path: Path, api: Any) -> None:
     """A program elsewhere imports it from the wheel, and reads a row."""
     program = tmp_path / "use.py"
-    program.write_text(USE.format(url=api.url, key=api.keys["standard"]))
+    program.write_text(USE.format(url=api.url, key=api.keys["paid"]))
     done = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-W", "error", str(program)],
         env={**os.environ, "PYTHONPATH": str(wheel)},

@@ -37,7 +37,7 @@ def test_a_base_url_may_be_pasted_carelessly(
 @pytest.mark.parametrize("spoilt", [" {}", "{}\n", "\t{}\r\n"], ids=["blank", "line", "both"])
 def test_a_key_may_be_pasted_carelessly(connect: Connect, api: Api, spoilt: str) -> None:
     """Blanks and line breaks around it are left out."""
-    sheets = connect(api_key=spoilt.format(api.keys["standard"]))
+    sheets = connect(api_key=spoilt.format(api.keys["paid"]))
 
     assert sheets.sheet("Cities").get(2)["name"] == "New York"
 

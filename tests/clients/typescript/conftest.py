@@ -40,7 +40,7 @@ def connect(package: Package, api: Api, middlebox: Middlebox) -> Connect:
     ) -> NodeSheet:
         given = {
             "baseUrl": middlebox.url,
-            "apiKey": api.keys["standard"],
+            "apiKey": api.keys["paid"],
             "spreadsheetId": "demo",
             **options,
         }

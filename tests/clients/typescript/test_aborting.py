@@ -37,7 +37,7 @@ def test_an_aborted_call_ends_at_once(
 ) -> None:
     """It rejects with the signal's reason, nothing is sent again, and Node can exit."""
     middlebox.fail(fault)
-    options = {"baseUrl": middlebox.url, "apiKey": api.keys["standard"], "retry": PATIENT}
+    options = {"baseUrl": middlebox.url, "apiKey": api.keys["paid"], "retry": PATIENT}
     given = {"module": package.module, "options": options, "abortMs": abort_ms}
     done = run([node(), str(ABORT)], input=json.dumps(given))
     told: dict[str, Any] = json.loads(done.stdout)

@@ -109,7 +109,7 @@ def test_a_wait_for_a_write_under_way_has_a_limit(
 
 def test_the_gateways_429_is_waited_for(start_gateway: OpenGateway, connect: Connect) -> None:
     """A key over its rate waits, and then all of its rows are written once."""
-    api = start_gateway({"plans.standard.requests_per_minute": 60})
+    api = start_gateway({"plans.paid.requests_per_minute": 60})
     api.emulator.reset()
     creates = [["create", {"name": str(number)}] for number in range(14)]
     ran = connect(baseUrl=api.url, waits_really=True).do(*creates)

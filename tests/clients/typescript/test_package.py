@@ -106,7 +106,7 @@ WRONG = {
 def types(package: Package, api: Api) -> str:
     """The output of `sheets-gateway-types` for a key."""
     program = str(package.folder / "bin" / "types.mjs")
-    done = run([node(), program, f"{api.url}/", api.keys["standard"], "demo"])
+    done = run([node(), program, f"{api.url}/", api.keys["paid"], "demo"])
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -188,7 +188,7 @@ def test_types_say_what_empty_cells_are(
     """As the operator has configured them."""
     api = start_gateway({"api.empty_cell": empty_cell})
     program = str(package.folder / "bin" / "types.mjs")
-    done = run([node(), program, api.url, api.keys["standard"]])
+    done = run([node(), program, api.url, api.keys["paid"]])
 
     assert f"    {line}\n" in done.stdout
 
@@ -208,7 +208,7 @@ def test_the_key_may_be_in_the_environment(
 ) -> None:
     """There other users of the machine do not see it; a lone argument is the spreadsheet."""
     program = str(package.folder / "bin" / "types.mjs")
-    key, *given = (each.format(key=api.keys["standard"]) for each in (key, *arguments))
+    key, *given = (each.format(key=api.keys["paid"]) for each in (key, *arguments))
     environ = {**os.environ, "SHEETS_GATEWAY_KEY": key}
     done = run([node(), program, api.url, *given], env=environ)
 
@@ -224,7 +224,7 @@ def test_types_are_refused_in_words(
     package: Package, api: Api, arguments: list[str], words: str
 ) -> None:
     """Nothing is printed that would be taken for types."""
-    given = [each.format(url=api.url, key=api.keys["standard"]) for each in arguments]
+    given = [each.format(url=api.url, key=api.keys["paid"]) for each in arguments]
     done = run([node(), str(package.folder / "bin" / "types.mjs"), *given])
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -39,7 +39,7 @@ def test_settings_may_be_pasted_carelessly(
     connect: Connect, middlebox: Middlebox, api: Api, spoilt: str
 ) -> None:
     """Blanks around URL and key, and slashes at the end of the URL, have no meaning."""
-    sheet = connect(baseUrl=spoilt.format(middlebox.url), apiKey=f"\t{api.keys['standard']}\r\n")
+    sheet = connect(baseUrl=spoilt.format(middlebox.url), apiKey=f"\t{api.keys['paid']}\r\n")
 
     assert sheet.do(READ).value["fields"]["name"] == "New York"
 
@@ -149,7 +149,7 @@ def test_functions_of_a_class_are_no_fields(package: Package, api: Api) -> None:
     """As in JSON, own functions of an object of a class are left out; a `URL` is a base URL."""
     program = (
         f"const {{ Sheets }} = await import('{package.module}');"
-        f"const options = {{ baseUrl: new URL('{api.url}'), apiKey: '{api.keys['standard']}' }};"
+        f"const options = {{ baseUrl: new URL('{api.url}'), apiKey: '{api.keys['paid']}' }};"
         "const sheet = new Sheets({ ...options, spreadsheetId: 'demo' }).sheet('Cities');"
         "class City { constructor(name) { this.name = name; this.greet = () => name; } }"
         "console.log((await sheet.create(new City('Ulm'))).fields.name);"
@@ -280,8 +280,8 @@ def test_types_are_refused_with_the_url(
 ) -> None:
     """The program that prints types names the URL and the cause."""
     program = str(package.folder / "bin" / "types.mjs")
-    done = run([node(), program, spoil(api.url), api.keys["standard"]])
+    done = run([node(), program, spoil(api.url), api.keys["paid"]])
 
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
-    assert api.keys["standard"] not in done.stderr
+    assert api.keys["paid"] not in done.stderr

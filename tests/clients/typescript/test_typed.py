@@ -42,7 +42,7 @@ console.log(done.map(({ fields }) => fields.name).join());
 @pytest.fixture
 def types(package: Package, api: Api) -> str:
     program = str(package.folder / "bin" / "types.mjs")
-    done = run([node(), program, "--typed", api.url, api.keys["standard"], "demo"])
+    done = run([node(), program, "--typed", api.url, api.keys["paid"], "demo"])
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -88,7 +88,7 @@ def test_a_page_lists_creates_and_updates_typed_rows(
     options = [each for each in STRICT if each != "--noEmit"]
     compiled = package.tsc(*options, "--exactOptionalPropertyTypes", "page.ts", cwd=tmp_path)
     assert compiled.stdout == ""
-    ran = run([node(), "page.js", api.url, api.keys["standard"]], cwd=tmp_path)
+    ran = run([node(), "page.js", api.url, api.keys["paid"]], cwd=tmp_path)
 
     assert (ran.stderr, ran.stdout.splitlines()) == (
         "",

@@ -118,7 +118,7 @@ class Fleet:
                 "project_writes_per_minute": PROJECT_LIMITS * rate,
             },
             "cache": {"rows_ttl_seconds": self.rows_ttl_seconds},
-            "plans.standard": {"requests_per_minute": NO_LIMIT, "max_limit": 1000},
+            "plans.paid": {"requests_per_minute": NO_LIMIT, "max_limit": 1000},
         }
 
     @property

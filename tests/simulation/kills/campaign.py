@@ -209,7 +209,7 @@ FIRST_TITLE = "Unused"
 SETTLED_SECONDS = 0.3
 PLAN: Tables = {
     **SETTINGS,
-    "plans.standard": {"deletes": True, "max_concurrent": 0, "requests_per_minute": NO_LIMIT},
+    "plans.paid": {"deletes": True, "max_concurrent": 0, "requests_per_minute": NO_LIMIT},
 }
 
 

@@ -195,7 +195,7 @@ class Verbs:
                 **({"window_above_cells": WINDOW_ABOVE_CELLS} if self.has_windows else {}),
             },
             "writes": {"delete": "clear" if self.clears else "shift"},
-            "plans.standard": {
+            "plans.paid": {
                 "deletes": True,
                 "max_limit": LONGEST_ROW,
                 "max_concurrent": 0,

@@ -139,7 +139,7 @@ def test_an_invalid_document_is_found() -> None:
         reach(plan=PlanSettings(where_and_order=False)),
         *map(reach_with, RIGHTS),
     ],
-    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "no_filters", *RIGHTS],
+    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "free", *RIGHTS],
 )
 def test_every_component_is_used(told: Reach) -> None:
     """And every reference leads to one."""

@@ -39,7 +39,7 @@ def reach(
     caller = Caller(
         key_id="k1",
         name="tests",
-        plan_name="standard",
+        plan_name="paid",
         plan=plan or PlanSettings(),
         grants=Grants(
             spreadsheets=spreadsheets,

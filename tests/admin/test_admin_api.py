@@ -46,7 +46,7 @@ def test_each_operation_needs_an_admin_key(
     """Others get 401 as JSON."""
     headers: Sequence[tuple[str, str]] = {
         "none": SAME_ORIGIN,
-        "API key": [("Authorization", f"Bearer {console.surface.keys['standard']}")],
+        "API key": [("Authorization", f"Bearer {console.surface.keys['paid']}")],
         "Basic": [("Authorization", "Basic YTpi")],
         "a wrong session": [("Cookie", f"{COOKIE}=x"), *SAME_ORIGIN],
     }[credentials]

@@ -83,7 +83,7 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, PRIVATE_MODE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "this is no regular file, but a pipe or a device")
+            raise OSError(errno.EINVAL, "this is not a regular file, but a pipe or a device")
         os.fchmod(descriptor, PRIVATE_MODE)  # an existing file would keep its mode
         file.truncate()
         json.dump(content, file, indent=2)
@@ -112,7 +112,7 @@ def _stored_key(disk: Disk, number: int, bits: int) -> RSAPrivateKey:
     except ValueError as error:
         raise DiskError(f"{disk.path}: the account's key cannot be read.") from error
     if not isinstance(key, RSAPrivateKey):
-        raise DiskError(f"{disk.path}: the account's key is no RSA key.")
+        raise DiskError(f"{disk.path}: the account's key is not an RSA key.")
     return key
 
 

@@ -245,7 +245,7 @@ def _writable(place: Path) -> Path:
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a directory; name a file")
     if not place.is_file():
-        raise OSError(errno.EINVAL, "this is no regular file, but a pipe or a device")
+        raise OSError(errno.EINVAL, "this is not a regular file, but a pipe or a device")
     if not (os.access(place, os.R_OK | os.W_OK) and os.access(place.parent, os.W_OK)):
         raise PermissionError(errno.EACCES, "the file or its directory cannot be written")
     return place
@@ -288,5 +288,5 @@ def _message(error: sqlite3.Error) -> str:
 
 TELLINGS = {
     "SQLITE_BUSY": "another process has it open; an emulator needs a file of its own.",
-    "SQLITE_NOTADB": "this is no file of an emulator.",
+    "SQLITE_NOTADB": "this is not a file of an emulator.",
 }

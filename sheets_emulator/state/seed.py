@@ -267,7 +267,7 @@ def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise SeedError(f"{path}: this is no regular file, but a pipe or a device.")
+                raise SeedError(f"{path}: this is not a regular file, but a pipe or a device.")
             content = b"" if found.st_size > max_bytes else file.read(max_bytes + 1)
     except OSError as error:
         raise SeedError(f"{path}: {error.strerror}.") from error

@@ -123,7 +123,7 @@ def _decoded(content: bytes, notes: list[str]) -> str:
         )
         text = content.decode("cp1252")
     if "\0" in text:
-        raise CsvError("it has NUL characters, so it is no text: save it as CSV UTF-8.")
+        raise CsvError("it has NUL characters, so it is not text: save it as CSV UTF-8.")
     return text
 
 

@@ -18,9 +18,9 @@ NOBODY = 65534
     [
         pytest.param(".", "directory; name a file", id="directory"),
         pytest.param("none/book.db", "No such file or directory", id="no such directory"),
-        pytest.param("notes.txt", "no file of an emulator", id="another file"),
+        pytest.param("notes.txt", "not a file of an emulator", id="another file"),
         pytest.param("notes.txt/book.db", "Not a directory", id="below a file"),
-        pytest.param("pipe", "no regular file, but a pipe or a device", id="pipe"),
+        pytest.param("pipe", "not a regular file, but a pipe or a device", id="pipe"),
         pytest.param("x\0y", "null", id="no path at all"),
     ],
 )

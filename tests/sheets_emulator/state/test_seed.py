@@ -205,7 +205,7 @@ def archive(*names: str) -> bytes:
         pytest.param("A.csv", XLSX_FILE, "an .xlsx file, not a .csv file: rename it", id="xlsx"),
         pytest.param("A.csv", b"<html>", "an HTML page, not a .csv file: save", id="HTML as CSV"),
         pytest.param("A.csv", b"%PDF-1.7\n", "a PDF document, not a .csv file", id="PDF as CSV"),
-        pytest.param("A.csv", b"a,b\0\1\n", "NUL characters, so it is no text", id="NUL"),
+        pytest.param("A.csv", b"a,b\0\1\n", "NUL characters, so it is not text", id="NUL"),
         pytest.param("A.ods", b"", "a spreadsheet is a .xlsx or .csv file: save it", id="name"),
         pytest.param(f"{'x' * 300}.csv", None, "File name too long", id="name too long"),
     ],
@@ -271,7 +271,7 @@ def test_files_of_the_seed_are_never_written(build: BenchBuilder, tmp_path: Path
 
 
 OUTSIDE = "this is a link out of the folder: copy its file here"
-IRREGULAR = "this is no regular file, but a pipe or a device"
+IRREGULAR = "this is not a regular file, but a pipe or a device"
 
 
 @pytest.mark.parametrize(

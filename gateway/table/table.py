@@ -9,8 +9,8 @@ Rules
   between the reads. Some cells of each column are compared, among them the last one.
 - A format may display other numbers (`yyyy`, `dd.mm`) and other texts (`@" kg"`). It is known if a
   value is displayed so in two pairs of reads and as itself by no cell, and if most displays are not
-  those of other rows. From then on the numbers of the column are not compared, and its texts with
-  what the format displays.
+  those of other rows. From then on numbers of the column are not compared, and its texts are
+  compared with what the format displays.
 """
 
 import re
@@ -38,7 +38,7 @@ Column = Sequence[object]
 Cell = tuple[object, str]
 """A value and its display."""
 
-TextForm = tuple[str, ...]
+TextTemplate = tuple[str, ...]
 """What a format for texts displays before, between and after the text; a single part is displayed
 in place of any text."""
 
@@ -46,25 +46,27 @@ in place of any text."""
 class Unlike(NamedTuple):
     """Cells of a column that are displayed as another number or text than they hold.
 
-    `has_numbers` and `forms` are what its formats are known to do. Other cells seem to be of two
-    states: some `numbers`, and `texts` by the forms that display all of them, if there are so many.
+    `has_numbers` and `templates` are what its formats are known to do. All others are a sign of two
+    states: `numbers` are some of them, `texts` some by the templates that would display all. Both
+    are empty if there are too many templates.
     """
 
     numbers: frozenset[Cell] = frozenset()
-    texts: Mapping[TextForm, frozenset[Cell]] = MappingProxyType({})
+    texts: Mapping[TextTemplate, frozenset[Cell]] = MappingProxyType({})
     has_numbers: bool = False
-    forms: frozenset[TextForm] = frozenset()
+    templates: frozenset[TextTemplate] = frozenset()
 
     @property
     def known(self) -> "Unlike":
         """What its formats are known to do."""
-        return Unlike(has_numbers=self.has_numbers, forms=self.forms)
+        return Unlike(has_numbers=self.has_numbers, templates=self.templates)
 
     @property
     def as_format(self) -> "Unlike":
         """The same if all these cells are of one state."""
         return Unlike(
-            has_numbers=self.has_numbers or bool(self.numbers), forms=self.forms.union(self.texts)
+            has_numbers=self.has_numbers or bool(self.numbers),
+            templates=self.templates.union(self.texts),
         )
 
 
@@ -161,7 +163,7 @@ _COMPARED = 256
 _FIRST = 64
 """The first cells, all of which are compared: they stay comparable when a row is inserted."""
 _MAX_UNLIKE = 16
-"""Cells of a column that are kept with their displays, and forms of its texts, at most."""
+"""Cells of a column that are kept with their displays, and templates of its texts, at most."""
 _PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,99}")
 """Thousands, as in German: `1.250`."""
@@ -390,7 +392,7 @@ class Table:
         is_mixed, unlike = False, dict[int, Unlike]()
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
             numbers: list[Cell] = []
-            shown: dict[TextForm, list[Cell]] = {}
+            shown: dict[TextTemplate, list[Cell]] = {}
             is_whole, known = True, before.get(len(columns), _ALIKE)
             column = texts if values is texts else (yield from _uniform(values, texts, numbers))
             if column is None:
@@ -556,16 +558,16 @@ def _compare(
     texts: Column,
     numbers: list[Cell],
     known: Unlike,
-    shown: dict[TextForm, list[Cell]],
+    shown: dict[TextTemplate, list[Cell]],
 ) -> Work[bool]:
-    """Add numbers as `_uniform` does, and all forms that display texts, each with some cells.
+    """Add numbers as `_uniform` does, and templates that display texts, each with some cells.
 
-    They are those of `known`, where these display a text. False if there are too many.
+    A text that none of `known` displays gets a new one. False if there are too many.
     """
-    forms = [*sorted(known.forms, key=len, reverse=True)]
-    forms += sorted(known.texts, key=len, reverse=True)
+    templates = sorted(known.templates, key=len, reverse=True)
+    templates += sorted(known.texts, key=len, reverse=True)
     for start in range(0, max(len(values), len(texts)), BLOCK):
-        yield _SHARING_STEPS * BLOCK
+        yield (_SHARING_STEPS + len(templates)) * BLOCK
         cells = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
         for value, text in cells:
             if value is text:
@@ -574,13 +576,13 @@ def _compare(
                 if _is_displayed_as(value or "", text or ""):
                     continue
                 held, display = value or "", str(text or "")
-                form = next((each for each in forms if held.join(each) == display), None)
-                if form is None:
+                template = next((each for each in templates if held.join(each) == display), None)
+                if template is None:
                     if len(shown) == _MAX_UNLIKE:
                         return False
-                    form = tuple(display.split(held)) if held else (display,)
-                    forms.append(form)
-                some = shown.setdefault(form, [])
+                    template = tuple(display.split(held)) if held else (display,)
+                    templates.append(template)
+                some = shown.setdefault(template, [])
                 if len(some) < _MAX_UNLIKE:
                     some.append((held, display))
             elif len(numbers) < _MAX_UNLIKE and isinstance(text, str) and _is_another(value, text):
@@ -593,9 +595,9 @@ def _judge(
     texts: Column,
     known: Unlike,
     numbers: Sequence[Cell],
-    shown: Mapping[TextForm, Sequence[Cell]],
+    shown: Mapping[TextTemplate, Sequence[Cell]],
 ) -> Work[Unlike]:
-    """The unlike cells of a column after `known` ones; known forms that display nothing now go."""
+    """The unlike cells of a column, by those that are `known`. Templates without a cell go."""
     others = frozenset(numbers)
     if others and (
         known.has_numbers or (yield from _are_formatted(known.numbers, others, values, texts))
@@ -603,12 +605,12 @@ def _judge(
         known, others = known._replace(has_numbers=True), frozenset()
     elif not others:
         known = known._replace(has_numbers=False)
-    new = {form: frozenset(some) for form, some in shown.items() if form not in known.forms}
-    for form, some in new.items():
-        before = known.texts.get(form, frozenset())
+    new = {each: frozenset(some) for each, some in shown.items() if each not in known.templates}
+    for template, some in new.items():
+        before = known.texts.get(template, frozenset())
         if not (yield from _are_formatted(before, some, values, texts)):
             return known._replace(numbers=others, texts=new)
-    return known._replace(numbers=others, texts={}, forms=frozenset(shown))
+    return known._replace(numbers=others, texts={}, templates=frozenset(shown))
 
 
 def _is_another(value: object, text: str) -> bool:

@@ -1,8 +1,8 @@
 """Rate limit per client address.
 
 Rules
-- An IPv6 client has a /64 network, so that counts as its address.
-- The number of addresses is bounded; the one that came longest ago is forgotten first.
+- The address of an IPv6 client is its /64 network, because one client commonly has all of it.
+- The number of stored addresses is bounded; the least recently used one is dropped first.
 """
 
 import time
@@ -18,7 +18,7 @@ _NETWORK_BYTES = 8
 
 
 class AddressRates:
-    """A rate per address; the burst is one minute's number. 0 means no limit."""
+    """One rate per address, with a burst of one minute's requests. 0 means no limit."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class AddressRates:
         self._rates: OrderedDict[str, Gcra] = OrderedDict()
 
     def count(self, address: str) -> float:
-        """Count one; returns 0, or the seconds to wait if it exceeds the limit."""
+        """Count one request; returns 0, or the seconds to wait if it exceeds the limit."""
         return self._rate_of(address).take(self._limit, self._timer())
 
     def _rate_of(self, address: str) -> Gcra:

@@ -1,7 +1,8 @@
 """Administrators: admin keys, and the sign-in to the console.
 
-An admin key is `sga_`, otherwise as an API key (`gateway.access.keys`); neither is the other. A
-session (`sgs_`) and a link (`sgl_`) have the same form, belong to an admin key, and expire.
+An admin key has the form of an API key (`gateway.access.keys`) with the prefix `sga_`; neither
+works in place of the other. Sessions (`sgs_`) and links (`sgl_`) have the same form, belong to an
+admin key, and expire.
 
 Rules
 - A valid secret is never refused because of others: it is looked up first, and only failures count.
@@ -51,16 +52,16 @@ class Admins:
     random_bytes: RandomBytes = field(repr=False, default=token_bytes)
 
     async def create(self, name: str) -> tuple[AdminSecret, str]:
-        """A new admin key: its record, and the key, which is stored nowhere."""
+        """Create an admin key: returns its stored record and the key itself."""
         key_id = ID_PREFIX + random_digits(ID_DIGITS, self.random_bytes)
         return await self._issue("key", key_id, name, None)
 
     async def link(self, owner: AdminSecret) -> str:
-        """A new token for one sign-in as the owner."""
+        """Create a token for one sign-in as the owner."""
         return (await self._issue("link", owner.key_id, owner.name, LINK))[1]
 
     async def sign_in(self, secret: str, where_from: WhereFrom) -> str:
-        """A new session for an admin key or a link. Raises as `identify`."""
+        """Create a session for an admin key or a link. Raises as `identify`."""
         found = await self._find(secret, "key", "link")
         if found is not None and found.kind == "link":
             found = found if await self.secrets.remove(found.digest) else None

@@ -46,7 +46,7 @@ class Caller:
     plan: PlanSettings
     grants: Grants
     expires: bool = False
-    """Whether the key counts for a time only."""
+    """True if the key has an expiry."""
 
 
 def authorise(
@@ -54,9 +54,8 @@ def authorise(
 ) -> Target:
     """The worksheet of a request, if the caller may read it, and has these rights to write.
 
-    "" is no worksheet, but the spreadsheet itself; no worksheet has that name. A missing grant is
-    reported before a limit of the plan. Without an ID (None or blank) the only
-    granted spreadsheet is meant, if there is exactly one.
+    The worksheet "" is the spreadsheet itself. A missing grant is reported before a limit of the
+    plan. If `spreadsheet` is None or blank, the only granted one is used, if there is exactly one.
     """
     found = granted_spreadsheet(caller.grants, spreadsheet)
     if (
@@ -181,7 +180,7 @@ def check_unconditional(caller: Caller) -> None:
 
 
 def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
-    """The ID of the spreadsheet that a caller means, if granted."""
+    """ID of the requested spreadsheet, if granted; without a request, of the only granted one."""
     granted = grants.spreadsheets
     if not spreadsheet:
         if granted is not None and len(granted) == 1:
@@ -199,7 +198,7 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
 
 
 def _no_id_words(given: str) -> str:
-    """Describe a malformed ID, and where to find the right one."""
+    """Message for a malformed ID, with the place of the right one."""
     found = id_in(given)
     if found:
         return (

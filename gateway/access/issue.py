@@ -38,7 +38,7 @@ async def create_key(
     random_bytes: RandomBytes = secrets.token_bytes,
     by: str = "",
 ) -> tuple[KeyRecord, str]:
-    """The stored record and the key, which is stored nowhere; `by` is who creates it.
+    """Create a key: returns its stored record and the key itself; `by` is its author.
 
     Raises `ConfigError` with all problems of the request; nothing is stored then.
     """
@@ -86,8 +86,8 @@ async def update_key(
 ) -> KeyEdit | None:
     """Give a key the name, plan, grants and expiry of a request; returns what changed.
 
-    None: somebody else changed the same fields, or revoked the key. Raises `ConfigError` as
-    `check_request` does.
+    Returns None if a concurrent edit changed the same fields or revoked the key. Raises
+    `ConfigError` as `check_request` does.
     """
     check_request(request, plans, now, before=before)
     after = replace(
@@ -113,9 +113,9 @@ async def rotate_key(
     by: str = "",
     random_bytes: RandomBytes = secrets.token_bytes,
 ) -> str | None:
-    """Make a second secret for a key; the present one counts for `overlap` from now on.
+    """Add a second secret to a key; the present one stays valid for `overlap` from now.
 
-    Returns the new key. None: the key is revoked, or its last rotation overlaps still.
+    Returns the new key; None if the key is revoked or its last rotation still overlaps.
     """
     key, ends_at = mint_key(random_bytes), now + overlap
     changes = {"last4": (record.last4, key[-4:]), "oldSecretEndsAt": (None, ends_at.isoformat())}
@@ -223,7 +223,7 @@ def _problems(
 
 
 def _right_problems(grants: Grants) -> Iterator[str]:
-    """Problems of rights that exclude or need each other."""
+    """Problems of rights that exclude or require each other."""
     columns = grants.columns
     may_write = grants.may_create or grants.may_update
     if not (grants.may_read or may_write or grants.may_delete):

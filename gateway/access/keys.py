@@ -9,9 +9,9 @@ Rules
   limit of invalid keys only decides how the others are refused.
 - An expiry takes effect at once, a revocation after a refresh.
 - The key itself is not stored.
-- A text that no key can be, such as another scheme, is refused with the reason and not counted: it
-  is no guess. The reason has words of this module only, never a part of the text, which may hold a
-  key.
+- A text that cannot be a key, such as another scheme, is refused with the reason and not counted:
+  it is no guess. The reason has words of this module only, never a part of the text, which may hold
+  a key.
 - Invalid keys have a limit per client address, which counts only failures.
 
 Rules of the active keys in memory, by digest: a refresh reads what changed in the store
@@ -19,11 +19,11 @@ Rules of the active keys in memory, by digest: a refresh reads what changed in t
   the delay of a revocation.
 - A digest is unknown only after a refresh that began after the digest came: a new key works at
   once, and a failing store makes no key unknown.
-- One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it. So guessed
-  keys cost the store the same, however many they are.
+- One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it
+  (single-flight). So the cost of guessed keys does not grow with their number.
 - A failed refresh keeps the known keys, as long as they are valid.
-- While a PostgreSQL server is away, earlier answers are valid for longer, and known keys hardly
-  wait (`server_outage`).
+- While a PostgreSQL server is unavailable, earlier answers are valid for longer, and known keys
+  wait for it only briefly (`server_outage`).
 - After a change was signalled, nothing found before its refresh may be cached.
 - Only digests are here, no keys.
 """
@@ -123,12 +123,12 @@ _SCHEMES: Mapping[str, str] = {
 _FIRST_WORD = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,30})(?:\s|%20|[:=,])")
 _UTF8_QUOTES = ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99")
 _MARKS = (*"\"'`“”„‘’<{[($", *_UTF8_QUOTES)
-"""Quotes, also as a header has them, in UTF-8 read as Latin-1, and signs of placeholders."""
+"""Marks around placeholders: quotes, also those in UTF-8 read as Latin-1, and brackets."""
 _ABSENT = frozenset({"null", "undefined", "none", "nil", "nan", "false", "true"})
 
 
 def around_key(text: str) -> str:
-    """Describe what stands before a key, or instead of one; "" for anything else."""
+    """Describe a wrong prefix or replacement of a key; "" for any other text."""
     word = _FIRST_WORD.match(text)
     scheme = word[1].lower() if word else ""
     if scheme == "bearer":
@@ -161,13 +161,13 @@ class Outage:
     grace_seconds: float = BELIEVED_SECONDS
     """Time for which an answer of the store is valid."""
     wait_seconds: float | None = None
-    """Maximum wait for the store if an earlier answer is valid; None: until it answers."""
+    """Maximum wait for the store if an earlier answer is valid; None for no limit."""
     answer_seconds: float | None = None
     """Maximum time for a page of changes."""
     retry_seconds: float = PAUSE_SECONDS
-    """Pause from the beginning of a failed refresh to the next one."""
+    """Time between the starts of a failed refresh and of the next one."""
     log_seconds: float = 0.0
-    """Time between logged failures of one outage."""
+    """Minimum time between two logged failures of one outage."""
 
 
 OF_FILE = Outage()
@@ -186,7 +186,7 @@ def server_outage(grace_seconds: float) -> Outage:
 
 COARSENESS = timedelta(hours=1)
 MAX_NOTED = 100_000
-"""Maximum number of remembered keys; beyond it some are stored more often."""
+"""Maximum number of keys with a noted last use; with more, some are stored more often."""
 
 Touch = Callable[[str, datetime], Awaitable[object]]
 """Stores the time at which the key with this ID was used."""
@@ -238,7 +238,7 @@ class ActiveKeys:
         self._begun = 0
         self._done = 0
         self._needed = 0
-        """The first refresh that sees all signalled changes."""
+        """Number of the first refresh that sees all signalled changes."""
         self._is_failing = False
         self._logged_at = -math.inf
         self._began_at = -math.inf
@@ -250,15 +250,15 @@ class ActiveKeys:
 
     @property
     def outlasts_outage(self) -> bool:
-        """True if known keys are found while a PostgreSQL server is away."""
+        """True if known keys are found while a PostgreSQL server is unavailable."""
         return self._outage != OF_FILE and self._is_valid(self._timer())
 
     def fresh_until(self) -> float:
-        """The time from which the use of a key starts a refresh; what was found may be cached."""
+        """Time until which found holders may be cached; later uses of a key start a refresh."""
         return -math.inf if self._done < self._needed else self._as_of + REFRESH_SECONDS
 
     def changed(self) -> None:
-        """Read the changes at once; a refresh that runs already may have passed them."""
+        """Refresh at once after a signal; a running refresh may have missed the change."""
         self._needed = self._begun + 1
         self._under_way()
 
@@ -271,9 +271,10 @@ class ActiveKeys:
             await asyncio.wait([self._refresh])
 
     async def find(self, digest: bytes) -> Holder | None:
-        """The holder of a digest's key, even if expired; None if it is unknown, revoked or damaged.
+        """Holder of the key with this digest, even if expired.
 
-        Raises `KeysUnavailable` if the store fails and no earlier answer is valid.
+        Returns None if the key is unknown, revoked or damaged. Raises `KeysUnavailable` if the
+        store fails and no earlier answer is valid.
         """
         if digest not in self._keys:
             needed = self._begun + 1  # a running refresh may have passed the key already
@@ -292,9 +293,9 @@ class ActiveKeys:
         return self._as_of > now - self._outage.grace_seconds
 
     async def _renewed(self, now: float) -> None:
-        """Wait for the store to answer, but hardly if an earlier answer is valid.
+        """Wait for the store, only briefly if an earlier answer is valid.
 
-        Raises `KeysUnavailable` if none is.
+        Raises `KeysUnavailable` if the store fails and no earlier answer is valid.
         """
         is_valid = self._is_valid(now)
         if is_valid and self._is_failing:
@@ -374,7 +375,7 @@ class ActiveKeys:
 
 
 def _holder(key: StoredKey, plans: Mapping[str, PlanSettings], tag_key: bytes) -> Holder | None:
-    """The holder of a key; None, with a log line, if it is damaged."""
+    """Decode the holder of a key; logs a damaged key and returns None."""
     try:
         record = record_of(key)
     except DamagedRow as error:
@@ -388,7 +389,7 @@ def caller_of(
 ) -> Caller | None:
     """The caller with the key of a record; None if its plan is not configured.
 
-    A create-only key sees the fields that it may write alone: a refusal must not differ for others.
+    A create-only key sees only the fields that it may write, so that refusals reveal no others.
     """
     plan = plans.get(record.plan)
     if plan is None:
@@ -442,7 +443,7 @@ class LastUse:
 
 
 async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
-    """Log the IDs of all active any-spreadsheet keys, and damaged keys, if any."""
+    """Log the IDs of active keys without spreadsheet restrictions, and damaged keys, if any."""
     records = await store.list(lambda row: damaged_row(row.table, row.row, row.problem))
     key_ids = [record.id for record in records if may_use_any_spreadsheet(record, now)]
     if key_ids:
@@ -450,7 +451,7 @@ async def warn_of_any_spreadsheet_keys(store: KeyStore, now: datetime) -> None:
 
 
 def may_use_any_spreadsheet(record: KeyRecord, now: datetime) -> bool:
-    """True for an active key with the grant for any spreadsheet."""
+    """True if the key is active and has no spreadsheet restriction."""
     return record.grants.spreadsheets is None and record.is_active(now)
 
 
@@ -469,9 +470,9 @@ class Gatekeeper:
     used: Callable[[str], None] = field(repr=False, default=lambda _: None)
 
     async def identify(self, key: str | None, where_from: WhereFrom) -> Caller:
-        """The caller with this key, which may be any text.
+        """Authenticate a key, which may be any text.
 
-        Raises `MissingApiKey` for none or a blank one, `InvalidApiKey` for every kind of invalid
+        Raises `MissingApiKey` for a missing or blank key, `InvalidApiKey` for every kind of invalid
         key, `TooManyAuthFailures` if too many of those came from this address, `PlanLimit` if the
         key's plan is no longer configured, and `KeysUnavailable` if the store fails.
         """

@@ -31,7 +31,7 @@ _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and mak
 async def pepper_of(
     store: KeyStore, settings: AccessSettings, *, replaced: Callable[[], None] = lambda: None
 ) -> bytes:
-    """The pepper for the keys of the store.
+    """Load the pepper and check it against the mark in the key store.
 
     Calls `replaced` if the store has no keys and another pepper was used before. Raises
     `ConfigError` as `load_pepper` does, and if there are keys and the pepper is missing or
@@ -76,7 +76,7 @@ def cursor_key(pepper: bytes) -> bytes:
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
-    """The configured pepper, or that of its file, which is created if missing.
+    """Load the pepper from the settings or from its file, which is created if missing.
 
     Raises `ConfigError` if the file is unusable, damaged, or open to other users.
     """
@@ -95,19 +95,19 @@ def load_pepper(settings: AccessSettings) -> bytes:
 
 
 def pepper_path(settings: AccessSettings) -> Path | None:
-    """The file of the pepper; None if it is a setting."""
+    """Path of the pepper file; None if the pepper is a setting."""
     if settings.pepper is not None:
         return None
     return settings.pepper_file or beside(settings.database)
 
 
 def beside(database: Database) -> Path:
-    """The file with the pepper of a SQLite file, unless the settings name another."""
+    """Default path of the pepper file, beside the SQLite file."""
     return Path(f"{database}.pepper")
 
 
 def write_pepper(path: Path, pepper: bytes) -> None:
-    """Create the file atomically. Raises OSError, also if it exists."""
+    """Create the pepper file atomically. Raises OSError, also if the file exists."""
     # mkstemp uses O_EXCL and 0600. The name appears with all bytes or not at all, so neither a
     # crash nor a second process sees a partial pepper.
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
@@ -123,7 +123,7 @@ def write_pepper(path: Path, pepper: bytes) -> None:
 
 
 def read_pepper(path: Path) -> bytes:
-    """The pepper of a file. Raises OSError, and `ConfigError` as `load_pepper` does."""
+    """Read the pepper from a file. Raises OSError, and `ConfigError` as `load_pepper` does."""
     with open_regular(own_target(path)) as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read(LENGTH + 1)

@@ -6,8 +6,8 @@ Rules:
   holds its place among the concurrent ones until `leave`, which may be called twice.
 - Only valid keys come here, and the number of stored keys is bounded. A key with running requests
   is never forgotten.
-- Where several processes count the use of a key together (`SharedUse`), a request may have to wait
-  for an exchange with them before it is charged. Charging itself never waits.
+- If several processes share the limits of a key (`SharedUse`), a request may have to wait for an
+  exchange with them before it is charged. Charging itself never waits.
 """
 
 import math
@@ -27,9 +27,9 @@ from gateway.settings.plans import PlanSettings
 
 SMALLEST_BURST = 10
 MAX_EXPORTS = 4
-"""Exports that run at once, of all keys together."""
+"""Maximum number of concurrent exports of all keys."""
 MAX_EXPORTS_OF_KEY = 2
-"""Of one key: a client that reads slowly holds no more."""
+"""Maximum number of concurrent exports of one key, which may read slowly."""
 FRESH_PRICE = 5
 """Price of a request for fresh data, each of which may cost a call to Google."""
 MAX_KEPT = 10_000
@@ -65,7 +65,7 @@ class SharedUse(Protocol):
         """True if a request has to `exchange` before it is charged."""
 
     async def exchange(self, limits: Limits, price: int) -> None:
-        """Learn what other processes use. Raises nothing, and takes less than a few seconds."""
+        """Fetch the use by other processes. Raises nothing, and takes a few seconds at most."""
 
 
 class Usage(Protocol):
@@ -100,12 +100,12 @@ class RateLease(msgspec.Struct):
     usage: Usage
     _timer: Callable[[], float]
     _exports: list[Usage]
-    """The keys of the exports of this process that run."""
+    """Usage of the key of each export that runs in this process."""
     _is_in: bool = False
     _is_export: bool = False
 
     async def exchange(self, price: int = 1) -> None:
-        """Learn what other processes use of the limits, if that must be known before `price`."""
+        """Fetch the use by other processes, if it must be known before charging `price`."""
         shared = self.usage.shared
         if shared is not None and shared.must_exchange(self.limits, price):
             await shared.exchange(self.limits, price)
@@ -127,7 +127,7 @@ class RateLease(msgspec.Struct):
         self._is_in = True
 
     def begin_export(self) -> None:
-        """Take one of the places of exports, once. Raises `TooManyInFlight`."""
+        """Take a place for an export, if not taken yet. Raises `TooManyInFlight`."""
         if self._is_export:
             return
         running = self._exports
@@ -162,7 +162,8 @@ class RateLease(msgspec.Struct):
     def owe(self, price: int) -> None:
         """Charge more for a running request whose work is done; later requests wait for the rest.
 
-        Refused now, it could be repeated for nothing, and a price above the burst would never do.
+        A refusal here would let clients repeat the work for free, and a price above the burst could
+        never be charged.
         """
         rate, gcra, now = self.limits.rate, self.usage.gcra, self._timer()
         left = min(price, gcra.standing(rate, now).remaining)
@@ -170,11 +171,11 @@ class RateLease(msgspec.Struct):
         gcra.give_back(rate, left - price)
 
     def standing(self) -> Standing:
-        """The number of requests that the key may send now; None without a rate limit."""
+        """Number of requests that the key may send now; None without a rate limit."""
         return self.usage.gcra.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
-        """Return the place, if taken."""
+        """Release the request's places, if taken."""
         if self._is_in:
             self._is_in = False
             if self.usage.shared is None:

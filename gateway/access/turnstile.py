@@ -1,9 +1,9 @@
 """Cloudflare Turnstile: checks that a person sent a form.
 
 Rules
-- A token is checked by Cloudflare alone, and stored nowhere. Without Cloudflare's word nothing is
-  admitted: its outage and a wrong secret are errors of the gateway, not of the visitor.
-- A token counts once. With the same `idempotency_key` Cloudflare repeats its answer, so that a
+- Only Cloudflare checks a token, and no token is stored. Without Cloudflare's verdict the form is
+  refused: an outage or a wrong secret is an error of the gateway, not of the visitor.
+- A token is valid once. With the same `idempotency_key` Cloudflare repeats its answer, so that a
   double click passes (developers.cloudflare.com/turnstile/get-started/server-side-validation).
 """
 
@@ -30,7 +30,7 @@ _JSON = {"content-type": "application/json", "accept": "application/json"}
 _OF_VISITOR = frozenset(
     {"missing-input-response", "invalid-input-response", "timeout-or-duplicate"}
 )
-"""Error codes of a token; the others are of the gateway's request."""
+"""Error codes that concern the token; all others concern the gateway's request."""
 _RETRY_SECONDS = 10
 
 
@@ -40,7 +40,7 @@ class _Verdict(msgspec.Struct):
 
 
 class NotChecked(Exception):
-    """Cloudflare's answer says nothing about the token; the text has its status or error codes."""
+    """Cloudflare's answer has no verdict on the token; the text is its status or error codes."""
 
 
 _decode = msgspec.json.Decoder(_Verdict).decode
@@ -55,7 +55,7 @@ class Turnstile:
     url: str
 
     async def check(self, token: str, repetition: UUID | None) -> None:
-        """Raises ChallengeFailed for a wrong token, ChallengeUnavailable without a verdict.
+        """Check a token. Raises ChallengeFailed, or ChallengeUnavailable without a verdict.
 
         Checks with the same `repetition` are one use of the token.
         """
@@ -94,7 +94,7 @@ def unavailable() -> ChallengeUnavailable:
 
 @asynccontextmanager
 async def open_turnstile(settings: TurnstileSettings) -> AsyncIterator[Turnstile | None]:
-    """Connections to Cloudflare; None without a secret."""
+    """Open connections to Cloudflare; yields None without a secret."""
     if settings.secret is None:
         yield None
         return

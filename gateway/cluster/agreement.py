@@ -1,10 +1,10 @@
-"""Layouts of worksheets, on which all processes of a Redis have to agree.
+"""Check that all processes of a Redis have the same layouts of worksheets.
 
 Rules
-- A process keeps a digest of its `[[worksheets]]` in Redis while it runs. One with another digest
-  does not join: it would take rows above a header, or filled down in advance, for records.
-- The digest outlasts the last process by `KEPT_SECONDS`. Without Redis each process serves by its
-  own settings; it shares no rows then.
+- A process keeps a digest of its `[[worksheets]]` in Redis while it runs. A process with another
+  digest does not start: it would serve rows above a header, or filled-down rows, as records.
+- The digest outlasts the last process by `KEPT_SECONDS`. Without Redis each process uses its own
+  settings and shares no rows.
 """
 
 import asyncio
@@ -35,8 +35,11 @@ end
 return 1
 """
 )
-"""0 if another digest is kept, else 1. KEYS: the digest. ARGV: the own digest; for how many
-milliseconds to keep it, 0 to keep nothing."""
+"""Compare this process's digest with the stored one, and store it.
+
+KEYS: the digest. ARGV: this process's digest; its lifetime in milliseconds, 0 to store nothing.
+Returns: 0 if another digest is stored, else 1.
+"""
 
 OTHER_WORKSHEETS = (
     "worksheets: a running process of this Redis has other tables [[worksheets]]. Give all "
@@ -45,9 +48,9 @@ OTHER_WORKSHEETS = (
 
 
 async def agrees(store: Store, layouts: Layouts, *, keeps: bool) -> bool:
-    """False if running processes have other layouts; True without Redis, too.
+    """False if running processes have other layouts; True without Redis.
 
-    `keeps`: these are noted for others.
+    With `keeps` these layouts are stored for other processes.
     """
     milliseconds = round(KEPT_SECONDS * 1000) if keeps else 0
     try:
@@ -65,7 +68,7 @@ async def check_agreement(url: str, layouts: Layouts) -> None:
 
 @asynccontextmanager
 async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
-    """Keep the layouts of this process in Redis. Raises ConfigError if others have other ones."""
+    """Keep the layouts of this process in Redis. Raises ConfigError if they differ from others."""
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
     renewing = asyncio.create_task(_renew_forever(store, layouts))

@@ -20,12 +20,12 @@ from gateway.worksheets.fences import LIMIT_SECONDS
 from gateway.worksheets.sharing import Peers
 
 LOCK_RESERVE_SECONDS = 5.0
-"""A holder of a lock is taken for dead so long after the longest wait, call and search."""
+"""Margin of the lock's session timeout above the longest wait, call and search."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """`quota` shares the rates of accounts and projects, `key_rates` those of callers' keys."""
+    """Shared state: `quota` of accounts and projects, `key_rates` of callers' keys, and `peers`."""
 
     store: Store
     membership: Membership
@@ -38,9 +38,9 @@ class Cluster:
 async def open_cluster(
     settings: Settings, database: PostgresUrl, redis: str, clock: Callable[[], float]
 ) -> AsyncIterator[Cluster]:
-    """Join the processes of a Redis, which need not be there yet.
+    """Join the processes of a Redis, which may still be unavailable.
 
-    Raises ConfigError if they have other layouts.
+    Raises ConfigError if running processes have other layouts.
     """
     store_opened()
     google, layouts = settings.google, Layouts(settings.worksheets)

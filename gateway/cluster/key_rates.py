@@ -1,18 +1,19 @@
 """Rates of callers' keys, counted by each process and exchanged through Redis every 250 ms.
 
 Rules
-- A request takes from the rate as this process knows it, and waits for nobody. Only if its process
-  used a part of the burst that the others do not know of, it waits for an exchange: 1/N of the
-  burst, with N processes. So all together use at most twice the burst after a rest, and in a minute
-  at most the rate and two bursts, as long as 1/N of the burst is not less than the dearest request.
-- An exchange charges what others used to the rate of this process. It never raises what a client of
-  one process may send, nor lowers it: without use by others it changes nothing.
-- Running requests of others are as of the last exchange. A request that would be refused for them
-  waits for another. The count of a process that was killed ends after three seconds.
-- Without Redis each process allows 1/N of rate, burst and running requests, N as last seen. When it
-  is back, each tells what is left of its use. Until that is answered, the process knows no more
-  than before; at the answer it takes over Redis's instant, as others may tell theirs later.
-- What Redis loses, or does twice, makes rates inexact for as long as a burst takes to recover.
+- A request is charged to the local rate without waiting. It waits for an exchange only if its
+  process has used 1/N of the burst (N processes) since its last report. So all processes together
+  allow at most twice the burst after a rest, and in a minute at most the rate and two bursts, if
+  1/N of the burst is not less than the most expensive request.
+- An exchange charges the use by other processes to the local rate. Without such use it changes
+  nothing.
+- Running requests of other processes are known as of the last exchange. A request that they would
+  have refused waits for another exchange. Those of a killed process expire after three seconds.
+- Without Redis each process allows 1/N of rate, burst and running requests, N as last seen. When
+  Redis returns, each process reports its remaining use. Until the answer the local rate stays; then
+  it takes over Redis's instant, because other processes may report later.
+- Data that Redis loses, or a command that it runs twice, makes rates inexact until the burst has
+  recovered.
 """
 
 import asyncio
@@ -33,21 +34,21 @@ from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
 
 EXCHANGE_SECONDS = 0.25
 PAUSE_SECONDS = 0.005
-"""Shortest time between two exchanges."""
+"""Minimum time between two exchanges."""
 HOLD_SECONDS = 3.0
-"""After this time without an exchange running requests of a process are forgotten."""
+"""Lifetime in Redis of a process's running requests, from its last exchange."""
 RECENT_SECONDS = 0.02
-"""So long the running requests of others are taken for known."""
+"""Time after an exchange for which the count of others' running requests is current."""
 MAX_KEYS = 200
-"""Keys in one call of the script, which holds up Redis for a few milliseconds."""
+"""Maximum number of keys per call of the script, which blocks Redis for a few milliseconds."""
 MAX_ROUNDS = 20
-"""Exchanges that one request waits for at most."""
+"""Maximum number of exchanges that one request waits for."""
 
 EXPIRY_SECONDS = 10.0
-"""Redis keeps what it knows of a key for longer than that after an exchange."""
+"""Lower bound of the lifetime of a key's state in Redis after an exchange."""
 
 FORMAT = 1
-"""Of the values in Redis; a version with another one uses other names."""
+"""Format of the values in Redis, part of their names: versions with other formats share nothing."""
 
 
 class Known(NamedTuple):
@@ -56,12 +57,12 @@ class Known(NamedTuple):
     generation: str
     total: int
     full_seconds: float
-    """Until the whole burst is there."""
+    """Seconds until the whole burst is available."""
     elsewhere: int
 
 
 class SharedGcra:
-    """A `UsedRate` that others use, too: theirs is charged by `adopt`."""
+    """A `UsedRate` shared with other processes, whose use is charged by `adopt`."""
 
     __slots__ = (
         "_adopted_at",
@@ -79,18 +80,18 @@ class SharedGcra:
     def __init__(self, rates: "SharedKeyRates", noted: Callable[[], None]) -> None:
         self._rates = rates
         self._noted = noted
-        """Called when there is something to exchange."""
+        """Called at each use."""
         self._gcra = Gcra()
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf
         self._is_rejoining = False
-        """True if the use of this process alone was sent, and not answered yet."""
+        """True from `rejoin` until the next answer of Redis."""
         self.limit = rate_limit(0, burst=0)
-        """That of the last `take`."""
+        """Limit of the last `take`."""
         self.new = 0
         """Use since the last exchange began."""
         self.sent = 0
-        """Use that the exchange under way tells."""
+        """Use reported by the running exchange."""
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
         wait_seconds = self._gcra.take(self._rates.part(limit), now, price)
@@ -109,7 +110,7 @@ class SharedGcra:
         return self._gcra.standing(self._rates.part(limit), now)
 
     def is_ahead(self, limit: RateLimit, price: int) -> bool:
-        """True if others have to know of the use before more is taken, which there may be."""
+        """True if `price` is available, but needs an exchange before it is charged."""
         unknown, rates = self.new + self.sent, self._rates
         return (
             unknown > 0
@@ -119,13 +120,16 @@ class SharedGcra:
         )
 
     def full_seconds(self, now: float) -> float:
-        """Time until the whole burst is there, without what `sent` tells."""
+        """Seconds until the whole burst is available, apart from the use in `sent`."""
         used_seconds = self.sent * self.limit.interval_seconds
         return max(0.0, self._gcra.full_at - now - used_seconds)
 
     def adopt(self, known: Known, now: float, fresh: str) -> None:
-        """Charge what others used, after an exchange of `sent` that may have begun `fresh`."""
-        # Both instants count use when it was told, which is late: neither is too early.
+        """Charge the use by others, after an exchange of `sent`.
+
+        `fresh` is the generation that the exchange would have begun.
+        """
+        # Both instants count use when it was reported, which is late: neither is too early.
         interval_seconds, full_at = self.limit.interval_seconds, self._gcra.full_at
         by_redis = now + known.full_seconds + max(self.new, 0) * interval_seconds
         is_known = known.generation in (self._generation, fresh)
@@ -134,13 +138,13 @@ class SharedGcra:
         if known.generation == self._generation:
             others -= self._total
         by_total = max(full_at, now) + others * interval_seconds
-        if self._is_rejoining:  # others may not have told yet what they used alone
+        if self._is_rejoining:  # others may not have reported their use without Redis yet
             self._gcra.full_at = max(full_at, by_redis)
         elif others > 0 and is_known:
             self._gcra.full_at = max(full_at, min(by_redis, by_total))
         elif others > 0:
             self._gcra.full_at = max(full_at, by_total if was_lost else by_redis)
-        if self.limit.per_minute:  # whatever Redis says, it is used again after a few bursts
+        if self.limit.per_minute:  # whatever Redis answers, the wait ends after a few bursts
             latest = now + MOST_BURSTS * self.limit.burst_seconds
             self._gcra.full_at = min(self._gcra.full_at, latest)
         self._generation, self._total, self._adopted_at = known.generation, known.total, now
@@ -148,7 +152,7 @@ class SharedGcra:
         self._is_rejoining = False
 
     def rejoin(self, now: float) -> None:
-        """Count in requests what is left of the use of this process alone, to tell others."""
+        """Convert the remaining use without Redis to requests, to report it."""
         interval_seconds = self._rates.part(self.limit).interval_seconds
         self.new = self.sent = 0
         if interval_seconds and self._gcra.full_at > now:
@@ -157,7 +161,7 @@ class SharedGcra:
         self._is_rejoining = True
 
     def part(self, now: float) -> None:
-        """Undo `rejoin` if no exchange followed: this process still knows only of its own use."""
+        """Undo `rejoin` if no exchange followed: only this process's own use is known."""
         interval_seconds = self.limit.interval_seconds
         if self._is_rejoining and interval_seconds and self._gcra.full_at > now:
             used = (self._gcra.full_at - now) / interval_seconds
@@ -166,7 +170,7 @@ class SharedGcra:
 
 
 class SharedUsage:
-    """A `Usage` of a key that others use, too, and its `SharedUse`."""
+    """A `Usage` of a key that other processes serve, too, and its `SharedUse`."""
 
     __slots__ = (
         "_max_concurrent", "_rates", "elsewhere", "exchanged_at", "gcra", "id", "in_flight",
@@ -179,9 +183,9 @@ class SharedUsage:
         self.gcra = SharedGcra(rates, partial(rates.note, self))
         self.in_flight = 0
         self.reported = 0
-        """Running requests of this process as the others know them."""
+        """Running requests of this process, as last reported."""
         self.elsewhere = 0
-        """Running requests of the others, as known since `exchanged_at`."""
+        """Running requests of other processes at `exchanged_at`."""
         self.exchanged_at = -math.inf
         self._max_concurrent = math.inf
 
@@ -217,13 +221,13 @@ class SharedUsage:
             if not self.must_exchange(limits, price):
                 return
 
-    def is_told(self) -> bool:
-        """True if there is nothing to tell before the key is used again."""
+    def is_reported(self) -> bool:
+        """True if all use is reported and no request runs."""
         return not (self.in_flight or self.reported or self.gcra.new)
 
 
 class SharedKeyRates:
-    """Use of the keys, exchanged with other processes; a `Follower`."""
+    """Usage of all keys, exchanged with other processes; a `Follower`."""
 
     def __init__(
         self,
@@ -235,11 +239,11 @@ class SharedKeyRates:
         self.clock = clock
         self.is_disconnected = False
         self.share = UNKNOWN_SHARE
-        """This process's part of the limits while it is disconnected."""
+        """Part of the limits that this process allows while it is disconnected."""
         self._store = store
         self._membership = membership
         self._noted: dict[str, SharedUsage] = {}
-        """Keys to exchange, and all that were used without Redis."""
+        """Usage to exchange by key ID, including all use without Redis."""
         self._urgent: dict[str, SharedUsage] = {}
         self._soon: asyncio.Task[None] | None = None
         self._exchanging = asyncio.Lock()
@@ -247,29 +251,29 @@ class SharedKeyRates:
         membership.follow(self)
 
     def usage(self, key_id: str) -> SharedUsage:
-        """The usage of a key that this process does not know, or forgot."""
+        """Usage of a key, created unless it waits to be exchanged."""
         return self._noted.get(key_id) or SharedUsage(self, key_id)
 
     def part(self, limit: RateLimit) -> RateLimit:
-        """The part of a limit that this process may use now."""
+        """The part of a limit that this process allows now."""
         if not self.is_disconnected or not limit.per_minute:
             return limit
         burst = max(FRESH_PRICE, int(limit.burst * self.share))
         return rate_limit(limit.per_minute * self.share, burst=burst)
 
     def allowance(self, limit: RateLimit) -> int:
-        """The use that others need not know of yet."""
+        """Use that this process may charge before it must report it."""
         return max(1, limit.burst // max(self._membership.count, 1))
 
     def note(self, usage: SharedUsage) -> None:
-        """Exchange the use of a key with the next ones, or at once if there is much of it."""
+        """Schedule a key for the next exchange, or exchange it soon if it has much new use."""
         self._noted[usage.id] = usage
         gcra = usage.gcra
         if gcra.new > self.allowance(gcra.limit) / 2 and gcra.limit.per_minute:
             self.exchange_soon(usage)
 
     def exchange_soon(self, usage: SharedUsage) -> "asyncio.Task[None]":
-        """Exchange the use of a key out of turn."""
+        """Exchange the use of a key before the next regular exchange."""
         self._urgent[usage.id] = self._noted[usage.id] = usage
         if self._soon is None or self._soon.done():
             self._soon = asyncio.get_running_loop().create_task(
@@ -278,25 +282,25 @@ class SharedKeyRates:
         return self._soon
 
     async def exchange(self) -> None:
-        """Exchange all that was used, or that is running."""
+        """Exchange all scheduled keys."""
         async with self._exchanging:
             self._urgent.clear()
             await self._exchange([*self._noted.values()])
 
     async def run(self) -> None:
-        """Exchange until cancelled."""
+        """Exchange every `EXCHANGE_SECONDS`, until cancelled."""
         while True:
             await asyncio.sleep(EXCHANGE_SECONDS)
             await self.exchange()
 
     async def aclose(self) -> None:
-        """Tell what was used last."""
+        """Exchange the last use."""
         if self._soon is not None:
             await self._soon
         await self.exchange()
 
     def disconnected(self, _share: float, _since: float) -> None:
-        """Keep to 1/N at once: a request is not refused only because Redis is away."""
+        """Allow 1/N at once, because a key's requests must not fail when Redis is unavailable."""
         self.is_disconnected = True
         if self._membership.count:
             self.share = 1 / self._membership.count
@@ -357,13 +361,13 @@ class SharedKeyRates:
             known = Known(generation, int(total), full_seconds, int(elsewhere))
             usage.gcra.adopt(known, now, fresh)
             usage.elsewhere, usage.exchanged_at, usage.reported = known.elsewhere, now, in_flight
-            if usage.is_told():
+            if usage.is_reported():
                 self._noted.pop(usage.id, None)
 
 
 @asynccontextmanager
 async def open_key_rates(store: Store, membership: Membership) -> AsyncIterator[SharedKeyRates]:
-    """Rates of keys that are exchanged until the end."""
+    """Open rates of keys that are exchanged in a background task."""
     rates = SharedKeyRates(store, membership)
     running = asyncio.create_task(rates.run())
     try:

@@ -1,19 +1,19 @@
-"""Which processes there are: each tells Redis that it lives, and learns its share of the rates.
+"""Membership of this process among those of a Redis: heartbeats, and its share of the rates.
 
 Rules
-- A share is what a process may use of each rate while it does not reach Redis: 1/N of it, with N
+- A share is the part of each rate that a process may use while it does not reach Redis: 1/N with N
   processes as last seen, or less until the others know of it. The script keeps the sum at 1.
-- Others use the share of a silent process until they note its silence. So a process waits for that
-  long after its last heartbeat that may have counted, before it uses its share.
-- A process that returns stops using its share before it sends a heartbeat. A write that is no
-  heartbeat probes Redis first; where heartbeats fail all the same, they rest for a while.
-- A process that was killed is forgotten at once by others on its machine, and after two minutes by
-  all others. One that was cut off for longer may use its share beyond the rates.
+- Other processes use the share of a silent process until they notice its silence. So a process
+  waits for that time after its last heartbeat that may have counted, before it uses its share.
+- A process that returns stops using its share before it sends a heartbeat. It probes Redis with a
+  write first; if heartbeats fail nevertheless, they pause for `rest_seconds`.
+- A killed process is removed at once by others on its machine, and after two minutes by all others.
+  A process that was cut off for longer may use its share beyond the rates.
 - PostgreSQL has a session of each process. Their number is N for a process that never reached
-  Redis; a lower one counts after two minutes, because a process that lost its session may go on.
-  For others it only lowers the share: processes may start while Redis is away.
-- A share that grows by this number is used after a while: processes that start at once see each
-  other first. A process that knows no number yet takes a tenth.
+  Redis; a lower one counts after two minutes, because a process that lost its session may run on.
+  For others it only lowers the share: processes may start while Redis is unavailable.
+- A share that grows by this number is used after `settle_seconds`, so that processes that start at
+  the same time see each other first. A process without a number takes a tenth.
 """
 
 import asyncio
@@ -44,34 +44,34 @@ class Tempo:
     beat_seconds: float = 0.5
     """Time between heartbeats, or between probes of Redis."""
     late_seconds: float = 0.5
-    """A heartbeat that Redis carries out later than that is void."""
+    """Maximum delay of a heartbeat; a later one is void."""
     silent_seconds: float = 1.5
     """Time without a heartbeat after which others leave a process its share."""
     settle_seconds: float = 2.0
-    """Time in which all processes come back to a Redis that lost its data."""
+    """Time in which all processes return to a Redis that lost its data."""
     kept_seconds: float = 120.0
-    """Time without a heartbeat after which a process is taken for dead."""
+    """Time without a heartbeat after which a process is removed as dead."""
     rest_seconds: float = 10.0
-    """Time until the next heartbeat after one that failed though a probe was answered."""
+    """Pause after a heartbeat that failed although a probe succeeded."""
 
     def script_arguments(self) -> Sequence[int]:
-        """Silent, settled and forgotten after so many microseconds."""
+        """`silent_seconds`, `settle_seconds` and `kept_seconds` in microseconds."""
         seconds = (self.silent_seconds, self.settle_seconds, self.kept_seconds)
         return [round(each * MICROSECONDS) for each in seconds]
 
 
 class Follower(Protocol):
-    """Shares something through Redis; both may be called repeatedly."""
+    """State shared through Redis. Both methods may be called repeatedly."""
 
     def disconnected(self, share: float, since: float) -> None:
-        """Redis is gone: keep to a share of all rates, and use nothing before an instant."""
+        """Redis is unavailable: use a share of all rates, from the instant `since` on."""
 
     def connected(self) -> None:
-        """Redis is there, and may have forgotten what it was told."""
+        """Redis is available, and may have lost its data."""
 
 
 class Membership:
-    """This process among the others."""
+    """Heartbeats and share of this process."""
 
     def __init__(
         self,
@@ -92,16 +92,16 @@ class Membership:
         self._followers: list[Follower] = []
         self._share = 0.0
         self.count = 0
-        """The number of processes as last seen; 0 if it is unknown.
+        """Number of processes as last seen; 0 if unknown.
 
-        It shrinks after a while only: others may come back to a Redis that lost its data.
+        It shrinks with a delay: processes may return to a Redis that lost its data.
         """
         self._fewer_since = math.inf
         self.last = 0
         """Redis's time at the last heartbeat that it answered."""
         self._was_disconnected = False
         self._ahead_seconds = 0.0
-        """Redis's clock less this process's, or a little less."""
+        """Redis's clock minus this process's, minus at most the delay of an answer."""
         self._counts_until = -math.inf
         """The instant until which others may use the share of this process."""
         self._rests_until = -math.inf
@@ -127,11 +127,11 @@ class Membership:
             self._was_disconnected = True
 
     def sessions_counted(self, count: int) -> None:
-        """Note the number of processes that PostgreSQL has, which counts while Redis is away."""
+        """Note the number of sessions in PostgreSQL, which counts while Redis is unavailable."""
         if self._store.is_available or (self.last and count <= self.count):
             return
         known, share = self.count, self._usable_share
-        # Without a session a process may go on, as one that is silent in Redis may.
+        # A process that lost its session may run on, as may one that is silent in Redis.
         self._note_count(count, fewer_after_seconds=self.tempo.kept_seconds)
         if self.count == known:
             return
@@ -143,7 +143,7 @@ class Membership:
         self._disconnect()
 
     async def leave(self) -> None:
-        """Return the share; to be called when nothing more is sent to Google."""
+        """Return the share, after the last call to Google."""
         with suppress(StoreUnavailable):
             await self._store.run(LEAVE, [MEMBERS], self.id)
 
@@ -204,15 +204,15 @@ class Membership:
             follower.disconnected(self._usable_share, self._counts_until)
 
     def _is_dead(self, name: str) -> bool:
-        """True if a silent process was one of this machine, and is gone."""
+        """True if a silent process ran on this machine and has ended."""
         host, _, pid = name.rpartition(" ")
         if host != self._host:
             return False
-        if int(pid) == self._pid:  # of a container that was started again
+        if int(pid) == self._pid:  # an earlier process of a restarted container
             return True
         try:
             os.kill(int(pid), 0)
-        except (ProcessLookupError, OverflowError):  # no process has so large a number
+        except (ProcessLookupError, OverflowError):  # process numbers are smaller
             return True
         except PermissionError:
             return False
@@ -223,7 +223,7 @@ class Membership:
 async def open_membership(
     store: Store, *, counted: Callable[[int], None]
 ) -> AsyncIterator[Membership]:
-    """A process that sends heartbeats until the end."""
+    """Open a membership that sends heartbeats in a background task."""
     membership = Membership(store, counted=counted)
     await membership.beat()
     beating = asyncio.create_task(_beat_forever(membership))

@@ -1,14 +1,14 @@
 """Google's quota, shared by all processes: GCRA in Redis, one round trip for each call.
 
 Rules
-- A call takes from its account's and its project's rate at once, or from neither. What Redis tells
-  corrects the rates of this process: so waiting calls know when the next may be sent.
-- While Redis is unavailable, the rates of this process are a share of the whole, without a burst at
-  first (`gateway.cluster.membership`).
-- Redis serves who comes first. So a process comes for the next call a little after its time: the
-  later, the less often it was refused since it got one.
-- A permission that comes late is not used: this process may have been suspended.
-- Limits and pauses learnt of 429s go to Redis at once, and again after it was gone.
+- A call is charged to its account's and its project's rate at once, or to neither. Redis's answers
+  correct the local rates, so that waiting calls know when the next one may be sent.
+- While Redis is unavailable, the local rates are a share of the whole, without a burst at first
+  (`gateway.cluster.membership`).
+- Redis serves processes in the order of their requests. So each process adds a delay before the
+  next one; the delay shrinks with each refusal since its last call.
+- A permission that arrives late is not used: this process may have been suspended.
+- Limits and pauses learnt from 429s are stored in Redis at once, and again after an outage.
 """
 
 import time
@@ -30,7 +30,7 @@ _NOTHING_LEARNT = Learnt(0, 0.0, 0.0, 0.0)
 
 
 class SharedQuota:
-    """The quota of all accounts and projects, as this process knows it."""
+    """Shared quota of all accounts and projects; a `Follower`."""
 
     def __init__(
         self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
@@ -48,7 +48,7 @@ class SharedQuota:
     ) -> "SharedCalls":
         """Share rates with other processes, under these names.
 
-        `changed` is called when calls may be sent earlier than the rates told.
+        `changed` is called when calls may be sent earlier than the rates predicted.
         """
         named = dict(zip(["{gateway}:quota:" + name for name in names], rates, strict=True))
         for key in named.keys() - self._rates.keys():
@@ -59,7 +59,7 @@ class SharedQuota:
         return SharedCalls(self, named)
 
     def disconnected(self, share: float, since: float) -> None:
-        """Keep to a share of all rates, and use nothing before an instant."""
+        """Use a share of all rates, from the instant `since` on."""
         earlier = self._disconnected
         if earlier == (share, since):
             return
@@ -71,22 +71,22 @@ class SharedQuota:
                 changed()
 
     def connected(self) -> None:
-        """Ask Redis from now on, and tell it what it may have forgotten."""
+        """Use Redis again, and store the learnt limits, which it may have lost."""
         if self._disconnected is not None:
             self._disconnected = None
             for rate in self._rates.values():
                 rate.take_whole()
-        self.tell(self._rates)
+        self.store_learnt(self._rates)
         for changed in self._changed:
             changed()
 
     @property
     def usable_share(self) -> float:
-        """The share of all rates that is used, 1 while Redis is available."""
+        """Share of all rates that this process uses, 1 while Redis is available."""
         return 1.0 if self._disconnected is None else self._disconnected[0]
 
     async def take(self, named: NamedRates) -> bool:
-        """Count a call that is sent now; False if none may be: the rates have the time."""
+        """Charge a call that is sent now; False if it must wait, as the rates then show."""
         asked_at = self._clock()
         if self._disconnected is not None:
             return take_of_all([*named.values()], asked_at)
@@ -100,21 +100,21 @@ class SharedQuota:
         return bool(is_taken) and now - asked_at <= LATE_SECONDS
 
     def give_back(self, named: NamedRates) -> None:
-        """Undo a `take`: its call is not sent."""
+        """Undo the charge of a call that is not sent."""
         for rate in named.values():
             rate.give_back()
         if self._disconnected is None:
             self._store.start(self._run_take(named, -1))
 
     def give_way(self, named: NamedRates, seconds: float) -> None:
-        """Let other processes go first, if a call has to wait anyway."""
+        """Delay the next call in favour of other processes, if it has to wait anyway."""
         now = self._clock()
         for rate in named.values():
             if self._disconnected is None and rate.free_at(now) > now:
                 rate.delay(seconds)
 
-    def tell(self, named: NamedRates) -> None:
-        """Pass on what rates learnt of 429s."""
+    def store_learnt(self, named: NamedRates) -> None:
+        """Store in Redis the limits and pauses learnt from 429s."""
         for key, rate in named.items():
             learnt = rate.learnt(self._clock())
             if learnt is not None and self._disconnected is None:
@@ -142,7 +142,7 @@ class SharedQuota:
 
 
 class SharedCalls:
-    """The rates of one bucket; a `SharedRates`."""
+    """Shared rates of one bucket; a `SharedRates`."""
 
     def __init__(self, quota: SharedQuota, named: NamedRates) -> None:
         self._quota = quota
@@ -159,11 +159,11 @@ class SharedCalls:
         self._quota.give_back(self._named)
 
     def learnt(self) -> None:
-        self._quota.tell(self._named)
+        self._quota.store_learnt(self._named)
 
 
 def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:
-    """Correct rates by an answer of the script; an empty one is a wait alone."""
+    """Correct the local rates by an answer of `TAKE`; if `known` is empty, only by its wait."""
     for number, rate in enumerate(rates):
         if not known:
             rate.mirror(now, wait / MICROSECONDS, _NOTHING_LEARNT)

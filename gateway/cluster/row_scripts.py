@@ -1,12 +1,13 @@
 """Lua scripts for rows that processes share: epochs, renderings, reads in flight.
 
 Rules
-- An epoch counts only together with Redis's run_id: a restart may restore an old one. A missing
-  epoch is made anew, so that nothing kept from before is served as fresh.
+- An epoch is valid only with Redis's run_id, because a restart may restore an old epoch. A missing
+  epoch is replaced by a new one, so that earlier cached rows are not served as fresh.
 - A rendering is a hash of its epoch, the time at which it was read, its digest and its body.
-- Times are microseconds by Redis's clock. If that is set back, what is of the future is read again.
-- Values that no process stores count as missing (`gateway.cluster.stored_values`). A rendering
-  whose fields are damaged begins an epoch: processes may keep its rows, which cannot be compared.
+- Times are microseconds by Redis's clock. After that is set back, renderings with a future time are
+  read again.
+- Values that no process stores count as missing (`gateway.cluster.stored_values`). A rendering with
+  damaged fields begins an epoch: processes may have cached its rows, which cannot be compared.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from gateway.google.wire import DIGEST_BYTES
 KEPT_SECONDS = 86_400
 NEWS_SECONDS = 300
 MAX_NEWS = 64
-"""Writes that a process can take over one by one; after more it reads the worksheet."""
+"""Maximum number of writes whose news are stored; a process that is further behind rereads."""
 
 _EPOCH = (
     READ
@@ -60,7 +61,7 @@ end
 return reply
 """
 )
-"""The epochs of worksheets. KEYS: epochs. ARGV: a new epoch."""
+"""Return the epochs of worksheets. KEYS: epochs. ARGV: a new epoch for missing ones."""
 
 BEGIN = (
     _EPOCH
@@ -78,9 +79,9 @@ return {{epoch, is_next and 1 or 0}}
 )
 """Begin an epoch after a write.
 
-KEYS: epoch, news. ARGV: the new epoch; the one before it as the writer knows it, and what the write
-did to its rows; nothing if that is not known. Returns: the epoch as others see it; 1 if it follows
-the one that the writer knows.
+KEYS: epoch, news. ARGV: the new epoch; the earlier epoch that the writer knows, "" for none; the
+news of the write, "" if unknown. Returns: the epoch with the run_id; 1 if it follows the epoch that
+the writer knows.
 """
 
 NEWS = (
@@ -95,7 +96,10 @@ end
 return found
 """
 )
-"""News of the last writes. KEYS: news. Returns: epoch before, epoch after and news of each."""
+"""Return the news of the last writes.
+
+KEYS: news. Returns for each write a text: epoch before, epoch after and news, one per line.
+"""
 
 LOOK = (
     _EPOCH
@@ -120,19 +124,18 @@ end
 return {{epoch, is_free and 'read' or 'wait', 0, digest, '', now}}
 """
 )
-"""A rendering that is young enough, or the task to read it.
+"""Return a rendering that is young enough, or the task to read it (single-flight).
 
 One process reads at a time, both renderings if it needs them.
 
-KEYS: epoch, rendering, flight. ARGV: a new epoch, a name of the asker, the greatest age, the digest
-that the asker has, the time of a flight in milliseconds. Returns: the epoch; 'found', 'read' or
-'wait'; age, digest and body of the rendering, no body for the digest that the asker has; Redis's
-time.
+KEYS: epoch, rendering, flight. ARGV: a new epoch, the caller's name, the maximum age, the caller's
+digest, the lifetime of a flight in milliseconds. Returns: the epoch; 'found', 'read' or 'wait';
+age, digest and body of the rendering, no body if its digest is the caller's; Redis's time.
 """
 
 
 class Publication(NamedTuple):
-    """A rendering to publish, and what its reader knows: the arguments of `PUBLISH`.
+    """Arguments of `PUBLISH`: a rendering, and its reader's knowledge of the worksheet.
 
     Times are microseconds by Redis's clock; flags are 1 or 0.
     """
@@ -140,20 +143,20 @@ class Publication(NamedTuple):
     expected: str
     """The epoch for which it was read."""
     new: str
-    """A name for the next epoch."""
+    """Name for a new epoch."""
     reader: str
     digest: bytes
     read_at: int
     body: bytes
-    """Empty if it cannot be shared: then each process reads it for itself."""
+    """The encoded rendering; empty if it cannot be shared, so that each process reads it."""
     is_clean: int
-    """0 if the reader wrote meanwhile, so that others must not take it."""
+    """0 if the reader's process wrote meanwhile, so that others must not use the rendering."""
     is_last: int
-    """1 if its flight ends."""
+    """1 if the flight ends with this read."""
     other_digest: bytes
     """The reader's digest of the other rendering."""
     other_since: int
-    """When the other rendering must have been read, at the earliest."""
+    """Earliest acceptable time of reading the other rendering."""
 
 
 PUBLISH = (
@@ -201,15 +204,16 @@ end
 return {{1, epoch}}
 """
 )
-"""Publish a rendering; it begins an epoch, unless the worksheet is as the others know it.
+"""Publish a rendering; it begins an epoch unless it equals the published rendering.
 
-Nobody may have another state of this epoch: a rendering that differs from the published one begins
-an epoch. So does the first of an epoch, since a process may have unpublished rows of it, unless the
-epoch is the first. The other rendering belongs to the new epoch too if the reader has it as it was
-published, and it is new enough. A rendering that was read before the published one is refused.
+All processes must have the same state of an epoch. So a rendering that differs from the published
+one begins an epoch. So does the first rendering of an epoch, because a process may have unpublished
+rows of it, unless the epoch is the first. The other rendering joins the new epoch if the reader has
+the published state of it and it is new enough. A rendering that was read before the published one
+is refused.
 
-KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns: 1 if it may be
-served, the epoch.
+KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Returns: 1 if the
+rendering may be served, else 0; the epoch.
 """
 
 RELEASE = (
@@ -221,4 +225,4 @@ end
 return 1
 """
 )
-"""End a flight that failed. KEYS: flight. ARGV: name of the reader."""
+"""End a failed flight. KEYS: flight. ARGV: name of the reader."""

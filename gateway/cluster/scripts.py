@@ -1,25 +1,25 @@
-"""Lua scripts: what processes change in Redis at once, by Redis's clock.
+"""Lua scripts for membership, quota and key rates: atomic changes in Redis, by Redis's clock.
 
 Rules
-- Times are microseconds since the epoch, as Redis tells them: the clocks of processes are not
-  compared. All keys have one hash tag, so that Redis Cluster takes the scripts, too.
+- Times are microseconds since the epoch by Redis's clock; the clocks of processes are not compared.
+  All keys have one hash tag, so that Redis Cluster accepts the scripts, too.
 - `members` is a hash: `born` and `turn`, and a line "seen share name" for each process. A share is
   the part of every rate that this process uses while it does not reach Redis. The shares of all
   processes together are at most 1; a share that shrinks counts in full until its process knows.
-- A process that was not seen for a while may be using its share. The others have the rest. In the
-  first seconds of an empty `members`, they have the shares of those who came back.
-- Nothing of a burst is there where the state was lost or restored, where a process returned, and
-  where the rest changed: the last minute may have been full. `stamp` says for what `full_at` holds.
-- A command may arrive late, if Redis hung. A late heartbeat is void: its process did not wait.
-- Values that no process stores count as missing (`gateway.cluster.stored_values`): also a time
-  farther ahead than its limit lasts, so that neither garbage nor a clock that is set blocks longer.
+- A silent process may be using its share; the others have the rest. In the first seconds of an
+  empty `members`, they have the shares of the processes that returned.
+- No burst is available after the state was lost or restored, after a process returned, or after the
+  rest changed: the last minute may have been full. `full_at` is valid only with its `stamp`.
+- A command may arrive late if Redis hung. A late heartbeat is void: its process did not wait.
+- Values that no process stores count as missing (`gateway.cluster.stored_values`). So does a time
+  too far in the future, so that neither garbage nor a changed clock blocks for longer than a limit.
 """
 
 from gateway.cluster.stored_values import READ
 from gateway.google.quota import LONGEST_PAUSE_SECONDS, RECOVERY_SECONDS
 
 MOST_BURSTS = 3
-"""The use of a key is known up to that many bursts ahead."""
+"""Maximum stored use of a key, in bursts."""
 
 _RATES = (
     f"local recovery = {RECOVERY_SECONDS * 1e6:.0f}\n"
@@ -30,8 +30,8 @@ local function instant(found, ahead)
 end
 """
 )
-"""The longest times of a limit and of a pause that Google's 429s taught; an instant that is not
-farther ahead, or 0."""
+"""Longest time of a limit and of a pause learnt from Google's 429s; `instant` returns a stored time
+that is not further ahead, or 0."""
 
 _MEMBERS = (
     READ
@@ -66,7 +66,7 @@ redis.call('INFO', 'server')
 local time = redis.call('TIME')
 return string.format('%.0f', time[1] * 1000000 + time[2])
 """
-"""Redis's time, if it can be written to, and says its `run_id`. KEYS: any."""
+"""Return Redis's time, after a test write and a test of `INFO`. KEYS: any."""
 
 HEARTBEAT = (
     _MEMBERS
@@ -112,10 +112,10 @@ return {1, text(now), count, text(share * 1000000), is_lost and 1 or 0, unpack(g
 )
 """Register a process.
 
-KEYS: members. ARGV: id, the `now` of its last heartbeat (0 for none), share as known to it, name,
-deadline; seconds until silent, settled and forgotten, in microseconds. Returns: 0 and now if it is
-late; or 1, now, number of processes, share in millionths, 1 if the state was lost, and ids and
-names of the silent ones in turn.
+KEYS: members. ARGV: id, the `now` of its last heartbeat (0 for none), its known share, name,
+deadline; times until silent, settled and forgotten, in microseconds. Returns: 0 and now if it is
+late; or 1, now, number of processes, share in millionths, 1 if the state was lost, and alternately
+the id and name of each silent process.
 """
 
 LEAVE = (
@@ -124,7 +124,7 @@ LEAVE = (
 return read('HDEL', KEYS[1], unpack(ARGV))
 """
 )
-"""Forget processes. KEYS: members. ARGV: ids."""
+"""Remove processes. KEYS: members. ARGV: ids."""
 
 TAKE = (
     _MEMBERS
@@ -198,13 +198,13 @@ end
 return reply
 """
 )
-"""Take a call from several rates at once (GCRA), or give one back.
+"""Charge a call to several rates at once (GCRA), or undo the charge.
 
 KEYS: members, rates. ARGV: id, `now` of the last heartbeat, 1 or -1; silent, settled and forgotten
 as for heartbeats; calls per minute and burst of each rate. Returns: 1 if taken, microseconds to
 wait, at most a minute; for each rate the microseconds until its next call, at most a minute, then
 quota, its time, time and length of the pause as in `gateway.google.quota.Learnt`. Only the first
-two if nothing is known of the rates.
+two if the process is not a member, or if no share is left.
 """
 
 LEARN = (
@@ -227,10 +227,10 @@ redis.call('EXPIRE', KEYS[1], 86400)
 return 1
 """
 )
-"""Share what a rate learnt of Google's 429s.
+"""Store the limit and the pause that a rate learnt from Google's 429s.
 
 KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.google.quota.Learnt`
-but microseconds; and the time from a single call to the whole burst, less one call.
+but in microseconds; and the time in which the burst recovers, less one call.
 """
 
 EXCHANGE_USE = (
@@ -283,11 +283,11 @@ end
 return reply
 """
 )
-"""Add what a process used of the rates of callers' keys, and tell what all have used.
+"""Add a process's use of callers' keys, and return the use by all processes.
 
-`full_at` is GCRA's instant, which counts use when it is told. `total` counts the use since the
-state began, which its `generation` names; a process knows by it what the others used since its last
-exchange, without comparing clocks.
+`full_at` is GCRA's instant; use counts from when it is reported. `total` is the use since the state
+began, which its `generation` identifies; from it a process computes the use by others since its
+last exchange, without comparing clocks.
 
 KEYS: one for each caller's key. ARGV: id, microseconds after which running requests are forgotten;
 for each key the generation if it begins now, use, running requests, microseconds for one request

@@ -1,10 +1,10 @@
 """Rows that processes share through Redis: one of them reads a worksheet for all.
 
 Rules
-- A process serves kept rows as fresh only while their epoch is the current one. Requests that come
-  together ask for their epochs in one call.
-- One process reads a rendering at a time; others wait until it is published. What is too large is
-  not published: each reads it for itself.
+- A process serves cached rows as fresh only while their epoch is the current one. Simultaneous
+  requests ask for their epochs in one call.
+- One process reads a rendering at a time; others wait until it is published. A rendering that is
+  too large is not published: each process reads it for itself.
 - Without Redis each process reads for itself, and does not know what the others write.
 """
 
@@ -48,10 +48,10 @@ from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, Shared
 from gateway.worksheets.snapshot import Effect
 
 FLIGHT_SECONDS = 25.0
-"""After this time the reader of a rendering is taken for dead."""
+"""Lifetime of a flight in Redis; afterwards another process may read the rendering."""
 
 WAIT_SECONDS = 8.0
-"""So long a process waits for the reader, then it reads for itself."""
+"""Maximum wait for another process's read; then a process reads for itself."""
 
 PAUSE_SECONDS = 0.03
 LONGEST_AGE_SECONDS = 86_400.0
@@ -60,7 +60,7 @@ _OTHER = {Render.DISPLAYED: Render.TYPED, Render.TYPED: Render.DISPLAYED}
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
-    """A rendering as it is stored."""
+    """Stored form of a rendering."""
 
     format: int
     range: str
@@ -75,16 +75,16 @@ _decoder = msgspec.msgpack.Decoder(_Body)
 NEWS_FORMAT = 2
 
 MAX_ROW = 10_000_000
-"""Google's maximum number of cells of a spreadsheet, and so of rows."""
+"""Google's maximum number of cells of a spreadsheet, which also limits row numbers."""
 
 MAX_CELLS = 1_000_000
-"""Maximum product of rows and columns that news name: they may be widened to it."""
+"""Maximum product of the rows and the width of news, because rows may be padded to that width."""
 
 Cell = str | int | float | bool | None
 Row = Annotated[int, msgspec.Meta(ge=2, le=MAX_ROW)]
 RowOrNone = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROW)]
 Place = Annotated[int, msgspec.Meta(ge=0, lt=MAX_COLUMNS)]
-"""A column, from 0."""
+"""Column number, from 0."""
 Texts = Annotated[Sequence[str], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
@@ -95,7 +95,7 @@ class _Patch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _StoredNews(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """News of any kind; one of `missed`, `seen` and the rest is there."""
+    """Stored form of any news: `missed`, `seen`, or the other fields for a write."""
 
     header: Texts = ()
     missed: RowOrNone = 0
@@ -114,7 +114,7 @@ _news_decoder = msgspec.msgpack.Decoder(_All)
 
 
 def encode_news(news: Sequence[News] | None) -> bytes:
-    """News as other processes read them; nothing if they are not known, or are too large."""
+    """Encode news for other processes; empty if they are unknown or too large."""
     if news is None:
         return b""
     try:
@@ -146,7 +146,7 @@ def _links(stored: Iterable[bytes]) -> Iterator[tuple[str, tuple[str, bytes]]]:
 
 
 def _is_small(stored: _StoredNews) -> bool:
-    """True if all rows that news name, as wide as the widest of them, are not too many cells."""
+    """True if the rows of news have at most `MAX_CELLS` cells when padded to the widest row."""
     lines = [stored.header, *(stored.seen or {}).values(), *stored.before.values()]
     places = [place for patch in stored.rows for place in (*patch.texts, *patch.values)]
     width = max([*map(len, lines), *(place + 1 for place in places)])
@@ -188,7 +188,7 @@ def _encodable(news: News) -> _StoredNews:
 
 
 class _Began(NamedTuple):
-    """An epoch that began; `is_next` if it follows the one that this process knew."""
+    """A new epoch; `is_next` if it follows the epoch that this process knew."""
 
     epoch: str
     is_next: bool
@@ -196,15 +196,15 @@ class _Began(NamedTuple):
 
 @dataclass
 class _Flight:
-    """Reads of this process that may be published together."""
+    """Reads of one worksheet by this process that share a flight in Redis."""
 
     readers: int = 0
     is_set: bool = False
-    """True if others may wait for them."""
+    """True if the flight may exist in Redis, where others wait for it."""
 
 
 class SharedRows:
-    """A `Sharing`; `clock` is the monotonic clock of the worksheets."""
+    """Rows shared through Redis: a `Sharing`. `clock` is the monotonic clock of the worksheets."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class SharedRows:
             writes = state.writes
             epoch = await self._epoch(state.id)
             if epoch is None:
-                state.epoch = None  # what is kept from now on may be of any
+                state.epoch = None  # rows cached from now on have no known epoch
                 return False
             if epoch == state.epoch or (
                 writes == state.writes and await self._caught_up(state, epoch)
@@ -234,9 +234,9 @@ class SharedRows:
                 return True
 
     async def _caught_up(self, state: SharedState, epoch: str) -> bool:
-        """Take over what others wrote up to an epoch; without news of all, drop the rows.
+        """Apply the writes of other processes up to an epoch, or drop the rows if news are missing.
 
-        False if this process wrote meanwhile.
+        Returns False if this process wrote meanwhile.
         """
         async with state.catching_up:
             writes, at, news = state.writes, state.epoch, None
@@ -260,7 +260,7 @@ class SharedRows:
         return True
 
     async def begin_epoch(self, state: SharedState) -> None:
-        """Begin an epoch after a write, and publish what it did."""
+        """Begin an epoch after a write, and publish its news."""
         news = encode_news(state.take_news())
         began = await self._begin(state.id, state.epoch or "", news)
         state.is_alone = began is None
@@ -325,7 +325,7 @@ class SharedRows:
                         state.digests[render] = digest
                         record_sent_at(now - age / MICROSECONDS)
                         return None if digest == known else found
-                    # A write waits for no reader of another process, as others wait for its lock.
+                    # A write does not wait for a read of another process: others wait for its lock.
                     if word == b"wait" and not state.is_written and now - began < WAIT_SECONDS:
                         await asyncio.sleep(PAUSE_SECONDS)
                         continue
@@ -349,7 +349,7 @@ class SharedRows:
 
     @contextmanager
     def _flying(self, key: str) -> Iterator[_Flight]:
-        """Read in a flight during the block; it ends with the last of its reads."""
+        """Share the flight of this key during the block; the last read ends it."""
         flight = self._flights.setdefault(key, _Flight())
         flight.readers += 1
         try:
@@ -376,11 +376,12 @@ class SharedRows:
         began: float,
         flight: _Flight,
     ) -> tuple[Rendering | None, bool]:
-        """Read from Google, and publish it; False if an older state was read than published.
+        """Read from Google and publish the rendering.
 
-        Rows go with types that are as new, types with all rows: a search shows rows of that age.
-        `stored_digest` is that of the rendering in Redis; `ahead` is what Redis's clock shows more
-        than ours, in microseconds, or less.
+        Returns False if a newer state was published meanwhile. Displayed rows need typed ones that
+        are as new; typed rows go with displayed ones of any age, because a search shows that age.
+        `stored_digest` is the digest of the rendering in Redis. `ahead` is Redis's clock minus
+        ours, in microseconds.
         """
         worksheet, other = state.id, _OTHER[render]
         keys = [
@@ -391,7 +392,7 @@ class SharedRows:
         ]
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
-            # Redis needs the body, unless it has it.
+            # Redis needs the body unless it has the same rendering.
             rendering = await from_google(known if known == stored_digest else None)
         sent_seconds = sent_at.at_seconds or self._clock()
         body = await _encoded(rendering)
@@ -423,12 +424,12 @@ class SharedRows:
                 return rendering, True
             if epoch == publication.expected:
                 return rendering, False
-            # What others wrote is patched into it where it lands.
+            # The caller patches the writes of others into this rendering.
             await self._caught_up(state, epoch)
-        return rendering, True  # where it lands it is refused, or its state is unknown
+        return rendering, True  # the caller refuses it, or its epoch is unknown
 
     def _epoch(self, worksheet: WorksheetId) -> "asyncio.Future[str | None]":
-        """The current epoch; None if Redis does not say."""
+        """Request the current epoch; its result is None if Redis does not answer."""
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._asked.setdefault(worksheet, []).append(answer)
         if not self._is_asking:
@@ -437,25 +438,25 @@ class SharedRows:
         return answer
 
     async def _ask(self) -> None:
-        """Ask for all epochs that are waited for; what comes meanwhile is asked for next."""
+        """Fetch all requested epochs in one call, until there are no further requests."""
         try:
             while self._asked:
                 asked, self._asked = self._asked, {}
                 epochs: Sequence[str | None] = [None] * len(asked)
                 try:
                     epochs = await self._epochs(asked)
-                finally:  # nobody waits for ever
+                finally:  # no request waits for ever
                     for answers, epoch in zip(asked.values(), epochs, strict=True):
                         for answer in answers:
-                            if not answer.done():  # its request was cancelled
+                            if not answer.done():  # a cancelled request's answer is done
                                 answer.set_result(epoch)
         finally:
             self._is_asking = False
 
     def _key(self, kind: str, worksheet: WorksheetId) -> str:
-        """The key of a worksheet's `epoch`, `news` or `flight`, or of its `rows:` in a rendering.
+        """Redis key of a worksheet's `epoch`, `news`, `flight`, or `rows:` and the rendering.
 
-        Rows are shared with processes that have the same header row.
+        It contains the header row, so that only processes with the same one share rows.
         """
         row = self._layouts.of(worksheet).header_row
         return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
@@ -473,7 +474,7 @@ def _text(found: str | bytes) -> str:
 
 
 async def _encoded(rendering: Rendering | None) -> bytes:
-    """A rendering as it is stored; nothing if it cannot be."""
+    """Encode a rendering; empty if it cannot be stored."""
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
@@ -489,7 +490,7 @@ def _compressed(body: _Body) -> bytes:
 
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:
-    """A rendering of a worksheet; None if it is damaged, or another version stored it."""
+    """Decode a rendering of a worksheet; None if it is damaged or has another format."""
     body = decoded(_decoder, stored, max_inflated_bytes=MAX_SHARED_BYTES)
     if body is None or body.format != FORMAT:
         return None

@@ -1,13 +1,13 @@
-"""Redis, which may be gone at any moment: short waits, and a state that says whether to ask it.
+"""Connection to Redis, which may fail at any moment: short timeouts and an availability flag.
 
 Rules
-- An error of any kind, and an answer that takes too long, make the store unavailable. Then all but
-  `probe` fails at once, until `returned` is called.
-- A command whose answer did not come may be carried out, even much later.
-- The URL may hold a password: log and errors have no more than the reason of a failure, never the
-  text of an error.
-- An outage is reported once for each reason, the first contact included.
-- Everything in Redis may be lost, and nothing read from it is trusted further than that.
+- Any error or timeout makes the store unavailable. Then all calls but `probe` fail at once, until
+  `returned` is called.
+- A command without an answer may be carried out, even much later.
+- The URL may contain a password: log and errors have only the reason of a failure, never the text
+  of an error.
+- An outage is reported once for each reason, also at the first contact.
+- All data in Redis may be lost or damaged at any time; callers rely on none of it.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ from gateway.telemetry.events import store_changed
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 16
 _FILE_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
-"""Options of the URL; the error of a missing file looks as if nothing listened."""
+"""Options of the URL that name files; errors of a missing file look like a refused connection."""
 
 Argument = str | int | float | bytes
 
 
 class StoreFault(StrEnum):
-    """A reason; its value is the `error` of the log."""
+    """Reason of an outage; its value is the `error` of the log line."""
 
     REFUSED = "connection refused"
     UNKNOWN_HOST = "unknown host"
@@ -66,7 +66,7 @@ _CAUSES: Sequence[tuple[type[BaseException] | tuple[type[BaseException], ...], S
     (socket.gaierror, StoreFault.UNKNOWN_HOST),
     ((ConnectionRefusedError, FileNotFoundError), StoreFault.REFUSED),
 )
-"""Errors of the system, which the library wraps."""
+"""Reasons by the system's errors, which the library wraps."""
 
 _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, StoreFault]] = (
     (exceptions.AuthenticationError, "", StoreFault.PASSWORD),
@@ -85,7 +85,7 @@ _ERRORS: Sequence[tuple[type[Exception] | tuple[type[Exception], ...], str, Stor
     # uvloop raises RuntimeError for a connection that was cut.
     ((exceptions.ConnectionError, OSError, RuntimeError), "", StoreFault.CLOSED),
 )
-"""Errors of the library, with a part of their text; the first that fits counts."""
+"""Reasons by the library's errors and a part of their text; the first match counts."""
 
 
 def fault_of(error: BaseException) -> StoreFault:
@@ -99,13 +99,13 @@ def fault_of(error: BaseException) -> StoreFault:
 
 
 class StoreUnavailable(Exception):
-    """Redis does not answer, or not in time; what was asked may have been done."""
+    """Redis failed or did not answer in time; the command may have been carried out."""
 
 
 class Store:
     """Runs scripts in Redis.
 
-    `changed` is called with the reason when it is unavailable, and with None when it is there.
+    `changed` is called with the reason of an outage, and with None at its end.
     """
 
     def __init__(
@@ -122,15 +122,18 @@ class Store:
         self._scripts: dict[tuple[str, bool], AsyncScript] = {}
         self.is_available = False
         self._faults: set[StoreFault] = set()
-        """Reasons of the present outage, as reported."""
+        """Reported reasons of the present outage."""
         self.lost: Callable[[], None] = lambda: None
-        """Called when it becomes unavailable."""
+        """Called when Redis becomes unavailable."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
     ) -> Any:
-        """The script's answer; its texts are bytes if it `is_raw`. Raises StoreUnavailable."""
+        """Run a script and return its answer. Raises StoreUnavailable.
+
+        Texts of the answer are bytes if it `is_raw`.
+        """
         if not self.is_available:
             raise StoreUnavailable
         return await self.probe(script, keys, *arguments, is_raw=is_raw)
@@ -138,7 +141,7 @@ class Store:
     async def probe(
         self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
     ) -> Any:
-        """The script's answer, from an unavailable store too. Raises StoreUnavailable."""
+        """Run a script as `run` does, even if the store is unavailable."""
         if (script, is_raw) not in self._scripts:
             self._scripts[script, is_raw] = self._clients[is_raw].register_script(script)
         task = asyncio.current_task()
@@ -154,7 +157,7 @@ class Store:
         return answer
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something that no request waits for, and that may be lost, in no request's context."""
+        """Run a coroutine in the background, outside the request's context; it may be lost."""
 
         async def done() -> None:
             with suppress(StoreUnavailable):
@@ -165,11 +168,11 @@ class Store:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
-        """Wait for what was started: Redis answers soon, or is given up."""
+        """Wait for all started coroutines, which end soon by their timeouts."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def returned(self) -> None:
-        """Note that everything may be asked again."""
+        """Mark the store as available."""
         if not self.is_available:
             self.is_available = True
             self._faults.clear()
@@ -192,7 +195,7 @@ def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise ConfigError for options that the library does not take; connects to nothing."""
+    """Raise ConfigError for a URL or options that the library refuses, without connecting."""
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():
@@ -218,7 +221,7 @@ async def open_store(
     timeout_seconds: float = TIMEOUT_SECONDS,
     changed: Callable[[str | None], None] = store_changed,
 ) -> AsyncIterator[Store]:
-    """A store that is taken for unavailable until `returned`; Redis need not be there."""
+    """Open a store that counts as unavailable until `returned` is called."""
     client, raw_client = (
         Redis.from_pool(_pool(url, timeout_seconds, has_texts=has_texts))
         for has_texts in (True, False)
@@ -240,6 +243,6 @@ def _pool(url: str, timeout_seconds: float, *, has_texts: bool) -> BlockingConne
         retry=Retry(NoBackoff(), 0),
         decode_responses=has_texts,
         encoding_errors="replace",  # anything may stand in Redis
-        # With them the library would not replace idle connections that the server has closed.
+        # With retries the library would not replace idle connections that the server has closed.
         maint_notifications_config=MaintNotificationsConfig(enabled=False),
     )

@@ -1,10 +1,10 @@
-"""Values read from Redis, where anything may stand: "decoded or none", in Lua and in Python.
+"""Safe decoding of values read from Redis, in Lua and in Python: each is valid or missing.
 
 Rules
-- What no process stores counts as missing: another type of value, other bytes, a number or a time
-  out of its range. Scripts delete a value of another type; all else is overwritten by the next use.
-- Nothing that is read takes more memory than the largest value that a process stores.
-- Whoever doubts an epoch, news or rows asks Google.
+- A value that no process stores counts as missing: another type, other bytes, a number or a time
+  out of its range. Scripts delete values of another type; the next use overwrites all others.
+- A value that is read takes no more memory than the largest value that a process stores.
+- If an epoch, news or rows are missing, the process reads from Google.
 """
 
 import zlib
@@ -15,14 +15,14 @@ import msgspec
 T = TypeVar("T")
 
 MAX_SHARED_BYTES = 8 * 1024 * 1024
-"""Maximum memory, and size before compression, of a published rendering: more holds the event loop
-too long."""
+"""Maximum memory, and size before compression, of a published rendering; a larger one would block
+the event loop for too long."""
 
 MAX_BODY_BYTES = MAX_SHARED_BYTES + 64 * 1024
-"""Maximum compressed size: what cannot be compressed grows by five bytes in 16 KiB."""
+"""Maximum compressed size; incompressible data grows by five bytes per 16 KiB."""
 
 MAX_NEWS_BYTES = 256 * 1024
-"""Maximum size of the news of a write; after a larger one the others read the worksheet."""
+"""Maximum size of the news of a write; after larger ones other processes read the worksheet."""
 
 READ = """
 local time = redis.call('TIME')
@@ -48,16 +48,17 @@ local function number(found, most, least)
   return value and value >= (least or 0) and value <= most and value % 1 == 0 and value or nil
 end
 """
-"""Redis's time in microseconds; a number as text; what a command reads of a key, and true if
-its value had another type and was deleted; a whole number from `least`, or 0, to `most`, or nil."""
+"""Lua functions: `now` is Redis's time in microseconds, `text` formats a number. `read` runs a
+command on a key and returns its answer, and true if the value had another type and was deleted.
+`number` parses a whole number from `least`, or 0, to `most`, else returns nil."""
 
 
 def decoded(
     decoder: msgspec.msgpack.Decoder[T], stored: bytes, *, max_inflated_bytes: int | None = None
 ) -> T | None:
-    """A message of MessagePack; None if it is not one, or of another shape.
+    """Decode a MessagePack value; None if it is invalid or of another shape.
 
-    With `max_inflated_bytes` it is compressed; None also if it is truncated or larger than that.
+    With `max_inflated_bytes` the value is compressed; None also if it is truncated or larger.
     """
     try:
         if max_inflated_bytes is not None:

@@ -1,13 +1,13 @@
-"""The write lock of worksheets in PostgreSQL: an advisory lock, and a row that names the holder.
+"""Write lock of worksheets in PostgreSQL: an advisory lock, and a row that names the holder.
 
 Rules
-- The lock only makes others wait. What keeps the order is the row: a holder stores the fence of a
-  batch before it sends it, and cannot once another process has taken the row over. The successor
-  settles or burns that fence, and Google refuses a batch whose fence was burnt.
-- PostgreSQL frees the lock of a process that dies, and of one that hangs: its session may be idle
-  for a limited time.
-- Locks have connections of their own, so that writers that wait leave the others to the rest.
-- After a write, the others learn of its epoch before it is answered.
+- The lock only makes others wait. The row keeps the order: a holder stores the fence of a batch
+  before it sends it, and cannot once another process has taken the row over. The successor settles
+  or burns that fence, and Google refuses a batch whose fence was burnt.
+- PostgreSQL frees the lock of a process that dies, and of one that hangs: the idle time of its
+  session is limited.
+- Locks have their own connections, so that waiting writers do not block other database use.
+- The epoch of a write is published before the write is answered.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from gateway.worksheets.snapshot import digest_of
 from gateway.worksheets.write_queue import too_busy
 
 MAX_LOCKS = 8
-"""Worksheets that a process writes to at once; others wait."""
+"""Maximum number of worksheets that a process writes to at once; other writes wait."""
 
 UNLOCK_SECONDS = 2.0
 RETRY_SECONDS = 5
@@ -49,14 +49,14 @@ _LOCK_NOT_AVAILABLE = "55P03"
 
 @dataclass(kw_only=True)
 class _Hold:
-    """A worksheet that is locked."""
+    """State of a locked worksheet."""
 
     holder: str
     earlier: OpenFence | None
     left: OpenFence | None = None
     """The fence of the last batch, if its outcome is open."""
     is_used: bool = False
-    """True if something was sent, or settled."""
+    """True if a batch was sent, or an open one settled."""
 
 
 class PostgresWriteLock:
@@ -142,7 +142,7 @@ class PostgresWriteLock:
         return connection
 
     async def _take(self, state: SharedState) -> _Hold:
-        """Become the holder, and take over what other processes wrote meanwhile."""
+        """Become the holder, and take over the writes of other processes since the last hold."""
         worksheet, holder = state.id, secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
             row = await take_row(connection, worksheet, holder)
@@ -161,7 +161,7 @@ class PostgresWriteLock:
         return hold
 
     async def _leave(self, state: SharedState, hold: _Hold) -> None:
-        """Inform the others, by the epoch first: the answers of reads depend on it."""
+        """Publish the new epoch, on which reads depend, then store the row."""
         extent = state.header.extent
         await self._rows.begin_epoch(state)
         row = WorksheetRow(
@@ -185,7 +185,7 @@ class PostgresWriteLock:
             state.header.forget()
 
     async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
-        """Free the lock, with its session if need be."""
+        """Free the lock; if that fails, close its session."""
         try:
             async with asyncio.timeout(UNLOCK_SECONDS):
                 await connection.execute(_UNLOCK, {"place": place_of(worksheet)})
@@ -205,7 +205,7 @@ async def open_write_lock(
     max_waiting_seconds: float,
     longest_seconds: float,
 ) -> AsyncIterator[PostgresWriteLock]:
-    """The lock of a database. A session that is idle for `longest_seconds` loses its locks."""
+    """Open the lock of a database. A session that is idle for `longest_seconds` loses its locks."""
     locks = server_engine(
         database,
         isolation_level="AUTOCOMMIT",

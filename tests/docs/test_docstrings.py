@@ -1,0 +1,120 @@
+"""Docstrings are plain English: they begin with a noun or a verb and use standard terms."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import TOP
+
+PACKAGES = ("gateway", "sheets_emulator")
+NOT_YET = (
+    "gateway/admin",
+    "gateway/errors.py",
+    "gateway/google",
+    "gateway/query",
+    "gateway/server",
+    "gateway/settings",
+    "gateway/storage",
+    "gateway/commands",
+    "gateway/table",
+    "gateway/telemetry",
+    "gateway/web",
+    "gateway/worksheets",
+    "sheets_emulator",
+)
+"""Folders and files that are still to be rewritten."""
+
+FRAGMENTS = re.compile(
+    r"(What|Who|Whose|How|Whether|Where|When|Of|By|In|For|That|Those|These|It|They)\b"
+)
+"""First words of fragments without a subject, and of pronouns without a noun."""
+WORDS = re.compile(
+    r"\b(told|tells?|anew|[Nn]obody|[Ss]o\s+long|taken\s+for|there\s+is\s+none\s+of)\b"
+)
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each docstring: of modules, classes, functions and assignments."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in node.body:
+                match statement:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        yield statement.lineno, text
+
+
+def faults(source: str) -> list[str]:
+    """Line and words of each docstring that begins or speaks in another way."""
+    return [
+        f"{line}: {found[0]}"
+        for line, text in docstrings(source)
+        for found in (FRAGMENTS.match(text), WORDS.search(text))
+        if found
+    ]
+
+
+def is_left_out(path: str) -> bool:
+    return any(path == name or path.startswith(f"{name}/") for name in NOT_YET)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(TOP).as_posix()
+
+
+MODULES = [path for package in PACKAGES for path in sorted((TOP / package).rglob("*.py"))]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if not is_left_out(name_of(path))], ids=name_of
+)
+def test_docstrings_are_plain(path: Path) -> None:
+    """No docstring is a fragment, and none has a word of the list."""
+    assert faults(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_the_list_of_exceptions_is_current(name: str) -> None:
+    """A finished folder or file leaves the list."""
+    paths = [path for path in MODULES if name_of(path) == name or (TOP / name) in path.parents]
+
+    assert any(faults(path.read_text("utf-8")) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        pytest.param('"""Where colours are shown."""', "1: Where", id="module"),
+        pytest.param('class A:\n    """Of one key."""', "2: Of", id="class"),
+        pytest.param('def f():\n    """How rows are told apart."""', "2: How", id="function"),
+        pytest.param('SIZE = 1\n"""In bytes."""', "2: In", id="constant"),
+        pytest.param('class A:\n    a = 1\n    """By key."""', "3: By", id="field"),
+        pytest.param(
+            'class A:\n    def f(self):\n        self.a = 1\n        """Those of it."""',
+            "4: Those",
+            id="attribute",
+        ),
+        pytest.param(
+            '"""Rows of a sheet.\n\nRules\n- So\n  long they stay."""', "1: So\n  long", id="rule"
+        ),
+        pytest.param('"""A process tells others."""', "1: tells", id="word"),
+    ],
+)
+def test_a_riddle_is_found(source: str, fault: str) -> None:
+    """A planted docstring fails, wherever it stands."""
+    assert fault in faults(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param('"""Cache of authorised reads."""', id="noun"),
+        pytest.param('"""Return the rows. Those are sorted."""', id="verb"),
+        pytest.param('x = "What is read"', id="text"),
+    ],
+)
+def test_plain_english_is_not_refused(source: str) -> None:
+    """Nouns and verbs come first; other texts are not docstrings."""
+    assert faults(source) == []

@@ -1,13 +1,13 @@
-"""Google Sheets as the gateway's `Sheets`: each method makes a call, and sends it.
+"""Google Sheets as the gateway's `Sheets`: each method makes a call and sends it.
 
-Rules of reads that go together
-- Reads of all cells of worksheets of one spreadsheet in one rendering are one call, if they begin
-  together or while the first of them waits for the quota. Worksheets that were not read before, or
-  are read by their ids, are read alone: what is wrong with one of them, such as its title, must not
-  concern the others.
-- If Google refuses such a call, or its answer is too large, each worksheet is read alone, and those
-  of this spreadsheet stay apart for `APART_SECONDS`.
-- The call is for the keys of all its reads, and goes at the earliest of their turns.
+Rules of joined reads
+- Complete reads of several worksheets of one spreadsheet in one rendering become one call, if they
+  begin together or while the first of them waits for the quota. Worksheets that were not read
+  before, or are read by their ids, are read alone, so that an error of one of them, such as a wrong
+  title, does not affect the others.
+- If Google refuses a joined call, or its answer is too large, each worksheet is read alone, and the
+  reads of this spreadsheet are not joined for `APART_SECONDS`.
+- The call is for the keys of all its reads, and is sent at the earliest of their turns.
 """
 
 import asyncio
@@ -58,11 +58,11 @@ T = TypeVar("T")
 APART_SECONDS = 300.0
 
 MAX_RANGE_BYTES = 4_000
-"""The ranges of a call go into its URL."""
+"""Maximum size of the ranges of a joined call, which are part of its URL."""
 
 
 class Send(Protocol):
-    """Sends a call: as one account, or through the pipeline of the service."""
+    """Function that sends a call, as one account or through the service's pipeline."""
 
     async def __call__(self, call: Call[T], /) -> T: ...
 
@@ -78,7 +78,7 @@ class _Part:
 
 @dataclass(kw_only=True)
 class _Joined:
-    """Reads that go together, and the keys for which they wait."""
+    """Joined reads, and the keys that wait for them."""
 
     parts: list[_Part] = field(default_factory=list)
     beneficiaries: Beneficiaries = field(default_factory=Beneficiaries)
@@ -86,13 +86,13 @@ class _Joined:
 
 
 class GoogleSheets:
-    """A `Sheets`."""
+    """Google Sheets through a `Send`: a `Sheets`."""
 
     def __init__(self, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._send = send
         self._clock = clock
         self._joined: dict[tuple[str, Render], _Joined] = {}
-        """Reads that others may join: they are not sent yet."""
+        """Unsent calls that further reads may join, by spreadsheet and rendering."""
         self._apart_until: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -158,7 +158,7 @@ class GoogleSheets:
     async def _read_joined(
         self, spreadsheet: str, render: Render, wanted: KnownRange
     ) -> Rendering | None:
-        """Read with others: join a call that is not sent yet, or begin one. Raises `_Apart`."""
+        """Join the read to an unsent call, or begin one. Raises `_Apart` if that call fails."""
         loop, context = asyncio.get_running_loop(), current_call_context()
         part = _Part(wanted=wanted, answer=loop.create_future(), context=context)
         kind, byte_count = (spreadsheet, render), len(quote(wanted.range))
@@ -181,7 +181,7 @@ class GoogleSheets:
         parts = joined.parts
 
         def close() -> Call[Any]:
-            """The call to send: for all reads that have joined by now."""
+            """End joining, and return the call for all joined reads."""
             if self._joined.get(kind) is joined:
                 del self._joined[kind]
             for sent_at in [part.context.sent_at for part in parts]:
@@ -217,4 +217,4 @@ class GoogleSheets:
 
 
 class _Apart(Exception):
-    """The reads of a call have to be made one by one."""
+    """A joined call failed, and its reads must be made one by one."""

@@ -1,4 +1,4 @@
-"""Calls of the Sheets API, as values: what each requests, and how its answer is read.
+"""Calls of the Sheets API as values, each with its request and the decoding of its answer.
 
 Rules
 - A call is one method of `Sheets` with its arguments. `message` builds its request with gspread's
@@ -69,11 +69,11 @@ GROWTH = 4
 """A decoded answer may take this many times its size limit. Windowed reads are not affected."""
 
 MAX_URL_BYTES = 4_000
-"""More ranges than this go in a body."""
+"""Maximum size of ranges in a URL; longer lists go in a body."""
 
 
 class Limits(NamedTuple):
-    """Maximum size of an answer, maximum memory of one rendering, in bytes, and shared columns."""
+    """Limits of decoding in bytes (answer, memory of one rendering), and shared columns."""
 
     answer_bytes: int
     rendering_bytes: int
@@ -90,11 +90,11 @@ class Call(ABC, Generic[T]):
 
     @abstractmethod
     def message(self, gspread: HTTPClient) -> Any:
-        """The request: what the verbs of a `Gspread` return."""
+        """The request, as built by the verbs of a `Gspread`."""
 
     @abstractmethod
     def decode(self, answer: Answer, limits: Limits) -> Work[T]:
-        """The result of an answer with status 200. Steps are bytes.
+        """Decode an answer with status 200. Steps are bytes.
 
         Raises `AnswerTooLarge`, `SheetTooLarge`, or msgspec's errors for a malformed answer.
         """
@@ -130,9 +130,9 @@ class ReadColumns(Call[Rendering | None]):
 
 @dataclass(frozen=True)
 class ReadArea(Call[Rendering | None]):
-    """Reads an area as `ReadColumns` does; gspread has no verb for it.
+    """Reads an area as `ReadColumns` does; gspread has no verb for this call.
 
-    Google's answer for an id that no worksheet has is not documented: it may have no values.
+    Google's answer for an unknown worksheet id is not documented: it may have no values.
     """
 
     area: SheetArea
@@ -180,7 +180,7 @@ class ReadSeveral(Call[list[Rendering | None]]):
 
 @dataclass(frozen=True)
 class JoinedRead(Call[Any]):
-    """Reads that go together; `close` ends their joining and returns the call to send."""
+    """Joined reads; `close` ends the joining and returns the call to send."""
 
     close: Callable[[], Call[Any]]
 
@@ -219,7 +219,7 @@ class ListWorksheets(Call[list[WorksheetProperties]]):
         return gspread.fetch_sheet_metadata(self.spreadsheet, {})
 
     def decode(self, answer: Answer, limits: Limits) -> Work[list[WorksheetProperties]]:
-        """The worksheets with cells; charts and connected data have tabs too."""
+        """Decode the grid worksheets; charts and connected data have tabs, too."""
         found = yield from _decoded(_spreadsheet, answer, limits)
         properties = (sheet.properties for sheet in found.sheets)
         return [worksheet_properties(each) for each in properties if each.sheet_type == "GRID"]
@@ -248,7 +248,7 @@ class ReadSheet(Call[SheetView]):
 
 @dataclass(frozen=True)
 class ReadSheetTexts(ReadSheet):
-    """Reads displayed texts, and which cells have formulas."""
+    """Reads displayed texts, and the columns of cells with formulas."""
 
     fields: ClassVar[str] = _SHEETS.replace(
         "effectiveValue,userEnteredValue", "userEnteredValue.formulaValue"
@@ -331,7 +331,7 @@ class Apply(Call[SheetView]):
 
 @dataclass(frozen=True)
 class ApplyWithForms(Apply):
-    """Its answer has the number formats of the cells, too."""
+    """Applies a batch whose answer also has the number formats of the cells."""
 
     fields: ClassVar[str] = f"updatedSpreadsheet.{ReadSheetForms.fields}"
 
@@ -349,7 +349,7 @@ class PutFences(Call[None]):
         return gspread.batch_update(self.spreadsheet, body)
 
     def decode(self, answer: Answer, limits: Limits) -> Work[None]:
-        """Nothing but its success matters."""
+        """Ignore the answer: its success is enough."""
         yield from _decoded(_done, answer, limits)
 
 
@@ -364,7 +364,7 @@ class DeleteFences(PutFences):
 
 @dataclass(frozen=True)
 class FindFences(Call[Sequence[Fence]]):
-    """Searches fences by their key, or their id; gspread has no verb for it."""
+    """Searches fences by their key or id; gspread has no verb for this call."""
 
     key: str | None = None
     id: int | None = None
@@ -515,7 +515,7 @@ def deletion(fence_id: int, key: str) -> dict[str, object]:
 
 
 def _change(sheet_id: int, change: Change, rows: Sequence[msgspec.Raw]) -> dict[str, object]:
-    """The request of a change with these rows of cells."""
+    """Build the request of a change with these encoded rows."""
     fields = "userEnteredValue"
     if isinstance(change, AppendedRows | WrittenCells) and change.formats:
         fields += ",userEnteredFormat.numberFormat"  # where it is missing, it is cleared

@@ -1,4 +1,4 @@
-"""Calls to Google as one account: its token, one HTTP exchange, and what the answer says.
+"""Calls to Google as one account: its token, one HTTP exchange, and the decoded answer.
 
 Rules:
 - gspread builds calls and sends nothing. Only the verbs of its `HTTPClient` are used: they know
@@ -52,7 +52,7 @@ async def open_accounts(
     find_credentials: FindCredentials = google.auth.default,
     now: Callable[[], float] = time.time,
 ) -> AsyncIterator[Mapping[str, "Client"]]:
-    """Several accounts, by their names, over the same connections.
+    """Open accounts, by name, over shared connections.
 
     Each has the credentials of its key file, or of `find_credentials`. `max_rendering_bytes` limits
     the memory of one rendering; `now` returns seconds since the epoch. Raises `ConfigError` for an
@@ -92,7 +92,7 @@ def _credentials(settings: GoogleSettings) -> Credentials | None:
 
 
 class Client:
-    """Makes calls as one account; `clock` is that of `Batch.send_until`."""
+    """Makes calls as one account; `clock` is the clock of `Batch.send_until`."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Client:
             parameters = {**message.parameters, "fields": call.fields, "prettyPrint": "false"}
             refused = None
             while True:
-                # A new token takes a call, in which a look grows older.
+                # A new token takes a call, so the look of a batch may have become too old.
                 authorization = await self.tokens.authorization(deadline, refused=refused)
                 if isinstance(call, Apply) and self._clock() > call.batch.send_until:
                     raise LookOutdated

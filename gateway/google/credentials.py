@@ -101,7 +101,7 @@ class _CredentialsFile:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """Its members. Raises `ConfigError`."""
+        """Read the members of the file. Raises `ConfigError`."""
         info = _decoded(self.content)
         if info is None:
             raise self.unusable("is not JSON")
@@ -141,7 +141,7 @@ def load_service_account(
 ) -> Credentials:
     """Load credentials from a key file that only its owner can read. Raises `ConfigError`.
 
-    With a `subject` they are those of this user, by domain-wide delegation.
+    With a `subject` they act as this user, by domain-wide delegation.
     """
     file = _read_file(SETTING, path)
     if is_open_to_others(file.mode):
@@ -245,7 +245,7 @@ def key_file_advice(content: bytes) -> str:
 
 
 def _decoded(content: bytes) -> Mapping[str, Any] | None:
-    """The members of a file, none if it has no object; None if it is not JSON."""
+    """Decode the members of a file: empty if it is not an object, None if it is not JSON."""
     try:
         info = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

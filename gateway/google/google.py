@@ -32,9 +32,9 @@ SIGN_IN_EVERY_SECONDS = 10.0
 
 
 class Acceptance:
-    """Acceptance of an account by Google since the start: by a call, or else by a token.
+    """Test whether Google has accepted an account since the start, by a call or by a token.
 
-    Tokens are requested while none was accepted and someone asks, as all accounts, once in
+    Until an account was accepted, `found` requests a token for each account, at most once per
     `SIGN_IN_EVERY_SECONDS`.
     """
 
@@ -57,7 +57,7 @@ class Acceptance:
         if self._signing_in is None or self._clock() >= self._next_at:
             self._next_at = self._clock() + SIGN_IN_EVERY_SECONDS
             self._signing_in = asyncio.create_task(self._sign_in())
-        await asyncio.wait([self._signing_in])  # it goes on without the one that waits
+        await asyncio.wait([self._signing_in])  # unlike a cancelled caller, the sign-in goes on
         return self._accounts.was_accepted
 
     async def aclose(self) -> None:
@@ -79,7 +79,7 @@ class Acceptance:
 
 @dataclass(frozen=True, kw_only=True)
 class Google:
-    """`sheets` sends its calls through the `pipeline`."""
+    """Google for the service; `sheets` sends its calls through the `pipeline`."""
 
     sheets: GoogleSheets
     pipeline: Pipeline
@@ -87,7 +87,7 @@ class Google:
 
 
 OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
-"""The quota of an account or project of this name that an earlier process spent."""
+"""Opens the stored spent quota of the account or project with this name."""
 
 
 @asynccontextmanager
@@ -97,9 +97,9 @@ async def open_budgets(
     open_spent: OpenSpent,
     share: Share | None = None,
 ) -> AsyncIterator[Mapping[str, Budget]]:
-    """The quota of each account, less what an earlier process spent; or shared with others."""
+    """Open the quota of each account, minus the spent quota, or shared with other processes."""
     google = settings.google
-    # Without a project, an account shares with no other.
+    # An account without a project shares no quota.
     projects = {name: each.project or f"of-{name}" for name, each in clients.items()}
     shared = {project for project, count in Counter(projects.values()).items() if count > 1}
     by_account = google.by_account()
@@ -134,7 +134,7 @@ def assemble(
     *,
     turn_seconds: float | None,
 ) -> Google:
-    """The accounts of the service; `turn_seconds` is the longest wait for a write's turn."""
+    """Build the service's accounts and pipeline; `turn_seconds` is the maximum wait of a write."""
     accounts = Accounts(
         [
             Account(name=name, make=client.make, budget=budgets[name])

@@ -3,27 +3,26 @@
 Rules of calls
 - An attempt passes the breaker, gets an account, and then waits for that account's quota. It is
   checked once more after the wait, since the breaker may have opened meanwhile.
-- A call that one account refuses is made by the next one that may reach the spreadsheet. A write
-  waits for no other account: nothing may come between a look and its write.
+- If Google refuses a call of one account, the next account that may reach the spreadsheet makes it.
+  A write does not wait for another account, because its look would become older.
 - A write that must follow a read reserves its quota before the read (`write_turn`).
-- The time of sending is recorded at the end of all waits: a look's age runs from there.
+- The time of sending is recorded after all waits: the age of a look counts from there.
 
 Rules of accounts
-- Reads go to the account with most quota left, of those known to reach the spreadsheet. Writes stay
-  with the account that wrote last, as long as it has quota: so one account keeps their order.
-- Of accounts of which nothing is known, the first is tried first; for writes, one that may read.
-- An account of which it is not known is tried while no known one has quota left, one at a time: a
-  refusal costs a call of an account that had nothing else to do.
-- Where Google says that a spreadsheet is not there or not shared, or that the quota is spent, the
-  next account is tried. If none reaches it, each request asks the first account, whose address the
-  answer names, and the one that was asked least recently.
-- An account that Google refuses itself rests, and a read probes it once a minute. If all rest, the
-  first is asked.
-- A write that another account refused is sent by one that has quota at once: nothing waits between
-  a look and its write.
-- A 429 with another limit than the account's and the project's is taken for one of the spreadsheet:
-  no other account is tried, and none pauses.
-- One account makes all calls, whatever is known of it.
+- Reads use the account with most quota left among those known to reach the spreadsheet. Writes stay
+  with the account that wrote last while it has quota, which keeps their order.
+- Among untested accounts the first is tried first; for writes, one that may read.
+- An untested account is tried while no known one has quota left, one at a time: a refusal costs a
+  call of an account that had nothing else to do.
+- If Google answers that a spreadsheet does not exist or is not shared, or that the quota is spent,
+  the next account is tried. If none reaches it, each request tries the first account, whose address
+  the answer names, and the one that was refused least recently.
+- An account with refused credentials rests, and a read probes it once a minute. If all rest, the
+  first is used.
+- After the refusal of a write, only an account with quota at once may send it.
+- A 429 with another limit than the account's and the project's counts as a limit of the
+  spreadsheet: no other account is tried, and none pauses.
+- A single account makes all calls, also after refusals.
 """
 
 import asyncio
@@ -75,7 +74,7 @@ class RetryPolicy:
     longest_pause_seconds: float = 2.0
     retries_per_call: float = 0.1
     max_allowance: float = 3.0
-    """Retries that may happen at once; also the initial allowance."""
+    """Maximum number of saved-up retries; also the initial allowance."""
 
 
 class Retries:
@@ -102,10 +101,10 @@ class Retries:
         self._jitter = jitter
         self._allowance = policy.max_allowance
         self.call_count = 0
-        """Calls since the allowance was reckoned up: each adds to it."""
+        """Calls since the last update of the allowance, to which each adds."""
 
     async def may_repeat(self, failures: int, error: GatewayError, breaker: "Breaker") -> bool:
-        """Wait before a read that failed so many times is repeated; False if it may not be."""
+        """Wait before a read is retried after `failures` failures; False if it may not be."""
         policy = self._policy
         if failures >= policy.read_attempts or not is_brief_outage(error):
             return False
@@ -119,7 +118,7 @@ class Retries:
         return True
 
     def _reckoned(self) -> float:
-        """The allowance with what the calls since then add."""
+        """Update the allowance by the calls since the last update, and return it."""
         added = self.call_count * self._policy.retries_per_call
         self._allowance = min(self._allowance + added, self._policy.max_allowance)
         self.call_count = 0
@@ -127,11 +126,11 @@ class Retries:
 
 
 class Entry(NamedTuple):
-    """A call that the breaker let in: after how many changes, and whether it is a probe."""
+    """Admission of a call by the breaker; `changes` counts its openings and closings before."""
 
     changes: int
     is_exempt: bool
-    """It is sent even if the breaker is open by then."""
+    """True for probes and verifications, which are sent even if the breaker is open."""
 
 
 class Breaker:
@@ -164,7 +163,7 @@ class Breaker:
         self._next_probe_at = 0.0
 
     def enter(self, *, is_write: bool, is_verification: bool) -> Entry:
-        """Let a call in. Raises CircuitOpen."""
+        """Admit a call. Raises CircuitOpen."""
         if is_verification:
             return Entry(self._changes, is_exempt=True)
         if not self.is_open:
@@ -176,18 +175,18 @@ class Breaker:
         return Entry(self._changes, is_exempt=True)
 
     def check(self, entry: Entry, *, is_write: bool) -> None:
-        """Raise CircuitOpen for a call that waited while the breaker opened."""
+        """Check a call again after its waits. Raises CircuitOpen if the breaker has opened."""
         if self.is_open and not entry.is_exempt:
             raise self._refusal(is_write=is_write)
 
     def answered(self) -> None:
-        """Count an answer of Google."""
+        """Record an answer of Google, which closes the breaker."""
         self._failures = 0
         if self.is_open:
             self._change(is_open=False)
 
     def failed(self, entry: Entry, error: GatewayError) -> None:
-        """Count a call that failed: as an outage, as an answer, or not at all."""
+        """Record a failed call: as an outage, as an answer, or not at all."""
         if not is_outage(error):
             if _was_sent(error):
                 self.answered()
@@ -252,7 +251,7 @@ LACKING_SECONDS = 3600.0
 MAX_SPREADSHEETS = 10_000
 
 OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaSpent)
-"""Refusals that another account may not meet. Google did not carry out the call."""
+"""Refusals of a call after which another account may succeed. Google did not apply the call."""
 
 
 Make = Callable[[Call[Any]], Awaitable[Any]]
@@ -272,9 +271,9 @@ class Account:
 
 
 class Accounts:
-    """Chooses the account of each call, and learns from Google's answers.
+    """Chooses the account of each call by Google's earlier answers.
 
-    `rested` is called for each account that begins to rest, or ends it.
+    `rested` is called when Google begins or ceases to refuse an account.
     """
 
     def __init__(
@@ -290,7 +289,7 @@ class Accounts:
         self._rested = rested
         self._reach = Reach(clock=clock)
         self._explored: set[tuple[str, bool]] = set()
-        """Spreadsheets for which an account is being tried."""
+        """Spreadsheet and kind of each running call of an untested account."""
         self.was_accepted = False
         """True if Google accepted an account since the start."""
 
@@ -300,7 +299,7 @@ class Accounts:
         return sum(each.is_refused for each in self._accounts)
 
     def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
-        """The read budget of each account that reaches a spreadsheet, or may."""
+        """Read rate of each account known to reach a spreadsheet; by default of the first."""
         paying = self._accounts
         if len(paying) > 1:
             paying = [
@@ -313,7 +312,7 @@ class Accounts:
 
     @contextmanager
     def asking(self, account: Account, spreadsheet: str, *, is_write: bool) -> Iterator[None]:
-        """Learn from Google's answer to the call that the block makes."""
+        """Record the result of the call that the block makes."""
         kind, is_only = (spreadsheet, is_write), len(self._accounts) == 1
         is_known = is_only or self._reach.reaches(spreadsheet, account.name, is_write=is_write)
         if not is_known:
@@ -343,10 +342,9 @@ class Accounts:
     def pick(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account:
-        """The account for a call that those in `tried` refused.
+        """Choose an account for a call; `tried` has the errors of accounts that were refused.
 
-        If no other is left, raises the refusal of the first one, whose address it names; one that
-        may be repeated comes last.
+        Without a further account, raises the error of the first one, but a retryable error first.
         """
         if len(self._accounts) > 1:
             found = self._choice(spreadsheet, tried, is_write=is_write)
@@ -362,7 +360,7 @@ class Accounts:
     def _choice(
         self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
     ) -> Account | None:
-        """The choice among several accounts."""
+        """Choose among several accounts; None if no other should be tried."""
         reach, now = self._reach, self._clock()
         reaches = {
             each: reach.reaches(spreadsheet, each.name, is_write=is_write)
@@ -370,7 +368,7 @@ class Accounts:
         }
         is_reached = any(reaches.values())
         left = [each for each in self._accounts if each.name not in tried]
-        # A refused one is asked by a read, once a minute.
+        # A read probes a refused account once a minute.
         awake = [
             each
             for each in left
@@ -381,7 +379,7 @@ class Accounts:
         if is_reached and (spreadsheet, is_write) in self._explored:
             unknown = []
         if is_reached and not known and not unknown:
-            # Rather one that rests than one that is not let in.
+            # Prefer a resting account to one without access.
             known = [each for each in left if reaches[each]]
         waits = {each: each.bucket(is_write=is_write).waiting_seconds() for each in known + unknown}
         free = [each for each in known if not waits[each]]
@@ -392,7 +390,7 @@ class Accounts:
             writer = reach.writer(spreadsheet)
 
             def rank(account: Account) -> tuple[bool, bool]:
-                """The account that wrote last, or may read, or comes first."""
+                """Sort key: the account that wrote last first, then those that may read."""
                 may_read = reach.reaches(spreadsheet, account.name, is_write=False)
                 return account.name != writer, not may_read
 
@@ -403,7 +401,7 @@ class Accounts:
             return next((each for each in awake if not is_reached), self._accounts[0])
         if len(tried) > 1 or is_reached:
             return None
-        # None reaches the spreadsheet: the first was asked, then one other.
+        # None reaches the spreadsheet: after the first account, one other is tried.
         return min(
             awake,
             key=lambda each: reach.lacked_at(spreadsheet, each.name, is_write=is_write),
@@ -413,7 +411,7 @@ class Accounts:
 
 @dataclass(kw_only=True)
 class _Known:
-    """Access to a spreadsheet by account: True if it is reached, and since when."""
+    """Access to a spreadsheet: by account, if it is reached, and the time of that answer."""
 
     reads: dict[str, tuple[bool, float]] = field(default_factory=dict)
     writes: dict[str, tuple[bool, float]] = field(default_factory=dict)
@@ -421,13 +419,12 @@ class _Known:
 
 
 class Reach:
-    """Access of accounts to spreadsheets, as Google's answers showed.
+    """Cache of the access of accounts to spreadsheets, from Google's answers.
 
     Rules
-    - That an account reaches a spreadsheet holds until Google refuses it. That it does not holds
-      for `LACKING_SECONDS`.
-    - Whoever may write may read; whoever may not read may not write.
-    - The spreadsheets asked for last are known, `MAX_SPREADSHEETS` of them.
+    - Access is valid until Google refuses it, missing access for `LACKING_SECONDS`.
+    - An account that may write may read; an account that may not read may not write.
+    - The cache holds the `MAX_SPREADSHEETS` spreadsheets that were used last (LRU).
     """
 
     def __init__(
@@ -438,7 +435,7 @@ class Reach:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def reaches(self, spreadsheet: str, account: str, *, is_write: bool) -> bool | None:
-        """True if an account reaches a spreadsheet; None if that is not known."""
+        """True if an account reaches a spreadsheet; None if unknown."""
         known = self._known.get(spreadsheet)
         if known is None:
             return None
@@ -448,18 +445,18 @@ class Reach:
         return self._present(known.writes.get(account))
 
     def lacked_at(self, spreadsheet: str, account: str, *, is_write: bool) -> float:
-        """When Google refused an account last."""
+        """Time of Google's last refusal of an account."""
         known = self._known[spreadsheet]
         found = known.writes.get(account) if is_write else None
         return (found or known.reads[account])[1]
 
     def writer(self, spreadsheet: str) -> str | None:
-        """The account that wrote last."""
+        """Name of the account that wrote last, if known."""
         known = self._known.get(spreadsheet)
         return None if known is None else known.writer
 
     def note(self, spreadsheet: str, account: str, *, is_write: bool, reaches: bool) -> None:
-        """Learn from Google's answer to a call."""
+        """Record Google's answer to a call."""
         known = self._known.get(spreadsheet)
         if known is None:
             known = self._known[spreadsheet] = _Known()
@@ -485,8 +482,8 @@ class Reach:
 class Pipeline:
     """Sends calls as one of the accounts, within its quota.
 
-    `turn_seconds` is the longest wait for a write's turn: longer than that of other calls, or a key
-    that writes to ten worksheets would have its tenth one always refused.
+    `turn_seconds` is the maximum wait for a write's turn. It exceeds the maximum wait of other
+    calls, so that a key can write to ten worksheets at once.
     """
 
     def __init__(
@@ -505,7 +502,7 @@ class Pipeline:
         self._clock = clock
 
     async def send(self, call: Call[T]) -> T:
-        """Make a call, and repeat a read after a brief outage. Raises the errors of `Sheets`."""
+        """Make a call, and retry a read after a brief outage. Raises the errors of `Sheets`."""
         context, is_write = current_call_context(), call.is_write
         self._retries.call_count += 1
         attempt = 0
@@ -523,7 +520,7 @@ class Pipeline:
                 return answer
 
     async def _sent(self, call: Call[T], context: CallContext, entry: Entry) -> T:
-        """Make a call as the first account that Google accepts for it, when its quota allows."""
+        """Make a call as the first account that Google accepts, once its quota allows."""
         accounts, spreadsheet, is_write = self.accounts, call.spreadsheet, call.is_write
         turn = context.turn if is_write and context.turn and context.turn.is_left else None
         errors: dict[str, GatewayError] = {}
@@ -561,7 +558,7 @@ class Pipeline:
                         upstream_called(
                             account.name, is_write=is_write, seconds=seconds, error=failure
                         )
-                        failure = None  # else its traceback would keep this frame, and it itself
+                        failure = None  # else its traceback would keep this frame alive
                 return answer
             except OTHER_ACCOUNT as error:
                 if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
@@ -583,7 +580,7 @@ class Pipeline:
 
 @contextmanager
 def _reserved(account: Account) -> Iterator[None]:
-    """Have the first write of the block use what was taken of the quota; or give it back."""
+    """Reserve the taken quota for the first write of the block; returned if unused."""
     turn = WriteTurn(account.name)
     try:
         with in_call_context(replace(current_call_context(), turn=turn)):

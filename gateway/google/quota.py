@@ -1,38 +1,37 @@
-"""Google's quota: calls wait for their turn, or fail at once, so that Google refuses none.
+"""Google's quota: calls wait for their turn or fail at once, so that Google refuses none.
 
 Rules of buckets
 - Reads and writes of an account have a bucket each: its rates (the account's and its project's),
-  and a queue. Every attempt takes from its bucket at the moment it is sent. Cancelled waiters and
-  unsent calls use nothing of the rates.
+  and a queue. Every attempt takes from its bucket when it is sent. Cancelled waiters and unsent
+  calls use no quota.
 - If another key joins a waiting call, the limit of its wait starts again.
 - A call fails at once if its wait would be too long, and later as soon as that becomes known (other
   keys came, or Google refused a call).
 - One timer is set at a time, for the instant at which the next call may be sent. That instant never
   moves forward.
-- Where other processes use the same quota, each call also takes from the rates that all share
-  (`SharedRates`), one at a time, so that waiters keep their order. The rates here repeat what the
-  shared ones told last.
+- If other processes use the same quota, each call also takes from the shared rates (`SharedRates`),
+  one at a time, so that waiters keep their order. The local rates repeat the last known state of
+  the shared ones.
 
 Rules of rates
 - A rate is GCRA that learns from 429s. No minute has more calls than rate and burst together.
   Google counts an unknown minute, so their sum must not exceed its limit.
-- A 429 means that somebody else uses the same quota, or that it is smaller than configured. All
-  calls pause for 5 s, twice as long each time another follows, 60 s at most. After a minute without
-  one the next pause is 5 s again.
+- A 429 means that another program uses the same quota, or that it is smaller than configured. All
+  calls pause for 5 s; each further 429 doubles the pause, up to 60 s. After a minute without a 429
+  the next pause is 5 s again.
 - If the 429 names a limit below the configured rate, the rate becomes nine tenths of it. Ten
   minutes without a 429, or a restart, restore the configured rate.
-- A rate that other processes share is corrected by what they know (`mirror`), or is a part of
-  the whole while they cannot be asked (`take_part`).
+- A rate shared with other processes is corrected by the shared state (`mirror`), or is a part of
+  the whole while that is unavailable (`take_part`).
 - Rates are pure: the caller passes the time, in seconds of one monotonic clock.
 
 Rules of spent quota
-- A restart does not spend quota again: two numbers are stored, the instants at which the whole
-  burst of reads and of writes is there again, in seconds since the epoch. They are stored before a
-  call is sent. Without them, a process that crashes every 2 s under load would send a burst of 2
-  reads and 0.9 more a second, 114 a minute of the 60 that Google allows.
-- A wall clock that was set meanwhile, or a damaged number, costs a minute once.
-- Without the file, or where it cannot be written, quota is limited as before, and forgotten with
-  the process.
+- A restart does not spend quota again: the instants at which the whole bursts of reads and of
+  writes are available are stored before a call is sent, in seconds since the epoch. Without them, a
+  process that crashes every 2 s under load would send a burst of 2 reads and 0.9 more a second, 114
+  a minute of the 60 that Google allows.
+- A changed wall clock or a damaged number costs a minute once.
+- If the file is missing or cannot be written, quota is limited as before, but only in memory.
 """
 
 import asyncio
@@ -59,18 +58,18 @@ MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
 
 _SHORTEST_TIMER_SECONDS = 0.001
-"""Minimum delay of the timer: timers may fire a little early by another clock."""
+"""Minimum delay of the timer, which may fire a little early by another clock."""
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 CALM_SECONDS = 60.0
-"""Time after a pause until another 429 counts as a new problem."""
+"""Time after a pause from which a 429 starts with the first pause again."""
 RECOVERY_SECONDS = 600.0
 """Time after the last 429 until the configured rate is used again."""
 
 
 def configured_limit(per_minute: int) -> RateLimit:
-    """54 per minute have a burst of 6: at most 60, Google's limit, in any minute."""
+    """The rate limit of a configured number of calls; 54 with its burst of 6 make Google's 60."""
     return rate_limit(per_minute, burst=max(1, per_minute // 9))
 
 
@@ -84,20 +83,20 @@ LEAST_PER_MINUTE = 0.1
 
 
 def part_of(limit: RateLimit, share: float) -> RateLimit:
-    """A share of a limit; all shares together allow no more in any minute than the limit does."""
+    """A share of a limit; in any minute all shares together allow no more than the limit."""
     burst = max(1, math.floor(limit.burst * share + 0.001))
     rest = (limit.per_minute + limit.burst) * share - burst
     return rate_limit(max(min(limit.per_minute * share, rest), LEAST_PER_MINUTE), burst=burst)
 
 
 class Learnt(NamedTuple):
-    """Facts that a rate learnt of 429s, for other processes; times are seconds from now on."""
+    """Limit and pause that a rate learnt from 429s; times are seconds from now."""
 
     quota: int
     """The limit that Google named, 0 if it is not below the configured one."""
     quota_seconds: float
     paused_seconds: float
-    """Until the last pause ends; negative if it is over."""
+    """Seconds to the end of the last pause; negative if it is over."""
     pause_seconds: float
     """Length of the last pause, 0 if there was none."""
 
@@ -112,9 +111,9 @@ class Rate:
         full_at: float = -math.inf,
         note: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
-        """`full_at`: when the whole burst is there, by what an earlier process spent.
+        """`full_at` is the instant at which the whole burst is available, by earlier use.
 
-        `note` receives the seconds until it is there again, whenever they grow.
+        `note` receives the seconds until then whenever they grow.
         """
         self._note = note
         self._configured = self._limit = configured_limit(per_minute)
@@ -142,11 +141,11 @@ class Rate:
 
     @property
     def full_at(self) -> float:
-        """The instant at which the whole burst is there."""
+        """Instant at which the whole burst is available."""
         return self._gcra.full_at
 
     def take(self, now: float) -> bool:
-        """Count a call that is sent now; False if none may be."""
+        """Charge a call that is sent now; False if it may not be sent."""
         if now < self._paused_until:
             return False
         is_usual = not self._quota and self._share == 1.0
@@ -156,7 +155,7 @@ class Rate:
         return True
 
     def give_back(self) -> None:
-        """Undo the last `take`: its call is not sent."""
+        """Undo the last `take`, whose call is not sent."""
         self._gcra.give_back(self._part())
 
     def refused(self, now: float, *, sent_at: float, limit: int | None) -> None:
@@ -170,7 +169,7 @@ class Rate:
         self._note(self._gcra.full_at - now)
 
     def learnt(self, now: float) -> Learnt | None:
-        """Facts that other processes need; None if there are none."""
+        """Learnt limit and pause for other processes; None if both are over."""
         self.limit(now)
         if not self._quota and now >= self._paused_until + CALM_SECONDS:
             return None
@@ -182,7 +181,7 @@ class Rate:
         )
 
     def mirror(self, now: float, wait_seconds: float, learnt: Learnt) -> None:
-        """Take over what all processes know; the next call may be sent after a wait."""
+        """Adopt the shared state: the wait until the next call, learnt limit and pause."""
         if learnt.quota and 0.9 * learnt.quota < self._limit.per_minute:
             self._limit, self._quota = learnt_limit(learnt.quota), learnt.quota
             self._refused_at = now + learnt.quota_seconds - RECOVERY_SECONDS
@@ -194,16 +193,16 @@ class Rate:
         self._gcra.full_at = now + wait_seconds + limit.burst_seconds - limit.interval_seconds
 
     def delay(self, seconds: float) -> None:
-        """Let the next call be sent later, until the next `mirror`."""
+        """Delay the next call; the next `mirror` ends the delay."""
         self._gcra.full_at += seconds
 
     def take_part(self, share: float, since: float) -> None:
-        """Keep to a share from an instant on, at which nothing of its burst is there."""
+        """Allow only a share, from the instant `since` on, without a burst at first."""
         self._share = share
         self._gcra.full_at = since + self.limit(since).burst_seconds
 
     def take_whole(self) -> None:
-        """End `take_part`: others know what was used."""
+        """End `take_part`; the shared state has the use by then."""
         self._share = 1.0
         self._gcra.full_at = -math.inf
 
@@ -218,7 +217,7 @@ class Rate:
 
 
 def take_of_all(rates: Sequence[Rate], now: float) -> bool:
-    """Count a call that is sent now against all of its rates; False, and none, if it may not be."""
+    """Charge a call that is sent now to all of its rates, or to none and return False."""
     for number, rate in enumerate(rates):
         if not rate.take(now):
             for taken in rates[:number]:
@@ -240,54 +239,54 @@ def call_later(seconds: float, act: Callable[[], None]) -> Timer:
 
 
 class SharedRates(Protocol):
-    """Rates that all processes take from; they correct the rates here by what they tell."""
+    """Rates shared by all processes; their answers correct the local rates."""
 
     async def take(self) -> bool:
-        """Count a call that is sent now; False if none may be: the rates have the time."""
+        """Charge a call that is sent now; False if it must wait, as the local rates then show."""
 
     def give_back(self) -> None:
-        """Undo a `take`: its call is not sent."""
+        """Undo the charge of a call that is not sent."""
 
     def learnt(self) -> None:
-        """Pass on what the rates learnt of a 429."""
+        """Share the limit and the pause that the local rates learnt from a 429."""
 
 
 Share = Callable[[Sequence[str], Sequence[Rate], Callable[[], None]], SharedRates]
-"""Shares rates, under names that are the same in all processes.
+"""Shares rates with other processes, under common names.
 
-The callback is called when calls may be sent earlier than the rates told.
+The callback is called when calls may be sent earlier than the rates predicted.
 """
 
 
 @dataclass(kw_only=True, eq=False)
 class Waiter:
-    """A waiting call; `turn` is set when it may be sent. Useless after `until_seconds`."""
+    """A waiting call; `turn` is set when it may be sent. It expires at `until_seconds`."""
 
     call_context: CallContext
     until_seconds: float
     turn: asyncio.Future[None]
     max_waiting_seconds: float = 0.0
     key_count: int = 1
-    """The keys that waited for it when `until_seconds` was set."""
+    """Number of keys that waited for the call when `until_seconds` was set."""
 
 
 class FairQueue:
-    """The calls that wait for the quota.
+    """Fair queue of the calls that wait for the quota.
 
     Rules
     - Verifications of writes go first. Then keys rotate, each with its oldest call: a key with
       fifty waiting calls delays another key by one call, not by fifty.
-    - A call that several keys wait for is in the queue of each key, and goes once, at the earliest
-      turn. Keys may join it at any time: the queues are made of the waiters whenever they are asked
-      for. A key that joins has the turn of the call's age, and the limit of its wait starts again
-      at the next turn.
+    - A call that several keys wait for is in the queue of each key, and is sent once, at the
+      earliest turn. Keys may join a call at any time, so the queues are computed from the waiters
+      at each use. The call keeps its age in the queue of a key that joins, and the limit of its
+      wait starts again at the next turn.
     """
 
     def __init__(self) -> None:
         self.waiters: dict[Waiter, None] = {}
-        """In the order in which they came."""
+        """Waiters in order of arrival."""
         self._keys: dict[str, None] = {}
-        """Keys with waiters, in the order of their turns."""
+        """Keys in the order of their turns."""
 
     def __len__(self) -> int:
         return len(self.waiters)
@@ -309,7 +308,7 @@ class FairQueue:
             rotation = left
 
     def shortest(self, waiter: Waiter) -> int:
-        """Length of the waiter's shortest queue, including itself."""
+        """Length of the shortest queue that the waiter is in, including itself."""
         verifying, queues = self._by_key()
         if waiter.call_context.is_verification:
             return len(verifying)
@@ -370,7 +369,7 @@ class Bucket:
         share: Share | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        """`waited` receives the seconds that each call waited, whether it was sent or not.
+        """`waited` receives the seconds that each call waited, even if it was not sent.
 
         `share` shares the rates with other processes, under `names`.
         """
@@ -399,7 +398,7 @@ class Bucket:
             raise self._spent(seconds)
 
     def owed_seconds(self) -> float:
-        """The time until the whole burst is there; the less, the more quota is left."""
+        """Seconds until the whole burst is available: fewer seconds, more quota left."""
         return max(0.0, max(rate.full_at for rate in self._rates) - self._clock())
 
     @property
@@ -444,7 +443,7 @@ class Bucket:
             self._waited(self._clock() - now)
 
     def give_back(self) -> None:
-        """Undo the last `take`: its call is not sent."""
+        """Undo the last `take`, whose call is not sent."""
         self._untake()
         self._go_on()
 
@@ -464,7 +463,7 @@ class Bucket:
         return max(rate.free_at(now) for rate in self._rates)
 
     def _seconds_behind(self, count: int, now: float) -> float:
-        """The wait of a call behind so many others."""
+        """Wait of a call behind `count` others."""
         return max(0.0, self._free_at(now) - now) + count * 60 / self._per_minute(now)
 
     def _go_on(self, *, may_ask: bool = True) -> None:
@@ -495,7 +494,7 @@ class Bucket:
             self._timer = self._set_timer(seconds, self._go_on)
 
     def _wake_next(self) -> None:
-        """Let the next waiter send what was taken for it."""
+        """Wake the next waiter, for which a call was taken."""
         waiter = self._queue.take_next()
         if waiter.turn.done():  # cancelled, and about to withdraw
             self._untake()
@@ -534,14 +533,14 @@ class Bucket:
 _PAIR = struct.Struct("<dd")
 
 LONGEST_SECONDS = 70.0
-"""The longest pause after a 429, and the burst."""
+"""Longest pause after a 429, plus the recovery of the burst."""
 
 
 class SpentQuota:
-    """The quota that is spent, as the instants at which the whole bursts are there again.
+    """Spent quota, as the instants at which the whole bursts are available again.
 
-    `full_at` holds those of reads and of writes, as stored; all instants are seconds since the
-    epoch, as `now` gives them. `store` gets the latest two, and must not wait.
+    `full_at` has the stored instants of reads and of writes, in seconds since the epoch, as `now`
+    returns them. `store` receives the latest two instants and must not block.
     """
 
     def __init__(
@@ -550,17 +549,17 @@ class SpentQuota:
         now: Callable[[], float],
         store: Callable[[Sequence[float]], object] = lambda _: None,
     ) -> None:
-        latest = now() + LONGEST_SECONDS  # a wall clock may have been set
+        latest = now() + LONGEST_SECONDS  # the wall clock may have been set back
         self._full_at = [min(latest, each) if each > 0 else 0.0 for each in full_at]  # 0 for NaN
         self._now = now
         self._store = store
 
     def seconds(self, *, is_write: bool) -> float:
-        """The seconds until the whole burst is there again, at most `LONGEST_SECONDS`."""
+        """Seconds until the whole burst is available again, at most `LONGEST_SECONDS`."""
         return min(max(0.0, self._full_at[is_write] - self._now()), LONGEST_SECONDS)
 
     def note(self, seconds: float, *, is_write: bool) -> None:
-        """Store the seconds until the whole burst is there again, without waiting for it."""
+        """Store the seconds until the whole burst is available again, without blocking."""
         self._full_at[is_write] = self._now() + seconds
         self._store(self._full_at)
 
@@ -569,9 +568,9 @@ class SpentQuota:
 async def open_spent_quota(
     path: Path, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Open the file, which is created if needed; `now` gives seconds since the epoch.
+    """Open the file of spent quota, created if needed; `now` returns seconds since the epoch.
 
-    Without it, or where it fails, the quota is in memory only.
+    If the file fails, spent quota is in memory only.
     """
     stored: tuple[float, ...] = (0.0, 0.0)
     try:
@@ -626,7 +625,7 @@ def open_quota(
     clock: Callable[[], float] = time.monotonic,
     spent: SpentQuota | None = None,
 ) -> Quota:
-    """The quota, less what an earlier process spent; what is spent now goes to `spent`."""
+    """Open a quota, reduced by the spent quota in `spent`, which also records further use."""
 
     def rate(per_minute: int, *, is_write: bool) -> Rate:
         if spent is None:
@@ -653,9 +652,9 @@ def open_budget(
     share: Share | None = None,
     names: Sequence[str] = (),
 ) -> Budget:
-    """The budget of an account, and of its project, which other accounts share.
+    """Build the budget of an account, including its project's quota if that is shared.
 
-    `share` shares their rates with other processes; `names` are those of account and project.
+    `share` shares the rates with other processes, under `names` for account and project.
     """
     own = open_quota(
         settings.reads_per_minute, settings.writes_per_minute, clock=clock, spent=spent

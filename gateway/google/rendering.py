@@ -3,7 +3,7 @@
 Rules:
 - Decoding blocks the event loop for about 5 ns a byte. So columns are decoded one by one, and long
   columns in parts; the loop runs in between.
-- A column of texts has the same bytes in both renderings, and often in the next read. It is decoded
+- A column of texts often has the same bytes in both renderings and in the next read. It is decoded
   once: a column that is in memory, or being decoded, is found by the digest of its bytes.
 - A column is split only at commas between cells. A comma is between cells if everything before it
   can be decoded: a split text would have no end.
@@ -29,7 +29,7 @@ from gateway.google.wire import Answer
 from gateway.table.steps import Work, shared
 
 MAX_COLUMNS = 18_278
-"""The last possible column is ZZZ (support.google.com/drive/answer/37603)."""
+"""Google's maximum number of columns, up to ZZZ (support.google.com/drive/answer/37603)."""
 
 WHOLE_BYTES = 2 * 1024 * 1024
 """Columns up to this size are decoded at once; most worksheets are smaller."""
@@ -38,13 +38,13 @@ PART_BYTES = 256 * 1024
 """Approximate size of the parts of a longer column."""
 
 SHARED_BYTES = 4096
-"""Shorter columns are decoded each time: a look-up would take as long."""
+"""Minimum size of shared columns; decoding shorter ones is as fast as a look-up."""
 
 MEASURED_STRIDE = 251
-"""Every 251st cell is measured; a prime, because patterns in sheets have other periods."""
+"""Distance of measured cells; a prime, because patterns in sheets have other periods."""
 
 MEASURED_CELLS = 1000
-"""Up to this many cells, each is measured."""
+"""Number of cells up to which every cell is measured."""
 
 POINTER_BYTES = 8
 
@@ -80,9 +80,10 @@ class Part(NamedTuple):
 
 
 class EncodedColumn:
-    """A column of an answer, decoded once for all answers that have it.
+    """A column of an answer, decoded once for all answers that contain it.
 
-    `max_bytes` is the limit of a rendering: what else a reader has decoded concerns no other.
+    `max_bytes` is the limit of a whole rendering, because readers that share the column differ in
+    the rest.
     """
 
     def __init__(self, raw: msgspec.Raw, max_bytes: int) -> None:
@@ -91,7 +92,7 @@ class EncodedColumn:
 
     @shared
     def cells(self) -> Work[tuple[Column, int]]:
-        """The cells without blank ones at the end, and their approximate bytes.
+        """Decode the cells without trailing blank ones, and their approximate memory in bytes.
 
         Raises SheetTooLarge.
         """
@@ -108,7 +109,7 @@ class EncodedColumn:
 
 
 KnownColumns = MutableMapping[bytes, EncodedColumn]
-"""Columns by the digest of their bytes; those that nothing else refers to are dropped."""
+"""Columns by the digest of their bytes; the mapping is weak and drops unused columns."""
 
 
 def known_columns() -> KnownColumns:
@@ -125,10 +126,10 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 def read_rendering(
     answer: Answer, *, known: bytes | None, max_bytes: int, columns: KnownColumns
 ) -> Work[Rendering | None]:
-    """The rendering of an answer; None if the answer has the digest `known`.
+    """Decode the rendering of an answer; None if the answer has the digest `known`.
 
-    It shares `columns`. Steps are counted in bytes. Raises `SheetTooLarge` if the rendering would
-    exceed `max_bytes` of memory, and msgspec's errors for a malformed answer.
+    Renderings share `columns`. Steps are counted in bytes. Raises `SheetTooLarge` if the rendering
+    would exceed `max_bytes` of memory, and msgspec's errors for a malformed answer.
     """
     if answer.digest == known:
         return None
@@ -206,7 +207,7 @@ def _bounded_columns() -> msgspec.json.Decoder[msgspec.Struct]:
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
-    """The cells of a JSON array, and their approximate bytes; errors as in `read_rendering`."""
+    """Decode the cells of a JSON array, and their approximate bytes; raises as `read_rendering`."""
     part = _decode_part(array, 1, part_bytes)
     cells, byte_count = part.cells, _bounded(size_of(part.cells), max_bytes)
     while part.end >= 0:
@@ -218,7 +219,7 @@ def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple
 
 
 def _decode_part(array: bytes, start: int, part_bytes: int) -> Part:
-    """The cells from `start` to a comma about `part_bytes` later."""
+    """Decode the cells from `start` to a comma about `part_bytes` later."""
     end = _likely_cut(array, start + part_bytes)
     if end >= 0:
         try:
@@ -232,7 +233,7 @@ def _decode_part(array: bytes, start: int, part_bytes: int) -> Part:
 
 
 def _likely_cut(array: bytes, position: int) -> int:
-    """The position of a comma that is probably between two cells; -1 if there is none."""
+    """Position of a comma that is probably between two cells; -1 if there is none."""
     between_texts = array.find(b'","', position, position + 4096)
     return between_texts + 1 if between_texts >= 0 else array.find(b",", position)
 

@@ -44,12 +44,12 @@ class Render(StrEnum):
 
 
 class Detail(Enum):
-    """Contents of the blocks of a view; each has those above it, too."""
+    """Contents of the blocks of a view; each member includes those above it."""
 
     TEXTS = auto()
-    """Displayed texts, and which cells have formulas."""
+    """Displayed texts, and the columns of cells with formulas."""
     VALUES = auto()
-    """Typed values, and which cells are computed."""
+    """Typed values, and the columns of computed cells."""
     FORMS = auto()
     """Number formats and data validation."""
 
@@ -78,13 +78,13 @@ class Rendering:
     digest: bytes
     byte_count: int
     encoded: tuple[object, ...] = field(default=(), repr=False, compare=False)
-    """While these are referenced, later renderings with the same columns share them."""
+    """Encoded columns; later renderings with equal columns share them while they are referenced."""
 
 
 class SheetArea(NamedTuple):
     """Everything from `first_row` down to the end of the grid, in the worksheet with this id.
 
-    People may give its title to another worksheet, but not its id.
+    An id stays with its worksheet, unlike a title.
     """
 
     sheet_id: int
@@ -92,7 +92,7 @@ class SheetArea(NamedTuple):
 
 
 class KnownRange(NamedTuple):
-    """A range to read, and the digest of what is known of it."""
+    """A range to read, and the digest of its known rendering."""
 
     range: str
     known: bytes | None
@@ -109,10 +109,10 @@ class WorksheetProperties:
 
 
 MAX_FENCE_ID = 2**31 - 1
-"""Google takes it as a signed integer of 32 bits."""
+"""Maximum id of a fence, a signed integer of 32 bits at Google."""
 
 MAX_METADATA_CHARACTERS = 30_000
-"""Keys and values of the metadata of a spreadsheet, without those of its worksheets."""
+"""Google's limit for all keys and values of a spreadsheet's metadata, without its worksheets'."""
 
 _MADE_AT = re.compile(r"([0-9a-f]{8})\.")
 
@@ -132,7 +132,7 @@ class Fence:
 
     @classmethod
     def random(cls, key: str, at: float | None = None) -> Self:
-        """A fence that no other write has; `at` is the time, in seconds since the epoch."""
+        """Make a unique fence; `at` is the time in its token, in seconds since the epoch."""
         number = 1 + secrets.randbelow(MAX_FENCE_ID)
         token = secrets.token_urlsafe(12) if at is None else timed(at, secrets.token_urlsafe(5))
         return cls(id=number, key=key, token=token)
@@ -145,7 +145,7 @@ class Fence:
 
 
 def timed(at: float, text: str) -> str:
-    """A token with a time in whole seconds, which 8 hexadecimal digits hold until 2106."""
+    """Prefix a token with a time in whole seconds: 8 hexadecimal digits, enough until 2106."""
     return f"{int(at):08x}.{text}"
 
 
@@ -162,7 +162,7 @@ class NativeTable:
     last_row: int
 
     def takes(self, columns: Iterable[int]) -> bool:
-        """True if all of these columns are its own."""
+        """True if the table has all of these columns."""
         return all(self.first_column <= column < self.end_column for column in columns)
 
 
@@ -173,9 +173,10 @@ NO_TABLE = NativeTable(id="", first_column=0, end_column=0, last_row=0)
 class AppendedRows:
     """New rows after the last row with data, in the body of a native table if there is one.
 
-    Cells are given from column A; None leaves a cell blank. `formats` are the number formats of the
-    cells of each row by column, the automatic one of the others. Without any, cells have those that
-    stand there. A batch has one such change for a table: several would write to the same rows.
+    Cells start at column A; None leaves a cell blank. `formats` are number formats by column for
+    each row; other cells get the automatic one. Without `formats`, cells keep the formats of their
+    place. A batch has at most one such change per table, because several would write to the same
+    rows.
     """
 
     rows: Sequence[Sequence[Value]]
@@ -187,7 +188,7 @@ class AppendedRows:
 class WrittenCells:
     """Neighbouring cells of a row; rows count from 1, columns from 0.
 
-    `formats` are new number formats of these cells, one for each; none leaves those that they have.
+    `formats` are new number formats, one for each cell; if empty, the cells keep their formats.
     """
 
     row: int
@@ -206,7 +207,7 @@ class RemovedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class EmptiedRow:
-    """A row of which all cells are emptied; its formats stay."""
+    """A row whose cells are all emptied; its formats stay."""
 
     row: int
 
@@ -215,7 +216,7 @@ class EmptiedRow:
 class InsertedRows:
     """Blank rows before the row `first_row`, which moves down with all below it.
 
-    They have the formats and rules of the row above, or of the row that moves down.
+    The new rows take the formats and rules of the row above, or of the row that moves down.
     """
 
     first_row: int
@@ -251,7 +252,7 @@ class CopiedCells:
 
 
 Insertion = InsertedRows | WrittenRows | CopiedCells
-"""Changes that make new rows between others."""
+"""Changes that insert rows between others."""
 
 Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow | Insertion
 
@@ -260,16 +261,16 @@ Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow | Insertion
 class Batch:
     """A write to one worksheet, which Google applies completely or not at all.
 
-    Each change is one request after the fence's. `forgotten` are the ids of old fences, which have
-    the same key: they are deleted before the fence is created, so that there is room for it.
-    The answer shows the cells of `ranges` after the write, with their forms if it `has_forms`.
+    Each change is one request after the fence's. `forgotten` are the ids of old fences with the
+    same key, which are deleted first to make room. The answer shows the cells of `ranges` after the
+    write, with their forms if it `has_forms`.
     """
 
     sheet_id: int
     fence: Fence
     changes: Sequence[Change] = ()
     encoded: Sequence[msgspec.Raw] = ()
-    """The changes as JSON, if they are encoded already: a look grows older while they are."""
+    """The changes as JSON, if already encoded; encoding takes time in which a look ages."""
     forgotten: Sequence[int] = ()
     ranges: Sequence[str] = ()
     has_forms: bool = False
@@ -281,9 +282,9 @@ class Batch:
 class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
-    Trailing blank cells and trailing blank rows may be left out. `computed` has the columns of each
-    row whose cells show the result of a formula; it is known where typed values are. `formulas` are
-    those with a formula of their own. `forms` are those of the cells, if they were requested.
+    Trailing blank cells and trailing blank rows may be left out. By row, `computed` has the columns
+    of cells that show the result of a formula, known with typed values only; `formulas` has the
+    columns of cells with their own formula; `forms` has the forms of cells, if requested.
     """
 
     first_row: int
@@ -305,7 +306,7 @@ class NamedTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """Cells that our account may not edit, all of them or with exceptions."""
+    """Cells that our account may not edit, perhaps with exceptions."""
 
     area: GridArea
     has_exceptions: bool = False
@@ -315,10 +316,10 @@ class Protection:
 class SheetView:
     """A worksheet at one moment: its properties, and a block for each requested range.
 
-    `table` is the native table whose header is the first row of the first block; `NO_TABLE` also
-    if that row is the header of several. `column_types` are Google's ColumnTypes of the columns of
-    such tables, `column_options` the values of their dropdowns; they are known where forms are.
-    Names of tables and protections are known where the worksheet was read with its spreadsheet.
+    `table` is the native table whose header is the first row of the first block; `NO_TABLE` also if
+    there are several. `column_types` are Google's ColumnTypes of the columns of such tables,
+    `column_options` the values of their dropdowns; both are known only with forms. Names of tables
+    and protections are known only if the worksheet was read with its spreadsheet.
     """
 
     sheet_id: int
@@ -361,7 +362,7 @@ class Sheets(Protocol):
     ) -> Rendering | None:
         """Read all cells of a range by column; None if the answer has the digest `known`.
 
-        Both kinds of ranges have the same digest of the same cells and title. Cost: 1 read. Also
+        Equal cells and titles have equal digests for both kinds of ranges. Cost: 1 read. Also
         raises `SheetTooLarge` if the cells exceed the memory limit.
         """
 
@@ -394,14 +395,14 @@ class Sheets(Protocol):
         """Apply a batch; values are stored as they are. Cost: 1 write.
 
         The message of an `UpstreamRefusal` names the refused request (`refused_request`). If it
-        names none, Google may have applied the batch: it may have refused the answer's ranges.
+        names none, Google may have refused the answer's ranges after applying the batch.
         Raises `LookOutdated` after `send_until`.
         """
 
     async def put_fence(
         self, spreadsheet: str, *fences: Fence, forgotten: Sequence[int] = ()
     ) -> None:
-        """Create fences of one key, after those `forgotten` are deleted. Cost: 1 write."""
+        """Delete the fences `forgotten`, then create fences of one key. Cost: 1 write."""
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         """Delete fences and nothing else. Cost: 1 write."""
@@ -424,7 +425,7 @@ _REFUSED = re.compile(r"Invalid requests\[(\d{1,6})\]")
 
 
 def refused_request(refusal: UpstreamRefusal) -> int | None:
-    """The number of the request for which Google refused a batch, so that nothing was applied."""
+    """Number of the request for which Google refused a whole batch; None if not named."""
     found = _REFUSED.search(refusal.google_message)
     return None if found is None else int(found[1]) - refusal.first_request
 
@@ -448,7 +449,7 @@ class Beneficiaries:
 
     @property
     def key_ids(self) -> dict[str, None]:
-        """Each key once, in the order in which they came."""
+        """Each key once, in order of arrival."""
         if not self._groups:
             return self._key_ids
         found: dict[str, None] = {}
@@ -463,7 +464,7 @@ class Beneficiaries:
 class SentAt:
     """Time at which the latest call was sent, in monotonic seconds; None before the first.
 
-    A call is sent after its wait for the quota, and again with each retry.
+    A call is sent after its wait for the quota, and again at each retry.
     """
 
     at_seconds: float | None = None
@@ -478,7 +479,7 @@ class SentAt:
 
 @dataclass
 class WriteTurn:
-    """Reserved quota of one write, of the account with this name."""
+    """Quota of one write, reserved at the account with this name."""
 
     account: str
     is_left: bool = True
@@ -489,8 +490,9 @@ class CallContext:
     """API key and priority of a call; the fair queue rotates between keys.
 
     Verifications of writes go before all other calls. A call shared by several keys
-    (`beneficiaries`) goes at the earliest of their turns. A read may be answered by one of another
-    process that was sent up to `max_age_seconds` ago. The first write uses the `turn`.
+    (`beneficiaries`) is sent at the earliest of their turns. A read may use the rendering of
+    another process's read that was sent up to `max_age_seconds` ago. The first write uses the
+    `turn`.
     """
 
     key_id: str = ""
@@ -502,7 +504,7 @@ class CallContext:
 
     @property
     def key_ids(self) -> Collection[str]:
-        """The keys that wait for the call by now."""
+        """The keys that wait for the call now."""
         if self.beneficiaries is None:
             return (self.key_id,)
         return {self.key_id: None} | self.beneficiaries.key_ids
@@ -519,7 +521,7 @@ current_call_context = _current.get
 def in_call_context(call_context: CallContext) -> Iterator[None]:
     """Set the context of calls made in the block and in tasks started there.
 
-    A write turn and a record of sending that the block is in stay, unless it brings others.
+    The present write turn and record of sending stay, unless the new context has its own.
     """
     outer = _current.get()
     if outer.turn is not call_context.turn or outer.sent_at is not call_context.sent_at:

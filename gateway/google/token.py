@@ -4,11 +4,11 @@ Rules:
 - google-auth creates the token in a thread, but its `before_request` is not used: it has no lock
   (16 threads made 16 token requests) and starts a background call to another service.
 - One refresh runs at a time. A call waits for it until its own deadline.
-- google-auth repeats what fails with TransportError, after pauses of its own. After the deadline of
-  a call it gets another error, so that it ends.
+- google-auth repeats requests that fail with TransportError, after its own pauses. After the
+  deadline of a call it gets another error, so that it ends.
 - Exception texts contain no token, key or assertion.
-- Only Google, this machine and the metadata server are asked, whatever URL a file names.
-- The Date of each answer gives the offset of this machine's clock.
+- Requests go only to Google, this machine and the metadata server, whatever URL a file names.
+- The Date header of each answer gives the offset of this machine's clock.
 - The error code of RFC 6749 decides the reason where it can. Google uses `invalid_grant` for a
   dozen causes, so its English descriptions, reported since 2016, are matched too:
   googleapis/google-cloud-php#3622 (account not found: disabled or deleted),
@@ -67,7 +67,7 @@ class TokenFailure(Enum):
     CLOCK = auto()
     """This machine's clock is off."""
     KEY = auto()
-    """The account does not have this key, or no longer."""
+    """The account does not have this key, or has it no longer."""
     ACCOUNT = auto()
     """The account was deleted or disabled."""
     SESSION = auto()
@@ -79,7 +79,7 @@ class TokenFailure(Enum):
     INVALID_ANSWER = auto()
     """The answer contains neither a token nor an error of the token endpoint."""
     UNREACHABLE = auto()
-    """No answer."""
+    """The token endpoint did not answer."""
     BUSY = auto()
     """Another call is still waiting for a token."""
 
@@ -181,7 +181,7 @@ class TokenRequest:
 
 
 def _host_of(url: str) -> str:
-    """The host of a text that should be a URL, without its other parts."""
+    """Host of a text that should be a URL, without its other parts."""
     found = re.match(r"[a-z]+://(?:[^/?#]*@)?([^/?#@]{1,100})", url, re.IGNORECASE)
     return found[1] if found else "a URL without a host"
 
@@ -189,7 +189,7 @@ def _host_of(url: str) -> str:
 class TokenSource:
     """Authorization headers of one account, shared by all calls.
 
-    Without `credentials`, the first call looks for them, because that may need requests. `now`
+    Without `credentials`, the first call searches for them, because that may need requests. `now`
     returns seconds since the epoch.
     """
 
@@ -224,7 +224,7 @@ class TokenSource:
 
     @property
     def has_credentials(self) -> bool:
-        """True if they are configured, or were found."""
+        """True if credentials are configured, or were found."""
         return self._credentials is not None
 
     @property
@@ -278,14 +278,14 @@ class TokenSource:
         )
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
-        """The current headers; none if Google refused them, or if a header cannot hold the token.
+        """The current headers; empty if Google refused them, or if the token is unfit for a header.
 
-        The latter is checked because google-auth does not do it.
+        google-auth does not check the latter.
         """
         credentials = self._credentials
         if credentials is None:
             return TokenState.INVALID, {}
-        # First the state: a token that is refreshed meanwhile is newer than it, never older.
+        # Read the state first: a token refreshed meanwhile is then newer than it, never older.
         state, token = credentials.token_state, credentials.token
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
             return TokenState.INVALID, {}

@@ -48,7 +48,7 @@ _TOO_LARGE = (
 
 
 _LONGEST_READ = 2_000
-"""Number of characters of a message that are searched."""
+"""Maximum number of searched characters of a message."""
 
 _DISABLED = re.compile(
     r"https://console\.(?:developers|cloud)\.google\.com/apis/[^\s?]*\?project=([\w.:-]*\w)"
@@ -63,10 +63,10 @@ _STATUS_NAMES = frozenset(
         *("UNAVAILABLE", "DATA_LOSS"),
     }
 )
-"""google.rpc.Code: https://cloud.google.com/apis/design/errors"""
+"""Names of google.rpc.Code (https://cloud.google.com/apis/design/errors)."""
 
 _GIVEN_UP = frozenset({408, 409, 499})
-"""Timed out, aborted or cancelled on the way, perhaps while Google carries it out."""
+"""Statuses of requests that timed out or were aborted on the way, and may be applied."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """msgspec's errors for invalid JSON, an unexpected shape or too deep nesting."""
@@ -88,7 +88,7 @@ class _ErrorAnswer(msgspec.Struct):
 
 
 class GoogleRefusal(Exception):
-    """An answer other than 200; the text has Google's known words only, for the log."""
+    """An answer other than 200; the text has only known words of Google's, for the log."""
 
     def __init__(self, answer: Answer) -> None:
         try:
@@ -139,14 +139,14 @@ class GoogleRefusal(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A failed call: whether it wrote, and its account if known."""
+    """A failed call: its kind, and its account if known."""
 
     is_write: bool
     account: str | None = None
 
     @property
     def refused(self) -> Outcome | None:
-        """The outcome of a call that Google certainly did not execute."""
+        """Outcome of a call that Google certainly did not execute."""
         return "not_applied" if self.is_write else None
 
 
@@ -160,7 +160,7 @@ FAILURES = (
 
 
 def translated(error: Exception, attempt: Attempt) -> GatewayError:
-    """The gateway's error for one of `FAILURES`, to be raised from it."""
+    """The gateway's error for one of `FAILURES`; the caller raises it from that."""
     rules = (rule for kind, rule in _BY_FAILURE.items() if isinstance(error, kind))
     return next(rules, _unreadable)(error, attempt)
 

@@ -1,7 +1,7 @@
-"""Worksheets as `spreadsheets.get` answers them, and the views made of them.
+"""Answers of `spreadsheets.get`, and the views made from them.
 
-Rules: as for calls, members with a default may be missing. Rows stay encoded until a view is made
-of them, some at a time.
+Rules: as in calls, members with a default may be missing. Rows stay encoded until a view is made
+from them, some at a time.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ from gateway.table.steps import Work, mapped
 T = TypeVar("T")
 
 PIECE_BYTES = 256 * 1024
-"""Bytes of rows that are decoded at once, about 2 ms; a longer row is decoded at once too."""
+"""Maximum size of rows that are decoded in one step of about 2 ms; a longer row is one step."""
 
 BLOCK_BYTES = 400
-"""To make a block takes as long as to decode so many bytes."""
+"""Bytes whose decoding takes as long as making a block."""
 
 
 class Grid(msgspec.Struct, rename="camel"):
@@ -130,7 +130,7 @@ class TableColumn(msgspec.Struct, rename="camel"):
 
 class TableRows(msgspec.Struct, rename="camel", frozen=True):
     footer_color_style: msgspec.Raw = msgspec.Raw()
-    """A table has a totals row if it has a colour for it."""
+    """Colour of the totals row; present only if the table has such a row."""
 
 
 class ShownTable(msgspec.Struct, rename="camel"):
@@ -187,7 +187,7 @@ def worksheet_properties(found: SheetProperties) -> WorksheetProperties:
 def sheet_view(
     spreadsheet: Spreadsheet | None, block_count: int, *, has_forms: bool = False
 ) -> Work[SheetView]:
-    """The one worksheet of an answer, with its blocks: one for each requested range."""
+    """Make the view of an answer's only worksheet, with one block per requested range."""
     sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
     if len(sheets) != 1:
         raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
@@ -264,10 +264,10 @@ def _native(table: ShownTable) -> NativeTable:
 
 
 def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int], list[int]]:
-    """The displayed texts and typed values of a row, and columns: computed cells, and formulas.
+    """Decode a row: displayed texts, typed values, columns of computed cells, and of formulas.
 
     An equal text and value are one object. The value of an error is its text, as in reads of
-    values. A cell is computed by its formula, or by one of another cell that fills it.
+    values. A cell is computed by its own formula, or by that of another cell that fills it.
     """
     texts: list[str] = []
     values: list[Value] = []

@@ -5,8 +5,8 @@ Rules:
   later errors are `AnswerBroken` or `AnswerTooLarge`. The caller translates them.
 - The decoded size is checked while reading, so a small gzip body that expands is stopped in time.
 - An answer that is not read to its end closes its connection.
-- A call that is still unfinished at its deadline was sent: waiting for a connection and connecting
-  have shares of its time that end before.
+- A call that is unfinished at its deadline was sent: the shares of its time for waiting for a
+  connection and for connecting end earlier.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from gateway import __version__
 from gateway.table.steps import Work
 
 Parameter = str | int | float | bool | Sequence[str] | None
-"""By gspread's types; no call has one that is None."""
+"""Query parameter as gspread types it; no call uses None."""
 
 KEEPALIVE_SECONDS = 60.0
 
 DIGEST_BYTES = 16
 
 PIECE_BYTES = 1_048_576
-"""Decoded bytes after which other requests run."""
+"""Number of decoded bytes after which other requests run."""
 
 WAITING_SHARE = 1 / 2
 """Maximum share of a call's time for waiting until a connection is free."""
@@ -39,7 +39,7 @@ CONNECTING_SHARE = 1 / 4
 """Maximum share for each of the two steps of connecting, TCP and TLS."""
 
 MAX_REFUSAL_BYTES = 1_048_576
-"""Google explains a refusal in a few hundred bytes; many small items would take much memory."""
+"""Maximum size of a refusal; Google's have a few hundred bytes."""
 
 
 class AnswerTooLarge(Exception):
@@ -114,7 +114,7 @@ class Wire:
 
 
 def _after_timeout(response: httpx2.Response | None) -> Answer:
-    """The result after a timeout: an answer if its status suffices, otherwise an error."""
+    """Result of a timeout: an answer if its status suffices, otherwise raises an error."""
     if response is None:
         raise httpx2.ReadTimeout("the deadline passed")
     if response.status_code != 200:
@@ -141,7 +141,7 @@ async def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> 
 
 
 def answer_of(part: msgspec.Raw) -> Work[Answer]:
-    """A part of an answer, as if it had been the whole. Steps are bytes."""
+    """Make an answer from a part of another one. Steps are bytes."""
     body = bytes(part)
     digest = blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(body), PIECE_BYTES):

@@ -2,10 +2,10 @@
 
 Rules:
 - uvloop accepts one connection in each turn of the loop (libuv's `uv__server_io`), and a turn with
-  many busy clients takes long. So each new connection has all others accepted that wait.
+  many busy clients takes long. So each new connection triggers the acceptance of all that wait.
 - Accepting all connections here would cost a single one 14 % of the instructions of its request.
-- A batch is bounded, so that a crowd of new connections does not hold up those that are open.
-- Without descriptors for another connection nothing is accepted until the loop accepts one.
+- A batch is bounded, so that many new connections do not delay the open ones.
+- Without free descriptors nothing is accepted here until the loop accepts a connection.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from gateway.telemetry.events import request_failed
 
 BATCH = 256
-"""Connections accepted in one turn of the loop, which take some 10 ms."""
+"""Maximum number of connections accepted in one turn of the loop, which takes some 10 ms."""
 
 
 class Acceptor:
@@ -36,13 +36,13 @@ class Acceptor:
         self._is_due = False
 
     def look_soon(self) -> None:
-        """Accept what else waits in the next turn of the loop; each new connection calls this."""
+        """Accept all waiting connections in the next turn; each new connection calls this."""
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._look)
 
     async def end(self, max_waiting: int) -> None:
-        """Accept up to `max_waiting` connections more of each socket, and close the sockets."""
+        """Accept up to `max_waiting` further connections of each socket, and close the sockets."""
         listening, self._listening = self._listening, ()
         for each in listening:
             self._accept(each, max_waiting)

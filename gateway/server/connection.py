@@ -1,9 +1,9 @@
 """A client connection: HTTP/1.1 with deadlines, size limits and one request at a time.
 
 Rules:
-- uvicorn makes a connection of each accepted socket, counts it and its tasks in `server_state`, and
-  calls `shutdown`. Nothing else of uvicorn is used here.
-- A request that behaves needs no timer: a deadline is a number that the sweeper compares.
+- uvicorn makes a connection for each accepted socket, counts it and its tasks in `server_state`,
+  and calls `shutdown`. No other part of uvicorn is used here.
+- A normal request needs no timer: a deadline is a number that the sweeper compares.
 - Heads are counted as they arrive, in portions no larger than the remaining limit. The application
   checks their exact size.
 - Refusals are sent through the frame of the application, in request order, and close the
@@ -26,7 +26,8 @@ Rules of answers:
   other.
 - A body of unknown length is sent in chunks, to HTTP/1.0 until the connection closes. One that
   fails in between never ends as if it were whole: its connection is reset.
-- If the client goes while the body is sent in parts, sending the next one raises ClientDisconnect.
+- If the client disconnects while the body is sent in parts, sending the next part raises
+  ClientDisconnect.
 """
 
 import asyncio
@@ -74,12 +75,12 @@ _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _FRAMING = frozenset((b"connection", b"content-length", b"transfer-encoding"))
 _LINE_FEED, _RETURN, _NULL = b"\n\r\0"
 _SEPARATE_WRITE_BYTES = 65_536
-"""From this size on, copying a body costs more than a second write.
+"""Body size from which a second write costs less than copying.
 
-A part of a file has this size: its copies would take memory for each client that does not read.
+Parts of files have this size, because copies would take memory for each client that does not read.
 """
 _MAX_KEPT_BYTES = 65_536
-"""Reading pauses when the application has left more of a body than this."""
+"""Maximum unread part of a body; reading pauses above it."""
 _FAILED: Sequence[Message] = (
     {
         "type": "http.response.start",
@@ -132,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_ending = False  # closed, except for answers that the client has yet to read
         self._has_eof = False  # the client closed its side
         self.writable = asyncio.Event()
-        """Set when the client has taken what was in our buffer, or has gone."""
+        """Set when the client has taken our buffered bytes, or has disconnected."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
@@ -178,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if the connection waits for a request of which no byte has arrived."""
+        """True if the connection waits for the first byte of a request."""
         is_free = not (self._ignores_input or self.waiting or self._is_answering)
         return is_free and self._intake.phase == BETWEEN
 
@@ -363,7 +364,7 @@ class Connection(asyncio.BufferedProtocol):
     # End of an answer and of the connection
 
     def end_answer(self) -> None:
-        """Go on after the last byte of the answer was written."""
+        """Continue after the last byte of the answer was written."""
         if self._exchange is not None and self._exchange.is_last:
             self._linger()
         self._server_state.total_requests += 1
@@ -465,7 +466,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.unread_deadline <= self._sweeper.now:
             self.unread_deadline = self.edge.unread.look(self.transport)
         elif self.is_write_paused or not (self._is_ending or self.transport.is_reading()):
-            # `unread_deadline` covers clients that do not read; or we do not read ourselves.
+            # `unread_deadline` covers clients that do not read; or reading is paused here.
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
         elif self._is_ending:
             self.transport.abort()
@@ -498,9 +499,9 @@ class Exchange:
         self._expects_continue = expects_continue
         self.task: asyncio.Task[None] | None = None  # its run
         self.is_last = False
-        """The answer is the last of its connection, which then lingers."""
+        """True if the answer is the last one of its connection, which then lingers."""
         self.is_complete = False
-        """The answer has been written."""
+        """True if the answer has been written."""
         self.written_bytes = 0
         """Size of the last part of the body that was written."""
         self._body = b""  # arrived and not yet read
@@ -541,7 +542,7 @@ class Exchange:
     # The request's body
 
     def feed(self, data: bytes) -> None:
-        """Take a part of the body, which is dropped after the answer."""
+        """Add a part of the body; dropped if the answer has been sent."""
         if not self.is_complete:
             self._body += data
             if len(self._body) > _MAX_KEPT_BYTES:
@@ -588,9 +589,9 @@ class Exchange:
     # The answer
 
     async def send(self, message: Message) -> None:
-        """Write the answer; raises RuntimeError if its parts do not make one.
+        """Write a part of the answer. Raises RuntimeError for parts in a wrong order or size.
 
-        Raises ClientDisconnect if the client has gone and more of the body would follow.
+        Raises ClientDisconnect if the client has disconnected and more of the body would follow.
         """
         connection = self._connection
         if connection.is_write_paused:
@@ -630,7 +631,7 @@ class Exchange:
             connection.end_answer()
 
     def _head(self, start: Message) -> bytes:
-        """The head of the answer; sets `_left_bytes`, and `is_last` if the connection must end."""
+        """Encode the head of the answer; sets `_left_bytes`, and `is_last` before a closing."""
         status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
         framing = {name: value for name, value in headers if name in _FRAMING}
         if self._has_body and not self._is_read:

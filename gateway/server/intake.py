@@ -65,19 +65,19 @@ class Intake:
         self._tail = b""
 
     def begin_body(self, length: float) -> None:
-        """The head is complete. `length` is `inf` for a chunked body."""
+        """Begin a body after a complete head; `length` is `inf` for a chunked one."""
         self.phase = IN_BODY
         self.body_left = length
         self.body_room = self._max_chunked_bytes if length == math.inf else math.inf
 
     def begin_chunk(self) -> None:
-        """A chunk's size has arrived; trailers may follow the last one."""
+        """Begin a chunk after its size; trailers may follow the last one."""
         self.phase = AFTER_CHUNK_SIZE
         self._room = self._max_section_bytes
 
     @property
     def room(self) -> int:
-        """Bytes that the current section, or the next one, may still have."""
+        """Remaining bytes of the current section, or of the next one."""
         return self._room if self.phase in _SECTIONS else self._max_section_bytes
 
     def portion(self, data: bytes) -> int:
@@ -114,7 +114,7 @@ class Intake:
 
 
 def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
-    """Return the length of the body in bytes, `inf` if it is chunked, and if `100` is expected.
+    """Return the length of the body in bytes, `inf` if chunked, and True if `100` is expected.
 
     Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
     lengths, or a length together with an encoding.

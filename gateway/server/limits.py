@@ -2,9 +2,9 @@
 
 Rules of pipelined requests, of which a few begin in each turn of the loop:
 - A connection with a further request in its buffer could begin it right after each answer. Then a
-  turn of the loop would take as long as a request of every such connection, and each step of all
-  other clients would wait for a turn.
-- So these connections queue, each for one request. Requests that arrive by themselves do not.
+  turn of the loop would take as long as a request of every such connection, and delay each step of
+  all other clients by that time.
+- So these connections queue, each for one request. Requests that arrive separately do not.
 """
 
 import asyncio
@@ -20,20 +20,20 @@ from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 
 READ_BYTES = 16_384
-"""Largest read, and most bytes that one connection keeps unparsed: some 30 usual requests."""
+"""Maximum size of a read, and of one connection's unparsed bytes: some 30 usual requests."""
 DRAIN_SECONDS = 2.0
-"""How long a connection without a request stays readable after the server stops."""
+"""Time for which a connection without a request stays readable after the stop begins."""
 LINGER_SECONDS = 2.0
-"""How long a refused client may keep sending, so that it reads its answer."""
+"""Time for which a refused client may keep sending, so that it reads its answer."""
 MAX_REFUSED = 64
-"""Connections over a limit that get an error answer at once.
+"""Maximum number of connections over a limit that get an error answer at the same time.
 
 Each holds a descriptor until the client has read the answer. Further connections are cut off
-without an answer: otherwise refusals would use up the descriptors needed for reads from Google.
+without an answer, so that refusals leave descriptors for calls to Google.
 """
 
 PER_TURN = 16
-"""Pipelined requests that begin in one turn of the loop."""
+"""Maximum number of pipelined requests that begin in one turn of the loop."""
 
 
 class Pipelines:
@@ -47,7 +47,7 @@ class Pipelines:
         return begin in self._waiting
 
     def add(self, begin: Callable[[], None]) -> None:
-        """Have a connection begin its request in its turn; one waits once."""
+        """Queue a connection to begin its request; a queued one is not added twice."""
         self._waiting[begin] = None
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -82,7 +82,7 @@ class Edge:
         )
         self.slots = Slots(settings, proxies)
         self.buffer = memoryview(bytearray(READ_BYTES))
-        """Where all connections read into, each in its turn."""
+        """Read buffer shared by all connections."""
         self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
         self.pipelines = Pipelines()
         self.acceptor: Acceptor | None = None

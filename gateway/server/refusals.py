@@ -54,7 +54,7 @@ def refusal_scope(
 
 
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
-    """The error for a request that the parser rejected, for its own reason or for ours."""
+    """The error for a request that the parser rejected, by its own rules or by our callbacks."""
     cause = error.__context__
     if isinstance(cause, GatewayError):
         return cause.with_traceback(None)  # its frames reference all received bytes

@@ -39,7 +39,7 @@ EXIT_GRACE_SECONDS = 4.5
 class GatewayServer(uvicorn.Server):
     """Graceful stop: accept no connections, answer open ones, finish requests, end the app.
 
-    Open connections stay readable for a while, and their next answer is their last. With an
+    Open connections stay readable for `DRAIN_SECONDS`, and their next answer is their last. With an
     inherited socket, connections not yet accepted are left to the successor; otherwise the server
     accepts the whole backlog before it closes the socket. `started` is called when it serves.
     """
@@ -105,7 +105,7 @@ class GatewayServer(uvicorn.Server):
             limit = (self.config.timeout_graceful_shutdown or 0) + EXIT_GRACE_SECONDS
             signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
             signal.setitimer(signal.ITIMER_REAL, max(limit - passed, 0.1))
-            # After its exit functions Python resets signal handlers: the alarm would kill it.
+            # Python resets signal handlers after the exit functions: the alarm would then kill it.
             atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
@@ -133,7 +133,7 @@ def make_gateway_server(
     is_inherited: bool = False,
     started: Callable[[], object] = lambda: None,
 ) -> GatewayServer:
-    """A server for hostile clients; it stops within `shutdown_seconds` and a few more.
+    """Make a server for untrusted clients; it stops within `shutdown_seconds` and a few more.
 
     Connections of `proxies` count for the client addresses behind them. With `is_inherited` another
     process keeps the listening sockets open: connections not accepted before the stop are left to
@@ -146,14 +146,14 @@ def make_gateway_server(
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
-    """A plain server for trusted clients; it stops within `shutdown_seconds`."""
+    """Make a plain server for trusted clients; it stops within `shutdown_seconds`."""
     return uvicorn.Server(_config(app, shutdown_seconds, "httptools"))
 
 
 def _config(
     app: ASGIApp, shutdown_seconds: float, http: type[asyncio.Protocol] | str
 ) -> uvicorn.Config:
-    """Access logs are off: URLs may contain keys."""
+    """Configure uvicorn, without access logs, because URLs may contain keys."""
     logging.getLogger("uvicorn.error").addFilter(_is_not_cancellation)
     return uvicorn.Config(
         app,

@@ -8,7 +8,7 @@ Rules:
 - Connections of a trusted proxy count for no address. While one of them has a request, it counts
   for the address of the proxy's client.
 - A request whose headers contradict each other counts for each client that they name, apart from
-  other requests: whoever makes up an address takes nothing from its owner.
+  other requests, so that a forged address takes nothing from its owner.
 - An address is stored only while something counts for it, so the number of connections limits the
   memory.
 - All deadlines are checked periodically, in place of a timer per request.
@@ -40,8 +40,8 @@ class Sweeper:
     """A coarse clock, and a loop that compares deadlines with it.
 
     Deadlines are never early, except by the time that the loop was blocked when they were set. The
-    clock counts only time in which the loop could run: after a pause of the whole process nobody is
-    late.
+    clock counts only time in which the loop could run, so that no deadline passes while the whole
+    process is suspended.
     """
 
     def __init__(self, shortest_timeout_seconds: float) -> None:
@@ -52,7 +52,7 @@ class Sweeper:
             max(shortest_timeout_seconds / 2, 2 * _MIN_PERIOD_SECONDS), _MAX_STEP_SECONDS
         )
         self.now = 0.0
-        """Seconds that were swept through, up to a period behind."""
+        """Time of the clock in seconds, up to a period behind."""
 
     def after(self, seconds: float) -> float:
         """The deadline `seconds` from now, up to two periods late."""
@@ -81,22 +81,22 @@ class Sweeper:
 
 
 _ADDRESS_FRACTION = 4
-"""By default one address may have this fraction of `max_connections`."""
+"""Divisor of `max_connections` for the default maximum per address."""
 _NETWORK_BYTES = 8
 _MAPPED = b"\0" * 10 + b"\xff\xff"
 """Prefix of an IPv4 address in IPv6 form, as on a dual-stack socket."""
 
 Network = str | bytes
 Counted = Network | tuple[Network]
-"""A network, or one in a tuple if headers that name it contradict each other."""
+"""A network; in a tuple if it is named by contradictory headers."""
 PeerName = tuple[str, int | None] | None
 """Host and port of one end of a connection, as in an ASGI scope."""
 
 
 IdleConnections = OrderedDict[Any, None]
-"""Connections by the end of their last answer; some are not idle any more.
+"""Connections in the order of the end of their last answer, so that the longest idle one is first.
 
-The longest idle connection comes first, without a search.
+Some may no longer be idle.
 """
 
 
@@ -141,9 +141,9 @@ class Slot:
         self._connection = connection
         self.is_proxy = False
         self._counted: Sequence[Counted] = ()
-        """Network of its address; for a proxy, of the client whose request it has."""
+        """Networks that this connection, or the client of a proxy's request, counts for."""
         self._idle = IdleConnections()
-        """Those of its address."""
+        """Idle connections of the same address."""
 
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
         """Take a slot; returns the excess, 0 if the connection may stay.
@@ -164,7 +164,7 @@ class Slot:
         return excess if excess > 0 and not make_room(idle) else 0
 
     def set_idle(self) -> None:
-        """The connection waits for a request, and may be closed for another."""
+        """Mark the connection as idle: it may be closed for another one."""
         for idle in (self._slots.idle, self._idle):
             idle[self._connection] = None
             idle.move_to_end(self._connection)
@@ -208,7 +208,7 @@ def network_of(address: str) -> Network:
 
 
 def make_room(idle: IdleConnections) -> bool:
-    """Close the longest idle connection; False if there is none."""
+    """Close the longest idle connection; False if none is idle."""
     while idle:
         connection, _ = idle.popitem(last=False)
         if connection.is_idle:

@@ -2,11 +2,11 @@
 
 Rules:
 - Only the bytes that the client's system accepts are visible, in steps of half its buffer and ours.
-  So a client that took much may be silent for longer, in proportion.
+  So a client that took many bytes may pause for longer, in proportion.
 - By default our system would buffer megabytes of an answer and report progress in steps of a third.
   `show_progress` reduces its buffer.
-- All answers together have a limit, whoever requested them. Over the limit, the client that would
-  take longest for the rest of its answer is cut off.
+- All unread answers together have a limit. Above it, the client with the longest estimated time for
+  the rest of its answer is cut off.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from gateway.server.slots import NEVER, Sweeper
 MIN_READ_BYTES = 65_536
 """Bytes of an answer that a client must take within `answer_timeout_seconds`."""
 MAX_UNREAD_BYTES = 268_435_456
-"""Limit of all unread answers: eight of the largest, or 1 MiB for each of 256 clients."""
+"""Maximum size of all unread answers: eight of the largest, or 1 MiB for each of 256 clients."""
 
 _MIN_PROGRESS_BYTES = MIN_READ_BYTES // 2
 """Minimum progress since the last check; lower than the requirement, because it shows in steps."""
 _MAX_SILENCE = 4
-"""Maximum silence, in timeouts, of a client that took much before."""
+"""Maximum pause, in timeouts, of a client that took many bytes before."""
 _MIN_SPAN_SECONDS = 1.0
-"""Shorter spans say nothing about a client's speed."""
+"""Minimum time from which a client's speed is estimated."""
 _UNSENT_BYTES = 32_768
 _RESET = struct.pack("ii", 1, 0)
 
@@ -82,7 +82,7 @@ class UnreadAnswers:
         return self._next_look(taken)
 
     def end(self, transport: asyncio.Transport) -> None:
-        """The answer has been taken, or its client has gone."""
+        """Forget an answer that was taken, or whose client disconnected."""
         unread = self._waiting.pop(transport, None)
         if unread is not None:
             self._left_bytes -= unread.left_bytes

@@ -1,7 +1,7 @@
 """Secrets of administrators: admin keys, sessions of the console, and links for signing in.
 
 Rules: only digests are stored. Sessions and links expire, and belong to an admin key: revoking the
-key deletes them. A link is used once.
+key deletes them. A link is valid once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ admin_secrets = Table(
 
 @dataclass(frozen=True, kw_only=True)
 class AdminSecret:
-    """A secret; `key_id` and `name` are those of the admin key that it belongs to."""
+    """A secret, with `key_id` and `name` of its admin key."""
 
     digest: bytes
     kind: SecretKind
@@ -70,7 +70,7 @@ class AdminSecrets:
         return None if is_over else found
 
     async def remove(self, digest: bytes) -> bool:
-        """Delete a secret; False if it is not there, so that of two callers one succeeds."""
+        """Delete a secret; False if it does not exist, so that only one of two callers succeeds."""
         return await self._delete(admin_secrets.c.digest == digest)
 
     async def revoke(self, key_id: str) -> bool:

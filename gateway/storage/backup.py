@@ -1,10 +1,10 @@
-"""Backup of a SQLite store as one file, taken while the gateway serves, and the way back.
+"""Backup of a SQLite store as one file, taken while the gateway serves, and its restore.
 
 Rules
-- SQLite's own backup makes the copy: the file of a running gateway lacks what is in its WAL yet.
-- A copy is checked, and is on the disk, before it gets its name. No file is overwritten.
-- A backup keeps its schema: only the copy that is restored is upgraded.
-- A WAL never stays beside a file that it does not belong to: SQLite would apply it there.
+- SQLite's own backup makes the copy: the file of a running gateway lacks the data in its WAL.
+- A copy is checked and synced to the disk before it gets its name. No file is overwritten.
+- A backup keeps its schema; only the restored copy is upgraded.
+- A WAL never stays beside another file than its own: SQLite would apply it there.
 """
 
 import os
@@ -20,7 +20,7 @@ from gateway.settings.private_file import give_name, give_owner, own_target
 from gateway.storage.database import BUSY_TIMEOUT_MS
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""Files of SQLite beside one that is open, or was when its process died."""
+"""Suffixes of SQLite's files beside a database that is open, or whose process died."""
 
 _KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
 _RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
@@ -44,10 +44,10 @@ class StoreContent:
 
 @contextmanager
 def checked_copy(source: Path, target: Path) -> Iterator[tuple[Path, StoreContent]]:
-    """A complete copy of a store beside `target`, deleted at the end unless it was `put` there.
+    """Copy a store completely to a file beside `target`, deleted at the end unless it was `put`.
 
-    Readers and writers of the source go on meanwhile. Raises `ConfigError` if the source is no
-    store, if it stays locked, or if the copy is damaged.
+    The source may be in use. Raises `ConfigError` if the source is not a store, if it stays locked,
+    or if the copy is damaged.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -75,7 +75,7 @@ def put(copy: Path, target: Path) -> None:
 def replace(
     copy: Path, database: Path, aside: Path, *, link: Callable[[Path, Path], None] = os.link
 ) -> Sequence[Path]:
-    """Put a copy in the place of a store, whose files are `aside` from then on; returns them.
+    """Put a copy in the place of a store; returns the store's files, renamed to `aside`.
 
     The store, or its file, may be missing. Raises `ConfigError`.
     """
@@ -99,7 +99,7 @@ def replace(
 
 
 def release(database: Path) -> StoreContent | None:
-    """Bring all of a store into its file; returns what it contains, or None if it is damaged.
+    """Merge the WAL of a store into its file; returns the content, or None if it is damaged.
 
     Raises `ConfigError` if another program has it open.
     """

@@ -1,9 +1,9 @@
-"""Rows as they are read from the database: checked, since a disk or an operator may damage them.
+"""Checks of rows read from the database, because a disk or an operator may damage them.
 
 Rules
-- SQLite stores any value in any column. So nothing is converted before it is checked: flags and
-  bytes come as they are stored, and bytes that are not UTF-8 as a text that cannot be encoded.
-- A damaged row hurts itself alone, and grants nothing. Its error names table and row, and no value.
+- SQLite stores any value in any column. So values are checked before they are converted: flags and
+  bytes are read as stored, and bytes that are not UTF-8 become a text that cannot be encoded.
+- A damaged row affects no other row, and grants nothing. Its error names table and row, no value.
 """
 
 from collections.abc import Mapping
@@ -15,29 +15,29 @@ from sqlalchemy import Boolean, LargeBinary, RowMapping, Table
 T = TypeVar("T", bound=msgspec.Struct)
 
 Row = Mapping[str, object] | RowMapping
-"""A row by the names of its columns."""
+"""A row, with its values by column name."""
 
 
 class AsStoredFlag(Boolean):
-    """A Boolean as it is stored: SQLAlchemy makes True of most values in SQLite."""
+    """A Boolean as stored; SQLAlchemy would turn most values in SQLite into True."""
 
     def result_processor(self, _dialect: object, _coltype: object) -> None:
         return None
 
 
 class AsStoredBytes(LargeBinary):
-    """Bytes as they are stored: SQLAlchemy makes bytes of numbers, and TypeErrors of texts."""
+    """Bytes as stored; SQLAlchemy would convert numbers to bytes, and raise TypeError for texts."""
 
     def result_processor(self, _dialect: object, _coltype: object) -> None:
         return None
 
 
 Flag = bool | Literal[0, 1]
-"""A stored flag: SQLite has numbers."""
+"""A stored flag, which is a number in SQLite."""
 
 
 class DamagedRow(ValueError):
-    """A row cannot be read; the message says which, and what an operator can do."""
+    """A row cannot be read; the message names it, and the operator's remedy."""
 
     def __init__(self, table: Table, row: Row, problem: str) -> None:
         self.table = table.name
@@ -50,7 +50,7 @@ class DamagedRow(ValueError):
 
 
 def checked(table: Table, row: Row, kind: type[T]) -> T:
-    """The columns of a row that are the fields of a struct `kind`. Raises DamagedRow."""
+    """Convert the columns of a row that are fields of the struct `kind`. Raises DamagedRow."""
     values = {name: row[name] for name in kind.__struct_fields__}
     try:
         for each in values.values():

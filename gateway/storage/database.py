@@ -1,7 +1,7 @@
 """The database of keys and write ledger: a private SQLite file in WAL mode, or PostgreSQL.
 
 Rules:
-- SQLite files are brought up to date when they are opened. A PostgreSQL database is migrated by
+- SQLite files are upgraded when they are opened. A PostgreSQL database is migrated by
   `sheets-gateway storage migrate` only: gateways need no right to change its schema.
 - Migrations only add. So a database may have a later schema than this version knows.
 - No text contains a URL, which may contain a password.
@@ -59,7 +59,7 @@ metadata = MetaData()
 """All tables as this version knows them; `gateway.storage.migrations` creates them."""
 
 BIG = BigInteger().with_variant(Integer, "sqlite")
-"""Numbers that are counted up; SQLite counts INTEGER only, of any size."""
+"""Type of automatic numbers; SQLite generates only INTEGER, of any size."""
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")
@@ -102,7 +102,7 @@ def is_server(engine: AsyncEngine) -> bool:
 
 
 class IdleConnections:
-    """Connections of a PostgreSQL engine that no one uses, or that are tested before use."""
+    """Connections of a PostgreSQL engine that are unused, or tested before use."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._idle: WeakSet[Any] = WeakSet()
@@ -110,7 +110,7 @@ class IdleConnections:
         event.listen(engine.sync_engine, "checkout", self._discard)
 
     def abort(self) -> None:
-        """Close their sockets at once; closing them in order takes the time of a statement each."""
+        """Close the sockets at once, without the statement that an orderly end would wait for."""
         for each in [*self._idle]:
             each.terminate()
         self._idle.clear()
@@ -128,8 +128,8 @@ def upsert(
 ) -> TextClause:
     """Insert a row, or replace the one with its primary key, in SQL that both databases know.
 
-    All columns are parameters, except those with a `computed` expression. `where`: which rows are
-    replaced; the others stay.
+    All columns are parameters, except those with a `computed` expression. `where` limits the rows
+    that are replaced.
     """
     names = [column.name for column in table.columns]
     values = [computed.get(name, f":{name}") for name in names]
@@ -144,7 +144,7 @@ def upsert(
 
 
 def reason_of(error: OSError | SQLAlchemyError) -> str:
-    """The database's or the system's message, without the statement."""
+    """Message of the database or the system, without the statement."""
     reason = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(reason, TimeoutError):
         return "it does not answer in time"
@@ -162,7 +162,7 @@ def is_locked(error: BaseException | None) -> bool:
 async def unpooled_engine(
     database: PostgresUrl, *, name: str, timeout_seconds: float
 ) -> AsyncIterator[AsyncEngine]:
-    """Connections apart from the pool, with this name in `pg_stat_activity`.
+    """Open an engine without a pool, with this name in `pg_stat_activity`.
 
     The timeout is for connecting and for each statement.
     """
@@ -197,7 +197,7 @@ def _file_engine(database: Path) -> AsyncEngine:
 
 
 def server_engine(database: PostgresUrl, **options: Any) -> AsyncEngine:
-    """An engine for PostgreSQL, with these options of `create_async_engine`."""
+    """Create an engine for PostgreSQL, with further options of `create_async_engine`."""
     url = database.url.get_secret_value()
     engine = create_async_engine(url, hide_parameters=True, **options)
     dialect: Any = engine.sync_engine.dialect
@@ -207,7 +207,7 @@ def server_engine(database: PostgresUrl, **options: Any) -> AsyncEngine:
 
 
 def _store_errors_of(set_up: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """A step of a new connection; if that is lost, asyncpg's own error is one of STORE_ERRORS."""
+    """Wrap a step of a new connection, so that asyncpg's errors become one of STORE_ERRORS."""
 
     async def set_up_or_fail(connection: Any) -> None:
         try:
@@ -288,7 +288,7 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
 
 
 def _stored_schema(connection: Connection) -> str | None:
-    """The last migration of the database; None if there was none.
+    """Number of the database's last migration; None without any.
 
     Raises ConfigError for migrations of another program or of a development version.
     """
@@ -321,7 +321,7 @@ def _check_tables(connection: Connection) -> None:
 
 
 async def _upgrade(connection: AsyncConnection) -> None:
-    """Run missing migrations in one transaction; others that try it at the same time wait."""
+    """Run missing migrations in one transaction; simultaneous upgrades wait for each other."""
     await connection.rollback()
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN IMMEDIATE")

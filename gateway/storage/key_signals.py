@@ -1,9 +1,9 @@
 """Signals of PostgreSQL that keys changed, on a connection that listens for them.
 
 Rules:
-- The connection is not of the pool. It is used once a second, so that its end is noticed, also
-  where packets are dropped. That query counts the sessions of this kind: one for each gateway.
-- Signals of the time without it are lost. So each new connection counts as a signal.
+- The connection is outside the pool. It is used once a second, so that its end is noticed even if
+  packets are dropped. That query counts the sessions of this kind: one for each gateway.
+- Signals during an outage of the connection are lost. So each new connection counts as a signal.
 - Nothing is raised: without signals keys are refreshed by their use.
 """
 
@@ -43,8 +43,8 @@ async def key_signals(
 ) -> AsyncIterator[None]:
     """Call `changed` at each change of keys during the block; a SQLite file has no signals.
 
-    `hung` is called when the connection did not answer: others may be dead as well. `counted` gets
-    the number of gateways with this database, once a second.
+    `hung` is called when the connection did not answer: others may be dead as well. `counted`
+    receives the number of gateways with this database, once a second.
     """
     if not isinstance(database, PostgresUrl):
         yield

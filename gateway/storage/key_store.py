@@ -11,13 +11,13 @@ Rules:
 - Triggers write the change log, in commit order. So it contains every change, even by another
   version's command line or by an operator's SQL. Updates of the last use are not logged: they would
   be one entry per key and hour.
-- A damaged key admits nobody, and keeps no other key from being read.
+- A damaged key is invalid, and does not prevent the reading of others.
 - The change log is never shortened: an edit of a key adds one or two entries of 50 bytes.
 - While a rotation overlaps, two secrets have one record. The old one is read as a key that expires
   when the overlap ends.
-- `rights` is None unless the flags cannot say them. The flags are then narrower, because earlier
-  versions know these alone.
-- No flag takes the right to read. So the stored plan of a create-only key begins with
+- `rights` is None if the flags express the rights. Otherwise the flags are narrower than `rights`,
+  because earlier versions know only the flags.
+- No flag removes the right to read. So the stored plan of a create-only key begins with
   `CREATE_ONLY`, which no plan of a configuration does: earlier versions refuse the key.
 - Each edit of a key is stored with its author, in the same transaction.
 """
@@ -173,7 +173,7 @@ class Grants:
     A key that may not read is a create-only key: it may create, and nothing else.
     `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
     plan allows it.
-    `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
+    `may_refresh`: changes of the sheet may be reported, so that rows are read again.
     `next_url`: the page to which a browser goes after a form, "" for the gateway's own.
     `needs_challenge`: creates need a token of Cloudflare Turnstile.
     Origins of a stored key have the form of `gateway.access.caller.normal_origin`.
@@ -225,17 +225,17 @@ class KeyRecord:
         return "active" if self.is_active(now) else "expired"
 
     def has_old_secret(self, now: datetime) -> bool:
-        """True while the secret before the last rotation counts."""
+        """True while the secret before the last rotation is valid."""
         return self.old_ends_at is not None and now < self.old_ends_at
 
 
 EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]
-"""`ended`: the old secret of a rotation does not count any more."""
+"""Kind of an edit; `ended` means that the old secret of a rotation is no longer valid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyEdit:
-    """An edit of a key: who made it, and each changed field with its values before and after."""
+    """An edit of a key: its author, and each changed field with its values before and after."""
 
     key_id: str
     at: datetime
@@ -299,7 +299,7 @@ class KeyStore:
         return AdminSecrets(self._engine)
 
     def abort_idle(self) -> None:
-        """Abort idle connections to a server, which may be dead; later calls connect anew."""
+        """Abort idle connections to a server, which may be dead; later calls reconnect."""
         if self._idle is not None:
             self._idle.abort()
 
@@ -315,10 +315,9 @@ class KeyStore:
     ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
         """A page of changes after `last`, each with the key's current state; empty at the end.
 
-        The key is None if it is revoked, deleted or `LONG_EXPIRED`. That of an old secret expires
-        with the secret. Without `last` the page starts
-        at the first change. Returns None if this store does not contain `last`: the store was
-        replaced.
+        The key is None if it is revoked, deleted or `LONG_EXPIRED`. The key of an old secret
+        expires with the secret. Without `last` the page starts at the first change. Returns None if
+        this store does not contain `last`, because the store was replaced.
         """
         expired_by = (now.astimezone(UTC) - LONG_EXPIRED).isoformat()
         values = {"first": 0 if last is None else last.number, "expired_by": expired_by}
@@ -338,7 +337,7 @@ class KeyStore:
         return await self._edit(edit, {"revoked_at": now.isoformat()})
 
     async def update(self, before: KeyRecord, after: KeyRecord, edit: KeyEdit) -> bool:
-        """Store the columns of a key that differ; False if others changed one, or revoked it."""
+        """Store changed columns of a key; False if a concurrent edit changed one or revoked it."""
         old, new = _row(before), _row(after)
         changed = {name: value for name, value in new.items() if value != old[name]}
         return await self._edit(edit, changed, {name: old[name] for name in changed})
@@ -346,10 +345,10 @@ class KeyStore:
     async def rotate(
         self, key_id: str, digest: bytes, last4: str, ends_at: datetime, edit: KeyEdit
     ) -> bool:
-        """Give a key another secret; the present one counts until `ends_at`.
+        """Give a key a new secret; the present one stays valid until `ends_at`.
 
-        False if the key is not there or revoked, or if its old secret counts still: a third would
-        end it early.
+        Returns False if the key does not exist or is revoked, or if its old secret is still valid:
+        a third secret would end it early.
         """
         ends = ends_at.astimezone(UTC).isoformat()
         has_one = keys.c.old_ends_at.is_(None) | (keys.c.old_ends_at <= edit.at.isoformat())
@@ -369,7 +368,7 @@ class KeyStore:
         *,
         condition: ColumnElement[bool] = _ALWAYS,
     ) -> bool:
-        """Change columns of a key that is not revoked, if it has these values `before`."""
+        """Change columns of an unrevoked key if it has the values `before`; False if it has not."""
         is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
         for name, value in before.items():
             is_meant &= keys.c[name].is_not_distinct_from(value)
@@ -390,7 +389,7 @@ class KeyStore:
         return [_edit_of(row) for row in rows]
 
     async def touch(self, key_id: str, now: datetime) -> None:
-        """Record that a key is used; writes at most once per hour."""
+        """Store the time of a key's use; writes at most once per hour."""
         hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
         used = keys.c.last_used_at
         is_news = (keys.c.id == key_id) & (used.is_(None) | (used < hour))
@@ -432,7 +431,7 @@ class KeyStore:
             await connection.execute(select(keys.c.id).limit(1))
 
     async def check(self) -> None:
-        """Read all that a start of the gateway reads. Raises SQLAlchemyError."""
+        """Test all queries of the gateway's start. Raises SQLAlchemyError."""
         async with self._engine.connect() as connection:
             columns = select(*_RECORD_COLUMNS).limit(1)
             for query in (columns, select(func.count(keys.c.may_refresh)), OPEN, OPEN_BATCHES):
@@ -453,9 +452,9 @@ class KeyStore:
 
 
 def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredKey | None:
-    """A key as one of its secrets has it, None if it is not there.
+    """The stored key of one of its secrets; None if the key or the secret does not exist.
 
-    With its old secret it expires when this ends, or before. It is not there if that was long ago.
+    An old secret's key expires with the secret or earlier. None if that was before `expired_by`.
     """
     if key[0] is None:
         return None

@@ -4,11 +4,11 @@ Rules
 - Two gateways with one store would each queue writes of the same worksheets, and could mistake each
   other's rows for their own.
 - The lock of a SQLite file is a file. The kernel releases it when the process ends. The lock file
-  is never deleted, because two processes could then lock two files of the same name. It is no link:
-  the lock empties what it opens.
-- The lock of a PostgreSQL database is one of a session, released when the session ends, also when
-  the server restarts. A thread of its own keeps the session, and takes the lock again in a new one.
-  If another gateway was faster, this one has lost the lock and must end.
+  is never deleted, because two processes could then lock two files of the same name. It may not be
+  a link, because locking empties the file.
+- The lock of a PostgreSQL database is a session lock, released when the session ends, also when the
+  server restarts. A separate thread keeps the session, and takes the lock again in a new one. If
+  another gateway was faster, this one has lost the lock and must end.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 class LockError(Exception):
-    """The lock is not available; the message says why."""
+    """The lock is not available; the message gives the reason."""
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def exclusive_lock(
 
 
 def in_use(holder: str, database: Database) -> str:
-    """The message for an operator."""
+    """Message for the operator about a locked store."""
     return (
         f"{holder} already uses the key store {database}; "
         "only one gateway may use a key store: stop that one, or use another key store"
@@ -81,7 +81,7 @@ def in_use(holder: str, database: Database) -> str:
 
 
 def _try_lock(descriptor: int, path: Path) -> bool:
-    """True if we hold the lock now."""
+    """Try to take the lock; True if it is held now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -106,7 +106,7 @@ _CHECK = text("SELECT 1")
 def store_lock(
     database: Database, *, max_wait_seconds: float = 0.0, lost: Callable[[], object] = lambda: None
 ) -> AbstractContextManager[None]:
-    """Hold the lock of a key store of either kind; only that of PostgreSQL can be `lost`."""
+    """Hold the lock of a key store during the block; only a lock of PostgreSQL can be `lost`."""
     if isinstance(database, PostgresUrl):
         return session_lock(database, max_wait_seconds=max_wait_seconds, lost=lost)
     return exclusive_lock(database, max_wait_seconds=max_wait_seconds)
@@ -137,7 +137,7 @@ def session_lock(
 
 
 class _Holder:
-    """The thread's work."""
+    """Work of the thread that keeps the session lock."""
 
     def __init__(self, database: PostgresUrl, lost: Callable[[], object]) -> None:
         self._database = database
@@ -176,7 +176,7 @@ class _Holder:
                 await self._pause(SESSION_PAUSE_SECONDS)
 
     async def _hold(self, engine: AsyncEngine) -> None:
-        """Hold the lock until the end of the block, or return at once if another process has it.
+        """Hold the lock until `stop`, or return at once if another process has it.
 
         Raises an error when the session ends.
         """

@@ -1,4 +1,4 @@
-"""Spent quota in PostgreSQL: the same numbers as in the file beside a SQLite database.
+"""Spent quota in PostgreSQL, with the same numbers as in the file beside a SQLite database.
 
 Rules
 - No call waits for the database: the latest numbers are stored shortly after they are noted.
@@ -33,9 +33,9 @@ _KINDS = (False, True)
 async def stored_spent_quota(
     engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[SpentQuota]:
-    """Read what an earlier process spent of an account or project.
+    """Open the stored spent quota of an account or project.
 
-    `now` gives seconds since the epoch.
+    `now` returns seconds since the epoch.
     """
     full_at: dict[bool, float] = {}
     try:

@@ -1,11 +1,11 @@
-"""Copy of a SQLite store in a PostgreSQL database, so that all keys go on working.
+"""Copy of a SQLite store to a PostgreSQL database, in which all keys stay valid.
 
 Rules
-- Either everything is copied, in one transaction, or nothing is. The source stays as it is.
-- A damaged row ends the copying, as PostgreSQL does not take it.
+- All tables are copied in one transaction. The source is not changed.
+- A damaged row ends the copying, because PostgreSQL does not accept it.
 - The change log is not copied, because triggers write a new one; nor is the spent quota, which
-  counts for a minute. The use of keys that the target has is replaced: a gateway that was only
-  started there has some.
+  counts for a minute. Stored use of keys in the target is replaced: a mere start of a gateway
+  leaves some.
 - No gateway may use either store meanwhile: the caller holds their locks.
 """
 
@@ -41,7 +41,7 @@ _CONTINUE_NUMBERS = text(
 async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
     """Copy all tables; returns the number of rows by table.
 
-    Raises `ConfigError` if the target has rows already, or one of them fails.
+    Raises `ConfigError` if the target already has rows, or if a store fails.
     """
     async with open_database(source) as file, open_database(target) as server:
         try:

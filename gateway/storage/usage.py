@@ -1,11 +1,11 @@
-"""Use of keys by the hour: what the log's lines say, summed up and stored for 30 days.
+"""Use of keys by the hour: sums of the log's lines, stored for 30 days.
 
 Rules
 - A request adds to a dict of this process (`gateway.telemetry.events.request_done`). The dict is
   stored every `FLUSH_SECONDS` and at the end, so a process that dies loses no more.
-- Refused requests count by their code, without the worksheet: its name may be anything.
-- What could not be stored is stored later. It is dropped if it may have been stored: no request
-  counts twice.
+- Refused requests count by their code, without the worksheet, whose name may be any text.
+- Counts that could not be stored are stored later. They are dropped if they may have been stored,
+  so that no request counts twice.
 - A failure is logged once until storing works again.
 """
 
@@ -47,7 +47,7 @@ _FORGET = delete(key_usage).where(key_usage.c.hour < bindparam("oldest"))
 
 @dataclass(frozen=True, kw_only=True)
 class HourOfUse:
-    """Requests of a key in an hour that had this code, 0 for no error, and what they used."""
+    """Number and use of a key's requests with this code (0 for success) in an hour."""
 
     hour: datetime
     key_id: str
@@ -87,7 +87,7 @@ async def stored_usage(
 async def find_usage(
     engine: AsyncEngine, since: datetime, key_id: str | None = None
 ) -> Sequence[HourOfUse]:
-    """The use of one key or of all from the hour of `since` on, by hour, key and code."""
+    """Read the use of one key, or of all, from the hour of `since` on, by hour, key and code."""
     place = (key_usage.c.hour, key_usage.c.key_id, key_usage.c.code)
     query = (
         select(*place, *(func.sum(key_usage.c[name]) for name in USE))

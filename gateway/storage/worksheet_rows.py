@@ -1,7 +1,7 @@
-"""Table of worksheets: who writes to each, and what the last writer left.
+"""Table of worksheets: the holder of each, and the state that the last writer left.
 
 Rules: a process takes the row over before it writes, and every later change of the row names it as
-the holder. So a holder that lost its lock learns that another one has taken over.
+the holder. So a holder that lost its lock notices that another process has taken over.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ _ADD = text(
 
 @dataclass(frozen=True, kw_only=True)
 class WorksheetRow:
-    """State that a writer leaves; None is unknown. `epoch` is another one after each write."""
+    """State that a writer leaves; None is unknown. `epoch` changes with each write."""
 
     epoch: str | None = None
     open_fence: OpenFence | None = None
@@ -64,7 +64,7 @@ class WorksheetRow:
 async def take_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str
 ) -> WorksheetRow:
-    """Become the holder of a worksheet's row; what it says. To be done in a transaction.
+    """Become the holder of a worksheet's row within a transaction; returns the earlier state.
 
     Raises DamagedRow.
     """
@@ -79,7 +79,7 @@ async def take_row(
 async def open_fence(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
 ) -> bool:
-    """Store the fence of a batch that is about to be sent; False if another holds the row."""
+    """Store the fence of a batch before it is sent; False if another process holds the row."""
     is_held = _is(worksheet) & (worksheets.c.holder == holder)
     query = update(worksheets).where(is_held).values(_fence_values(fence))
     return (await connection.execute(query)).rowcount == 1
@@ -88,7 +88,7 @@ async def open_fence(
 async def leave_row(
     connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
 ) -> bool:
-    """Store what a holder leaves, and be it no more; False if another holds the row."""
+    """Store a holder's state and release the row; False if another process holds it."""
     values = {
         **_fence_values(row.open_fence),
         "epoch": row.epoch,
@@ -127,7 +127,7 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _row(found: RowMapping) -> WorksheetRow:
-    """Content of the row. Raises DamagedRow: an open fence that is unreadable is never settled."""
+    """Decode the row. Raises DamagedRow, because an unreadable open fence is never settled."""
     fence, row, open_fence = fence_of(worksheets, found), checked(worksheets, found, _Stored), None
     if fence is not None:
         if row.sent_at is None:

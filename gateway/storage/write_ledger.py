@@ -7,9 +7,9 @@ Rules:
 - Records of finished writes expire after 24 h, or sooner if they exceed the quota. Each group of
   new records deletes more expired ones than it adds. Open records with a fence do not expire: the
   fence tells the outcome at any time.
-- Of a batch that may change or move rows a note is committed before it is sent, together with the
-  records of its writes. It is deleted with a later commit, when the ledger is closed, or by a later
-  process, if no copy of the batch can land any more.
+- A batch that may change or move rows is noted: the note is committed before the batch is sent,
+  together with the records of its writes. It is deleted with a later commit, when the ledger is
+  closed, or by a later process, once no copy of the batch can be applied any more.
 - One key may use a quarter of the quota of disk space. The oldest completed records of the keys
   with most bytes are deleted first. Open records are never deleted, because their write may have
   been applied; nor is a key's newest record, whose request was just answered. Both may exceed the
@@ -17,7 +17,7 @@ Rules:
 - Completed records are counted as they are added, and measured when the count exceeds the quota. So
   the count is never too low.
 - The outcome of a damaged record is unknown. If its fence can be read, all later writes to the
-  worksheet wait until the fence tells.
+  worksheet wait until the fence shows the outcome.
 """
 
 import asyncio
@@ -96,13 +96,13 @@ from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 RETRY_SECONDS = 5
-"""Pause while a server is away or a file locked."""
+"""`Retry-After` while a server is unavailable or a file locked."""
 
 MAX_TOKENS = 500
-"""Tokens in one statement: databases limit its parameters."""
+"""Maximum number of tokens in one statement, whose parameters databases limit."""
 
 NOT_SEEN = ""
-"""The token of a record that this process has neither found nor noted."""
+"""Token of a record that this process has neither found nor noted."""
 
 _UNREAD = "The record of this Idempotency-Key cannot be read."
 
@@ -116,10 +116,10 @@ Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 
 
 SHARE = 4
-"""One key may use this fraction."""
+"""Divisor of the quota for the maximum of one key."""
 
 SLACK = 32
-"""This fraction more than needed is freed, so that it is not needed each time."""
+"""Divisor of the quota for the extra space that a deletion frees, so that deletions are rare."""
 
 
 class RecordQuota:
@@ -127,9 +127,9 @@ class RecordQuota:
         self._max_bytes = max_bytes
         self._per_key = max_bytes // SHARE
         self._used: dict[str, int] = {}
-        """Bytes of the records of each key."""
+        """Bytes of all records by key."""
         self._open: dict[str, int] = {}
-        """Bytes of its open records."""
+        """Bytes of open records by key."""
 
     def check(self, key_id: str) -> None:
         """Raise QueueFull if open records alone leave no space for one more of this key."""
@@ -143,7 +143,7 @@ class RecordQuota:
             )
 
     def opened(self, key_id: str, size: int) -> None:
-        """Count an open record; negative if it is one no more."""
+        """Count the size of an open record; negative at its end."""
         self._open[key_id] = self._open.get(key_id, 0) + size
         self._used[key_id] = self._used.get(key_id, 0) + size
         for counted in (self._open, self._used):
@@ -168,7 +168,7 @@ class RecordQuota:
         return is_full and bool(self.limits())
 
     def limits(self) -> Mapping[str, int]:
-        """Keys over their quota, and how many bytes of completed records each may keep."""
+        """Maximum bytes of completed records for each key over its quota."""
         level = min(
             self._per_key - self._per_key // SLACK,
             _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
@@ -182,7 +182,7 @@ class RecordQuota:
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:
-    """The largest equal limit per key that keeps the total within `in_all`."""
+    """Largest common limit per key that keeps the total within `in_all`."""
     ascending = sorted(sizes)
     for rank, size in enumerate(ascending):
         share = in_all // (len(ascending) - rank)
@@ -194,37 +194,37 @@ def _level(sizes: Iterable[int], in_all: int) -> int:
 
 @dataclass(kw_only=True)
 class _Record:
-    """Facts of this process about an open record, or about one that it just answered."""
+    """This process's state of an open record, or of one that it just answered."""
 
     key_id: str = ""
     size: int = 0
-    """Bytes that it counts for in the quota of its key."""
+    """Bytes of the record in the quota of its key."""
     expires_from: float = math.inf
     sent_at: float | None = None
-    """When its write was last sent; None if another process sent it."""
+    """Time at which the write was last sent; None if another process sent it."""
     fence_id: int | None = None
     token: str | None = NOT_SEEN
-    """That of the record as this process found or noted it."""
+    """Token of the record as this process found or noted it."""
     is_answered: bool = False
-    """True if its answer is stored, and its request does not know yet."""
+    """True if the answer is stored, but has not reached the request."""
 
 
 @dataclass(kw_only=True)
 class _Batch:
-    """Facts of this process about a noted batch."""
+    """This process's state of a noted batch."""
 
     fence_id: int | None = None
-    """None if another process noted it."""
+    """Id of the batch's fence; None if another process noted the batch."""
     is_removal: bool = False
-    """True if records need its outcome."""
+    """True if records need the outcome of the batch."""
     is_applied: bool | None = None
-    """Its outcome, until that is stored; None if it is not known."""
+    """Outcome that is not stored yet; None if unknown."""
 
 
 def steady_clock() -> Callable[[], float]:
-    """Seconds since the epoch when it was made, plus the time since then, sleep included.
+    """Make a clock of seconds since the epoch that ignores later changes of the wall clock.
 
-    A wall clock that is set meanwhile changes nothing.
+    It includes the time in which the machine sleeps.
     """
     elapsed = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     ahead = time.time() - time.clock_gettime(elapsed)
@@ -250,18 +250,18 @@ class SqlLedger:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._quota = RecordQuota(max_bytes)
         self._records: dict[str, _Record] = {}
-        """By their scopes."""
+        """Records by scope."""
         self._batches: dict[str, _Batch] = {}
-        """By the tokens of their fences."""
+        """Batches by the token of their fence."""
         self.open_writes: list[OpenWrite] = []
-        """The open writes of an earlier process that have a fence."""
+        """Open writes of an earlier process, as far as they have a fence."""
 
     async def load(self) -> None:
         """Load the open writes of an earlier process.
 
         Records and removals count as sent now: the wall clock may have been set since. Other
-        batches count as sent when their fences were made, at the latest. The notes of those that
-        cannot land any more are deleted: a process that is killed soon leaves one each time.
+        batches count as sent when their fences were made, at the latest. Notes of batches that
+        cannot be applied any more are deleted: each process that is killed early leaves one.
         """
         now = self._loaded_at = self._clock()
         self.open_writes = []
@@ -276,9 +276,9 @@ class SqlLedger:
             await self._measure(connection)
 
     def _load_batch(self, row: RowMapping, now: float) -> bool:
-        """Load an open batch; False if no copy of it can land, and no record needs its outcome.
+        """Load an open batch; False if it can no longer be applied and no record needs its outcome.
 
-        All writes wait for a damaged one, if its fence can be read.
+        All writes wait for a damaged batch whose fence can be read.
         """
         batch: OpenWrite | None = None
         try:
@@ -299,7 +299,7 @@ class SqlLedger:
         return True
 
     def _load(self, row: RowMapping, now: float) -> None:
-        """Load an open record; of a damaged one its fence, if that can be read."""
+        """Load an open record; for a damaged record only its fence, if that can be read."""
         scope, found, is_damaged, numbers = row["scope"], None, False, tuple[int, ...]()
         try:
             numbers = tuple(self._entry(row, Restorer(())).numbers)
@@ -324,7 +324,7 @@ class SqlLedger:
         )
 
     def open_fences(self) -> Collection[int]:
-        """The ids of the fences of all open writes, by which their retries find them."""
+        """Ids of the fences of all open writes; retries search them."""
         known: list[_Record | _Batch] = [*self._records.values(), *self._batches.values()]
         return [each.fence_id for each in known if each.fence_id is not None]
 
@@ -414,7 +414,7 @@ class SqlLedger:
         fence: Fence,
         now: float,
     ) -> Collection[str]:
-        """Note a batch, without the writes that another process has noted; their scopes."""
+        """Note a batch, without the writes that another process has noted; returns their scopes."""
         batch = self._batches.get(fence.token)
         scopes = [each["scope"] for each in opened]
         taken: Collection[str] = ()
@@ -442,7 +442,7 @@ class SqlLedger:
                 note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
             if note is not None and batch is not None:
                 await connection.execute(ADD, note)
-                batch.is_applied = False  # a commit that fails may be one all the same
+                batch.is_applied = False  # a failed commit may be stored nevertheless
         if note is None:
             self._batches.pop(fence.token, None)
         elif batch is not None:
@@ -507,14 +507,14 @@ class SqlLedger:
         await self._stored([(delete(records).where(is_it), None)])
 
     async def aclose(self) -> None:
-        """Store what is settled, and wait for running transactions."""
+        """Store settled outcomes, and wait for running transactions."""
         if any(each.is_applied is not None for each in self._batches.values()):
             await self._stored(())
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
-        """Those of the fences that open records and batches need; all if that is unknown."""
+        """Filter the fences that open records and batches need; returns all if the store fails."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
             for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
@@ -527,18 +527,18 @@ class SqlLedger:
             return fence_ids
 
     def _seen(self, scope: str) -> str | None:
-        """The token of an open record as this process found or noted it."""
+        """Token of an open record as this process found or noted it."""
         record = self._records.get(scope)
         return NOT_SEEN if record is None else record.token
 
     def _open(self, scope: str, record: _Record) -> None:
-        """Know a record as open, in place of an earlier one."""
+        """Track a record as open, in place of an earlier one."""
         self._close(scope)
         self._records[scope] = record
         self._quota.opened(record.key_id, record.size)
 
     def _close(self, scope: str) -> None:
-        """Forget an open record that is none any more, or another process's."""
+        """Cease to track an open record that is closed, or another process's."""
         record = self._records.pop(scope, None)
         if record is not None:
             self._quota.opened(record.key_id, -record.size)
@@ -546,9 +546,9 @@ class SqlLedger:
     def _failure(self, message: str, outcome: Outcome) -> GatewayError:
         """The error of a request whose record cannot be read or noted, so that it sent nothing.
 
-        503 for a server and for a locked file, which come back; a file that fails otherwise is a
-        fault of ours. `outcome` is that of the key: an earlier request with it may have been
-        applied. To be called where the store's error is handled.
+        It is 503 for a server and for a locked file, which recover; any other failure of a file is
+        an internal error. `outcome` concerns the Idempotency-Key: an earlier request with it may
+        have been applied. Must be called while the store's error is handled.
         """
         if not self._is_server and not is_locked(sys.exception()):
             return InternalError(message, outcome=outcome)
@@ -560,7 +560,10 @@ class SqlLedger:
         )
 
     async def _placed(self, connection: AsyncConnection, row: RowMapping, entry: Entry) -> Entry:
-        """An entry that knows whether later removals moved its rows. Raises DamagedRow."""
+        """Add to an entry the later removals that moved, or may move, its rows.
+
+        Raises DamagedRow.
+        """
         for later in (await connection.execute(later_removals(row))).mappings():
             is_later = rows_of(later).moves(entry)
             batch, outcome = self._batches.get(later["token"]), later["is_applied"] or None
@@ -595,7 +598,7 @@ class SqlLedger:
             raise DamagedRow(records, row, "its JSON has another shape") from error
 
     async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
-        """Store answers of finished writes, and delete the oldest if they exceed the quota."""
+        """Store answers of finished writes, and delete the oldest ones over the quota."""
         if not answers:
             return True
         now = self._clock()
@@ -621,7 +624,7 @@ class SqlLedger:
         self._quota.measured({row.key_id: row.size for row in found})
 
     async def _stored(self, steps: Sequence[Step]) -> bool:
-        """Execute steps in one transaction; False if it fails, for the write has happened."""
+        """Execute steps after a write in one transaction; logs a failure and returns False."""
 
         async def execute() -> None:
             async with self._transaction() as connection:
@@ -644,7 +647,7 @@ class SqlLedger:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction, one after the other, that stores what is settled first.
+        """Begin a transaction after the running ones, and first store settled outcomes.
 
         So no two removals of a worksheet are open: records know only the older one.
         """
@@ -665,7 +668,7 @@ class SqlLedger:
 
 
 def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:
-    """An open batch with its rows."""
+    """Add the rows of a batch to its open write."""
     return replace(
         batch,
         sheet_id=rows.sheet_id,

@@ -1,13 +1,13 @@
-"""Tables of the write ledger, and their statements: records of writes, and sent batches.
+"""Tables and statements of the write ledger: records of writes, and sent batches.
 
 Rules
-- JSON is encoded here, so that its size is known. The size of a record is that of its texts plus a
-  constant.
+- JSON is encoded here, so that its size is known. The size of a record is the size of its texts
+  plus a constant.
 - A batch that changes cells, removes rows or adds rows by key is noted before it is sent, without
   cells: the next process settles it by its fence. Its note is deleted when its outcome is known.
-- A batch that removed or emptied rows is kept while there are records from before it: their rows
-  may be elsewhere. A record knows the last batch before it. Of a removal that was open when the
-  record was made, nobody knows whether the record is of before.
+- The note of a batch that removed or emptied rows is kept while there are earlier records, whose
+  rows may have moved. A record stores the number of the last batch before it. If a removal was open
+  when the record was made, the order of the two is unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,19 +70,19 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""The last batch of all; of a removal that is open in this worksheet, the negative."""
+"""Number of the latest batch; if this worksheet has an open removal, the negated number of that."""
 
 
 ADD = insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(bindparam("tokens", expanding=True))
 FORGET = delete(sent_batches).where(_IS_IT)
-"""For the batches with these `tokens`, of which no record needs to know."""
+"""Delete the notes of batches with these `tokens`, which no record needs."""
 FORGET_OLD = delete(sent_batches).where(sent_batches.c.id == bindparam("old"))
 APPLIED = (
     update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
     delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
 )
-"""For batches with these `tokens` that were applied."""
+"""Mark batches with these `tokens` as applied, or delete them if they removed no rows."""
 
 
 def is_noted(sending: Sending) -> bool:
@@ -93,7 +93,7 @@ def is_noted(sending: Sending) -> bool:
 def note_of(
     place: str, sheet_id: int | None, fence: Fence, sendings: Sequence[Sending], now: float
 ) -> Mapping[str, object] | None:
-    """The note of a batch that is about to be sent, by row numbers of before it."""
+    """The note of a batch before it is sent, with row numbers from before the batch."""
     noted = [each for each in sendings if is_noted(each)]
     if not noted:
         return None
@@ -118,7 +118,7 @@ _rows = msgspec.json.Decoder(_Rows)
 
 
 class StoredBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a batch, but for its fence and its worksheet."""
+    """The columns of a batch, apart from its fence and its worksheet."""
 
     id: int
     sheet_id: int | None
@@ -131,7 +131,7 @@ class StoredBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a batch; of an exclusive one the first removed row is enough."""
+    """The rows of a batch; an exclusive one has only the first removed row."""
 
     sheet_id: int | None
     updated: Sequence[int]
@@ -139,7 +139,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
     is_exclusive: bool
 
     def moves(self, entry: Entry) -> bool:
-        """True if it moves or empties rows of a record, should it be applied after it."""
+        """True if the batch, applied after a record, moves or empties rows of the record."""
         if entry.is_at_end and (self.is_exclusive or self.removed[-1] >= entry.first_row):
             return True
         if self.is_exclusive:
@@ -148,7 +148,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_of(row: RowMapping) -> BatchRows:
-    """The rows of a batch. Raises DamagedRow."""
+    """Decode the rows of a batch. Raises DamagedRow."""
     stored = checked(sent_batches, row, StoredBatch)
     try:
         updated, removed = _rows.decode(stored.updated), _rows.decode(stored.removed)
@@ -165,7 +165,7 @@ def rows_of(row: RowMapping) -> BatchRows:
 
 
 def later_removals(record: RowMapping) -> Select[tuple[object, ...]]:
-    """The removals in the worksheet of a record that may have been applied after it was made."""
+    """Query of removals in a record's worksheet that may have been applied after the record."""
     last = record["last_removal"]
     first = -last if last < 0 else last + 1
     is_later = (sent_batches.c.worksheet == record["worksheet"]) & (sent_batches.c.id >= first)
@@ -182,7 +182,7 @@ BYTES_BESIDE = 400
 """Approximate bytes of a record besides its rows and its answer, including indexes."""
 
 MAX_SIZE = 64 * 1024 * 1024
-"""No record is larger; a damaged size must not have others deleted."""
+"""Maximum size of a record; a larger, damaged size must not cause deletions of others."""
 
 records = Table(
     "idempotency_records",
@@ -230,7 +230,7 @@ PUT_UNLESS_TAKEN = upsert(
     where="idempotency_records.token = :seen AND idempotency_records.answer IS NULL "
     "OR idempotency_records.answer IS NOT NULL AND idempotency_records.sent_at <= :valid_from",
 )
-"""Replaces only an expired record, or the open one with the token `seen`."""
+"""Insert a record, or replace an expired one or the open one with the token `seen`."""
 IS_OPEN = ~_is_completed
 OPEN = select(records).where(IS_OPEN)
 
@@ -238,7 +238,7 @@ ROW: Mapping[str, ColumnElement[Any]] = {
     "sqlite": literal_column("rowid", Integer),
     "postgresql": records.c.scope,
 }
-"""Column that identifies a record, by the name of the database; SQLite's index has row IDs."""
+"""Column that identifies a record, by SQL dialect; SQLite's index contains row IDs."""
 
 _SIZE = case((records.c.size.between(0, MAX_SIZE), records.c.size), else_=BYTES_BESIDE)
 SIZES = (
@@ -253,7 +253,7 @@ def place_of(worksheet: WorksheetId) -> str:
 
 
 def is_valid(now: float) -> ColumnElement[bool]:
-    """The condition of records that count: those of the last 24 h, and open ones with a fence."""
+    """Condition of valid records: those of the last 24 h, and open ones with a fence."""
     return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
 
 
@@ -261,7 +261,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Fence(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a fence; with `token` there are all of them."""
+    """The columns of a fence; with `token` all of them must be set."""
 
     fence_id: Annotated[int, msgspec.Meta(ge=1, le=MAX_FENCE_ID)] | None
     fence_key: _Text | None
@@ -273,7 +273,7 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a record, but for its fence."""
+    """The columns of a record, apart from its fence."""
 
     scope: str
     fingerprint: str
@@ -351,7 +351,7 @@ def size_of(record: Row) -> int:
 
 
 def purge(now: float, added: int) -> Executable:
-    """Delete some expired records, more than are added."""
+    """Statement that deletes some expired records, more than `added`."""
     old = (
         select(records.c.scope)
         .where(_may_expire & (records.c.sent_at <= now - KEPT_SECONDS))
@@ -362,7 +362,10 @@ def purge(now: float, added: int) -> Executable:
 
 
 def purge_removals(place: str | None = None) -> Delete:
-    """Delete the applied removals, of one worksheet or of all, that are later than no record."""
+    """Statement that deletes applied removals older than all records of their worksheet.
+
+    `place` limits it to one worksheet.
+    """
     is_before = records.c.last_removal < sent_batches.c.id
     has_records = exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)
     query = delete(sent_batches).where(sent_batches.c.is_applied & ~has_records)
@@ -370,9 +373,9 @@ def purge_removals(place: str | None = None) -> Delete:
 
 
 def forget_oldest(key_id: str, kept_bytes: int, row: ColumnElement[Any]) -> Executable:
-    """Delete a key's oldest completed records until `kept_bytes` or only the newest remain.
+    """Statement that deletes a key's oldest completed records down to `kept_bytes` or the newest.
 
-    `row` identifies records, and orders those of one time.
+    `row` identifies records, and orders records of the same time.
     """
     newest_first = [records.c.sent_at.desc(), row.desc()]
     upto = func.sum(_SIZE).over(order_by=newest_first).label("upto")

@@ -135,7 +135,7 @@ _SQLITE_TRIGGERS = (
     "INSERT INTO key_changes (digest) SELECT OLD.digest UNION SELECT NEW.digest; END",
 )
 # Sequences are not transactional: a change that takes the next number could be committed before
-# the previous one, and a reader that has seen it would never look at the other. So changes are made
+# the previous one, and a reader that has seen it would never read the other. So changes are made
 # one after the other: the lock ends with the transaction, after its changes are visible. Statements
 # take it before they lock rows, so that no two wait for each other. Each change notifies all
 # gateways.

@@ -1,4 +1,4 @@
-"""The page after a form, and whether a key needs a challenge."""
+"""Columns for the page after a form, and for keys that need a challenge."""
 
 import sqlalchemy as sa
 from alembic import op

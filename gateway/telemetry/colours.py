@@ -1,4 +1,4 @@
-"""Where colours are shown; apart, because the command line imports it before all else."""
+"""Test for colours; a module of its own, because the command line imports it first."""
 
 import os
 from typing import TextIO

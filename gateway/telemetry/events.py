@@ -76,7 +76,7 @@ CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
-"""By hundreds of the status; 0 is a request without an answer."""
+"""Names of status classes by the hundreds of the status, 0 for a request without an answer."""
 BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 """Upper bounds of the buckets, inclusive; the last bucket has none."""
 
@@ -86,7 +86,7 @@ class Durations:
     """A histogram of durations."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKET_SECONDS) + 1))
-    """By bucket, not cumulative."""
+    """Number of durations in each bucket, not cumulative."""
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
@@ -101,12 +101,12 @@ class RequestTally:
 
 
 UsePlace = tuple[str | None, int] | tuple[str | None, str | None, str | None]
-"""Key, spreadsheet and worksheet of a request; key and code of one that failed."""
+"""Key, spreadsheet and worksheet of a request; key and code of a failed request."""
 UseCounts = list[int]
-"""In the order of `USE`."""
+"""Sums in the order of `USE`."""
 USE = ("requests", "reads", "writes", "rows", "bytes")
 MOST_PLACES = 10_000
-"""Places that are counted apart until they are stored; others count without their worksheet."""
+"""Maximum number of places counted before they are stored; others count without a worksheet."""
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class Tallies:
     )
     account_calls: Counter[tuple[str, CallKind]] = field(default_factory=Counter)
     refused_accounts: dict[str, bool] = field(default_factory=dict)
-    """By the names of the accounts: whether Google refuses it."""
+    """True for an account's name if Google refuses the account."""
     budget_waits: Durations = field(default_factory=Durations)
     breaker_openings: int = 0
     is_breaker_open: bool = False
@@ -187,11 +187,11 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
     timestamp: datetime | None = None
     level: str = "info"
     operation: RequestKind | msgspec.UnsetType = "other"
-    """In the line only where method and path do not tell it."""
+    """Operation; logged only if method and path do not identify it."""
     rows: int | msgspec.UnsetType = msgspec.UNSET
     """Rows of an export, in the line of exports only."""
     bytes: int | msgspec.UnsetType = msgspec.UNSET
-    """Its bytes that were sent, as encoded."""
+    """Sent bytes of an export, as encoded."""
     admin: str | msgspec.UnsetType = msgspec.UNSET
     """ID of the admin key, in lines of the console only."""
 
@@ -199,7 +199,7 @@ class RequestEvent(msgspec.Struct, tag_field="event", tag="request", gc=False):
 _current: ContextVar[RequestEvent | None] = ContextVar("request_event", default=None)
 
 current_event = _current.get
-"""The event of the request that this context, or a copy of it, belongs to; None outside of one."""
+"""Event of the request that this context, or its copy, belongs to; None outside of requests."""
 begin_event = _current.set
 end_event = _current.reset
 
@@ -278,7 +278,7 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
         event.google_ms = int(event.google_ms * 10 + 0.5) / 10
     event.ms = int(seconds * 10_000 + 0.5) / 10
     event.timestamp = datetime.now(UTC)
-    if event.admin is not msgspec.UNSET:  # the console, which is no use of the key
+    if event.admin is not msgspec.UNSET:  # the console does not use a key
         _write_line(event)
         return
     code, use = event.code, tallies.use
@@ -303,7 +303,7 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
 
 
 def request_failed(event: RequestEvent | None, error: BaseException) -> None:
-    """Log an internal error with its traceback, under the request's ID."""
+    """Log an internal error with its traceback and the request's ID."""
     log.error("fault", id=event and event.id, exc_info=error)
 
 
@@ -325,19 +325,19 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 
 
 def google_refused(google_message: str) -> None:
-    """Log the known words of Google about a refused request, which its client does not get."""
+    """Log Google's known words about a refused request, which the client does not receive."""
     event = current_event()
     log.warning("google-refused", id=event and event.id, text=known_words(google_message))
 
 
 def upstream_failed(error: BaseException) -> None:
-    """Log the causes of an error that the client gets few details of."""
+    """Log the causes of an error whose details the client does not receive."""
     event = current_event()
     log.warning("upstream-failed", id=event and event.id, causes=causes(error))
 
 
 def causes(error: BaseException) -> list[str]:
-    """The chain of causes in the words of the library, without what they quote."""
+    """Texts of an error and its causes, without quotations."""
     return [
         f"{type(each).__name__}: {unquoted(str(each))[:_LONGEST_TEXT]}"
         for each in islice(_chain(error), 5)
@@ -356,7 +356,7 @@ def look_failed(error: BaseException) -> None:
 
 
 def damaged_row(table: str, row: str, problem: str) -> None:
-    """A row of the database cannot be read, and grants nothing."""
+    """Log a row of the database that cannot be read, and so grants nothing."""
     log.error("damaged-row", table=table, row=row[:_LONGEST_TEXT], problem=problem)
 
 
@@ -371,12 +371,12 @@ def usage_failed(error: BaseException) -> None:
 
 
 def used_ids_accepted() -> None:
-    """Google accepts a used metadata id, so open writes take three minutes to settle."""
+    """Log that Google accepts a used metadata id, so that open writes settle in three minutes."""
     log.warning("used-metadata-ids")
 
 
 def spent_quota_failed(error: Exception) -> None:
-    """The spent quota cannot be stored."""
+    """Log that the spent quota cannot be stored."""
     log.warning("quota-file-failed", error=type(error).__name__)
 
 
@@ -389,7 +389,7 @@ def serving(
     key_count: int,
     accounts: Sequence[str],
 ) -> None:
-    """Log what this process serves with; without a valid key it is a warning."""
+    """Log the start with version and configuration; a warning if there is no valid key."""
     members: dict[str, object] = {
         "version": version,
         "configuration": configuration,
@@ -405,7 +405,7 @@ def serving(
 
 
 def stopping(signal_name: str | None, requests: int) -> None:
-    """Log the start of the stop: its signal, if any, and the number of running requests.
+    """Log that the stop begins: its signal, if any, and the number of running requests.
 
     The stop goes on if the log cannot be written, for example on a full disk.
     """
@@ -414,18 +414,18 @@ def stopping(signal_name: str | None, requests: int) -> None:
 
 
 def stopped(drained: int) -> None:
-    """Log the end of the stop, and how many requests were answered since its start."""
+    """Log the end of the stop, and the number of requests answered since its start."""
     with suppress(OSError):
         log.info("stopped", drained=drained)
 
 
 def credentials_missing(account: str, endpoint: str) -> None:
-    """Log that no call to an emulator gets a token, so that no row can be served."""
+    """Log that an account has no credentials for an emulator, so that no row can be served."""
     log.warning("no-credentials", account=account, endpoint=endpoint)
 
 
 def store_lock_lost() -> None:
-    """Another gateway took the key store while its server was away, so this one ends."""
+    """Log that another gateway took the key store during an outage, so that this one ends."""
     log.error("key-store-taken")
 
 
@@ -435,12 +435,12 @@ def any_spreadsheet_keys(key_ids: Sequence[str]) -> None:
 
 
 def store_opened() -> None:
-    """Note that there is a Redis, which was not asked yet."""
+    """Record that a Redis is configured, and not yet available."""
     tallies.is_store_available = False
 
 
 def store_changed(error: str | None) -> None:
-    """Record that Redis is unavailable, for this reason, or is there."""
+    """Record that Redis became unavailable, for this reason, or available (None)."""
     tallies.is_store_available = error is None
     log.warning("redis", is_available=error is None, error=error)
 
@@ -451,12 +451,12 @@ def processes_counted(count: int) -> None:
 
 
 def key_signals_changed(error: str | None) -> None:
-    """Signals of changed keys stopped, by an error of this type, or come again."""
+    """Log that signals of changed keys stopped, by an error of this type, or resumed (None)."""
     log.warning("key-signals", is_available=error is None, error=error)
 
 
 def worker_ended(number: int, status: int, pause_seconds: float) -> None:
-    """A worker process ended by itself; another one takes its place after the pause."""
+    """Log that a worker process ended by itself; another one replaces it after the pause."""
     log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
@@ -470,10 +470,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def line_writer(
     stream: TextIO, encode: Callable[[Sequence[RequestEvent]], bytes]
 ) -> Callable[[RequestEvent], None]:
-    """A writer for a stream that combines the lines of one turn of the event loop.
+    """Make a writer that combines the lines of one turn of the event loop in one system call.
 
-    So busy moments need one system call for many lines, and no timer. `encode` returns the lines
-    of events.
+    `encode` returns the lines of events.
     """
     buffer: Any = getattr(stream, "buffer", None)
     waiting: list[RequestEvent] = []
@@ -520,8 +519,8 @@ def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
 def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") -> None:
     """Write lines to `stream`, for this program and its libraries.
 
-    They are JSON, or text for people: `auto` writes text on a terminal only. Each line is passed to
-    the system before the logging call returns.
+    Lines are JSON or text; `auto` writes text on a terminal only. Each line is passed to the system
+    before the logging call returns.
     """
     global _write_line
     is_text = form == "text" or (form == "auto" and stream.isatty())

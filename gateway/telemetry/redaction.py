@@ -1,4 +1,4 @@
-"""Secrets in log lines, which are masked, and words of Google and of libraries.
+"""Masking of secrets in log lines, and safe words from texts of Google and of libraries.
 
 Rules of words
 - Google's messages repeat cells, titles and ranges, in quotes of any kind or in none. So only known
@@ -38,7 +38,7 @@ all.
 """
 
 _PREFIXES = ("sgw_", "sga_", "sgs_", "sgl_")
-"""Of API keys, admin keys, sessions and links."""
+"""Prefixes of API keys, admin keys, sessions and links."""
 
 _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), masked)
@@ -178,7 +178,7 @@ _frames_of = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 
 
 def known_words(google_message: str) -> str:
-    """The place and the known words of a message, which contain nothing of a spreadsheet."""
+    """The place and the known words in a message of Google, without content of a spreadsheet."""
     read = google_message[:_LONGEST_READ]
     place = _PLACE.match(read)
     words = next((each for each in _KNOWN if each in read), UNKNOWN)

@@ -4,8 +4,8 @@
 
 Rules:
 - Time of day, status or level, subject, then `name=value`. A traceback follows on lines of its own.
-- Members that are null, zero or empty are left out of a request's line, and so is what its path
-  says already. Its `id` is in the line if it failed.
+- The line of a request has no members that are null, zero, empty or repeat its path. It has the
+  `id` if the request failed.
 - No control character reaches the terminal. Secrets are masked, as in JSON.
 """
 

@@ -1,4 +1,4 @@
-"""The commands `sheets-gateway admin`: keys of administrators, which open the console."""
+"""The commands `sheets-gateway admin`: admin keys, which give access to the console."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -27,7 +27,7 @@ admin = CommandLine("Create, list and revoke admin keys, which open the console.
 
 @asynccontextmanager
 async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
-    """The admin keys in the store of the settings. Raises ConfigError as `pepper_of` does."""
+    """Open the admin keys in the configured store. Raises ConfigError as `pepper_of` does."""
     from gateway.access.admins import Admins
     from gateway.access.pepper import pepper_of
     from gateway.storage.key_store import KeyStore

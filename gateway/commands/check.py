@@ -61,7 +61,7 @@ async def check_setup(
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Valid settings that are rarely intended."""
+    """Find valid settings that are rarely intended."""
     yield from _check_proxies(settings.access)
     for name, plan in settings.plans.items():
         for missing in missing_limits(plan):
@@ -142,7 +142,7 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
 
 
 def _knows_clients(settings: Settings) -> bool:
-    """True if forms are counted by the addresses of visitors, or not at all."""
+    """True if the limit of forms can use visitors' addresses, or is off."""
     return bool(settings.access.trusted_proxies) or not settings.forms.per_address_per_minute
 
 

@@ -11,11 +11,11 @@ from typer.exceptions import TyperException
 from gateway.commands.terminal import is_styled, print_status, styled_help
 
 WIDEST = 120
-"""Columns of a help text; longer lines are hard to read."""
+"""Maximum width of a help text in columns; longer lines are hard to read."""
 
 
 class CommandLine(typer.Typer):
-    """A group of commands; `-h` and `--help` print its help, and so does no command."""
+    """A group of commands; `-h`, `--help` or a missing command print its help."""
 
     def __init__(self, help_text: str) -> None:
         super().__init__(
@@ -33,12 +33,12 @@ class CommandLine(typer.Typer):
     def command(  # type: ignore[override]  # fewer options
         self, name: str | None = None, *, examples: Sequence[str] = ()
     ) -> Callable[..., Any]:
-        """A command of the group; its help ends with `examples`."""
+        """Decorator for a command of the group, whose help ends with `examples`."""
         return super().command(name, cls=_Command, epilog="\n".join(examples))
 
 
 class _Help:
-    """The help of a group or a command, and its words about a mistake in its use."""
+    """Help of a group or a command, and messages about mistakes in its use."""
 
     help: str | None
     epilog: str | None
@@ -49,7 +49,7 @@ class _Help:
         return styled_help(text) if is_styled() else text
 
     def get_short_help_str(self, limit: int = 0) -> str:
-        """The first paragraph in a list of commands, which is not cut."""
+        """The whole first paragraph, for a list of commands."""
         return " ".join((self.help or "").split("\n\n")[0].split())
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -76,7 +76,7 @@ class _Group(_Help, TyperGroup):
 
 @contextmanager
 def _explained_mistakes(ctx: Any) -> Iterator[None]:
-    """Name the nearest options in a mistake, and show it with a mark on a terminal."""
+    """Add the nearest options to a usage error, and print it with a mark on a terminal."""
     try:
         yield
     except TyperException as error:

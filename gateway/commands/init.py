@@ -3,7 +3,8 @@
 Rules:
 - An existing configuration file is used and never changed.
 - Without a terminal nothing is asked: a missing option is an error.
-- Cost: 1 read for each look while it waits, 1 to 3 for the worksheets, 3 writes that leave nothing.
+- Cost: 1 read for each attempt while it waits, 1 to 3 for the worksheets, 3 writes of temporary
+  metadata.
 """
 
 import json
@@ -64,10 +65,10 @@ from gateway.worksheets.access import Layouts
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
 WAITED_FOR = (SpreadsheetNotShared, UpstreamAuth)
-"""Not shared yet, or the Sheets API not enabled yet."""
+"""Errors while a spreadsheet is not shared, or the Sheets API not enabled yet."""
 FINAL = (SpreadsheetNotFound, UnsupportedDocument)
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
-"""Looks at a spreadsheet that is not shared yet: 12 reads in the first minute, then 4."""
+"""Intervals of reading an unshared spreadsheet: 12 reads in the first minute, then 4 a minute."""
 
 _GCLOUD = (
     """\
@@ -87,7 +88,7 @@ or in the console: """
 
 
 class UnknownSpreadsheet(Exception):
-    """Google does not know the ID; the text says so, and how to find the right one."""
+    """Google does not know the ID; the text explains how to find the right one."""
 
 
 def initialise(
@@ -98,9 +99,9 @@ def initialise(
     wait_seconds: float,
     config: Path | None,
 ) -> None:
-    """Ask for what is missing, wait until the spreadsheet is shared, create a key.
+    """Prompt for missing options, wait until the spreadsheet is shared, create a key.
 
-    `spreadsheet` is an ID or a URL; what is None is asked for.
+    `spreadsheet` is an ID or a URL; options that are None are prompted for.
     """
     file = config or Path("config.toml")
     is_new = not file.exists() and VARIABLE not in os.environ
@@ -139,7 +140,7 @@ def initialise(
 
 
 def _key_file(given: Path | None) -> Path:
-    """The path of a key file that can be used."""
+    """Path of a usable key file, prompted for if not given."""
     if given is None:
         _require_terminal("--credentials FILE")
     while True:
@@ -230,7 +231,7 @@ async def _find_worksheet(
     spreadsheet: str,
     wait_seconds: float,
 ) -> str:
-    """The title of the first worksheet with field names, as soon as there is access.
+    """Wait for access, and return the title of the first worksheet with field names.
 
     Raises ConfigError and UnknownSpreadsheet.
     """
@@ -256,9 +257,9 @@ async def _find_worksheet(
 async def _wait_until_shared(
     sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
 ) -> list[WorksheetProperties]:
-    """The worksheets. Raises the last error after `wait_seconds`.
+    """List the worksheets as soon as they are shared. Raises the last error after `wait_seconds`.
 
-    Raises the first error if waiting does not help: no such spreadsheet, no network.
+    Raises an error at once if waiting cannot help: no such spreadsheet, no network.
     """
     started, said = anyio.current_time(), ""
     while True:
@@ -281,7 +282,7 @@ async def _wait_until_shared(
 
 
 async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name: str) -> str | None:
-    """A new key for the spreadsheet; None if there is a valid one for the worksheet already."""
+    """Create a key for the spreadsheet; None if a valid one for the worksheet exists."""
     now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
         for record in await store.list(lambda damaged: warn(str(damaged))):
@@ -330,7 +331,7 @@ def _is_asking() -> bool:
 
 
 def _complain(text: str) -> None:
-    """A mistake, after which the question is asked again."""
+    """Print a mistake before the prompt is repeated."""
     say_status("problem", text, plain=text, err=True)
 
 

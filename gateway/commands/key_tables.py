@@ -1,4 +1,4 @@
-"""Keys, their use and their edits as rows of tables and as JSON; no secret is in any of them."""
+"""Keys, their use and their edits as rows of tables and as JSON, without secrets."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def key_row(record: KeyRecord) -> Row:
 
 
 def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
-    """A key in three cells of lines, which fit into 80 columns."""
+    """A key as three cells of lines, for 80 columns."""
     key_id, ends_in, state, plan, rights, used, expires, name, _ = key_row(record)
     return (
         (name, key_id, f"ends in {ends_in}"),
@@ -70,7 +70,7 @@ def use_rows(found: Sequence[HourOfUse]) -> Sequence[Row]:
 
 
 def use_members(found: Sequence[HourOfUse]) -> Sequence[dict[str, Any]]:
-    """The use of keys as JSON objects, one for each hour and key; a key of null is none."""
+    """The use of keys as JSON objects, one for each hour and key, which is null without a key."""
     members = []
     for (hour, key_id), group in groupby(found, lambda each: (each.hour, each.key_id)):
         lines = [*group]

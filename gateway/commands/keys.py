@@ -437,7 +437,7 @@ def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
 def _in_store(
     settings: "Settings", key_id: str, work: Callable[["KeyStore"], Awaitable[Sequence[str]]]
 ) -> Sequence[str]:
-    """Do something with a key; exit if there is no store, as looking creates none."""
+    """Run `work` with a key; exit if there is no store, which it does not create."""
     from gateway.storage.key_store import KeyStore
 
     missing = missing_store(settings.access.database)
@@ -452,7 +452,7 @@ def _in_store(
 
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
-    """The key with this ID; exit if it is revoked, damaged or not there."""
+    """The key with this ID; exit if it is revoked, damaged or missing."""
     records = [each for each in await store.list(lambda _: None) if each.revoked_at is None]
     found = next((each for each in records if each.id == key_id), None)
     if found is None:
@@ -461,7 +461,7 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
 
 
 def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
-    """The IDs of keys whose name was given as an ID; "" for none."""
+    """Hint with the IDs of keys whose name was given as an ID; "" for none."""
     named = ", ".join(each.id for each in records if each.name == key_id)
     return f": give the ID of a key, not its name; {key_id} is {named}" if named else ""
 
@@ -471,9 +471,9 @@ def _fetched(
     key_id: str | None,
     fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]],
 ) -> Sequence[T]:
-    """What is fetched from the store; nothing if there is none, as looking creates none.
+    """Fetch records from the store; empty if there is no store, which reading does not create.
 
-    Exit if nothing is found because there is no key with this ID.
+    Exit if there is no key with this ID.
     """
     from gateway.storage.key_store import KeyStore
 
@@ -529,14 +529,14 @@ def _warn_of_pepper() -> None:
 
 
 def _ids(given: Collection[str]) -> frozenset[str]:
-    """IDs of spreadsheets, also from their URLs."""
+    """IDs of spreadsheets, extracted from URLs if needed."""
     from gateway.table.a1 import id_in, is_spreadsheet_id
 
     return frozenset(text if is_spreadsheet_id(text) else id_in(text) or text for text in given)
 
 
 def _named(names: list[str] | None) -> frozenset[str] | None:
-    """The values of a repeatable option; None, meaning all, without it."""
+    """Values of a repeatable option; None, which means all, without the option."""
     return frozenset(names) if names else None
 
 
@@ -547,7 +547,7 @@ def _option(parameter: str) -> str:
 def _changed(
     old: frozenset[str] | None, new: Collection[str] | None, is_all: bool
 ) -> frozenset[str] | None:
-    """The values of an option for which another one means all."""
+    """New values of an option, which has a counterpart for all values (None)."""
     if is_all:
         return None
     return frozenset(new) if new else old

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEMO_SPREADSHEET = "demo"
-"""ID of the spreadsheet of `demo`, which is read before the demo is imported."""
+"""ID of the spreadsheet of `demo`, defined here because it is needed before `demo` is imported."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _MOST_DIGITS = 4
-"""Of a duration: 9999 days are a date yet."""
+"""Maximum digits of a duration; 9999 days still give a valid date."""
 
 ConfigOption = Annotated[
     Path | None,
@@ -97,7 +97,7 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def configuration_words(config: Path | None) -> str:
-    """The configuration file that is used, or where there is none."""
+    """The used configuration file, or the place where there is none."""
     from gateway.settings.layers import DEFAULT_FILE
 
     file = config or DEFAULT_FILE
@@ -109,7 +109,7 @@ def configuration_words(config: Path | None) -> str:
 def run(work: Coroutine[Any, Any, T], *, waits_for: str = "the key store") -> T:
     """Run a command's coroutine; print the problems and exit as `reported` does.
 
-    A terminal shows meanwhile what it waits for.
+    A terminal shows `waits_for` meanwhile.
     """
     with reported(), waiting(f"Waiting for {waits_for}"):
         return asyncio.run(work)
@@ -124,9 +124,9 @@ async def new_key(
     by: str = "",
     check: "Grants | None" = None,
 ) -> tuple["KeyRecord", str]:
-    """Create a key in the store of the settings, as `create_key` and `pepper_of` do.
+    """Create a key in the configured store, as `create_key` and `pepper_of` do.
 
-    `check` are grants that must exist, if that can be found out.
+    `check` are grants that must exist, as far as they can be checked.
     """
     from gateway.access.issue import check_request, create_key
     from gateway.access.pepper import pepper_of
@@ -152,7 +152,7 @@ async def new_key(
 async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
     """Exit if a spreadsheet, worksheet or field of a key does not exist.
 
-    Warn if that cannot be found out.
+    Warn if this cannot be checked.
     """
     from gateway.commands.grant_check import check_grants
 
@@ -166,7 +166,7 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
 
 def read_duration(text: str, option: str = "--overlap") -> float:
-    """The seconds of a text such as `90m`, `24h` or `7d`; exit if it is none."""
+    """Parse a duration such as `90m`, `24h` or `7d` to seconds; exit if it is invalid."""
     number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
@@ -176,14 +176,14 @@ def read_duration(text: str, option: str = "--overlap") -> float:
 
 
 def missing_store(database: "Database") -> str | None:
-    """The problem of a SQLite file that is not there."""
+    """Problem of a missing SQLite file; None if it exists."""
     if not isinstance(database, Path) or database.exists():
         return None
     return f"{database.absolute()} does not exist. If you have keys, correct access.database"
 
 
 def unusable_store(reason: str) -> str:
-    """The problem of a key store that was opened, and cannot be read or written."""
+    """Problem of a key store that was opened, but cannot be read or written."""
     return (
         f"access.database: the key store cannot be read or written: {reason}. If it is damaged, "
         "restore it from a backup"
@@ -195,7 +195,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print lines, with escapes for all characters in them that a terminal obeys.
+    """Print lines with control characters escaped.
 
     Names of files, worksheets and keys, and texts of servers may have any.
     """
@@ -205,7 +205,7 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 def say_labelled(label: str, text: str) -> None:
-    """Print a label and a text in a line."""
+    """Print a label and a text in one line."""
     if is_styled():
         print_labelled(label, text)
     else:

@@ -43,9 +43,9 @@ from gateway.telemetry.metrics import create_metrics
 from gateway.worksheets.access import Layouts
 
 TAKEOVER_SECONDS = 5.0
-"""Time by which a predecessor may exceed its `shutdown_seconds`."""
+"""Wait for a predecessor beyond its `shutdown_seconds`."""
 CREDENTIALS_SECONDS = 2.0
-"""Longest search for Application Default Credentials before the start."""
+"""Maximum time to search Application Default Credentials before the start."""
 _NO_CREDENTIALS = (
     "google.credentials is not set, and no Application Default Credentials were found within "
     f"{CREDENTIALS_SECONDS:.0f} s. Set google.credentials to a key file: {DOWNLOAD}"
@@ -60,8 +60,8 @@ def serve_gateway(
     """Serve until a signal. Raises ConfigError or LockError if that is impossible.
 
     With `fd` the listening socket is inherited. A predecessor may still serve its last requests:
-    new connections wait in the socket until it has ended. In a cluster there is no lock, and no
-    waiting: both serve.
+    new connections wait in the socket until it has ended. In a cluster there is no lock, so both
+    serve at the same time.
     """
     configure_logging(form=settings.log.format)
     key_count = asyncio.run(_open_once(settings))
@@ -88,7 +88,7 @@ def serve_gateway(
 
 
 def serve_worker() -> NoReturn:
-    """Serve as a worker of `gateway.commands.workers`, which says how in the last argument.
+    """Serve as a worker of `gateway.commands.workers`, as the last argument describes.
 
     Prints the URL of its metrics, or a blank line, once it serves. It ends with its parent.
     """
@@ -126,9 +126,9 @@ def serve_worker() -> NoReturn:
 def _with_metrics(
     app: ASGIApp, settings: Settings, listening: socket.socket, worker: int = 0
 ) -> tuple[ASGIApp, list[socket.socket], str]:
-    """The application, its sockets, and the URL of its metrics, "" without any.
+    """The application, its sockets, and the URL of its metrics, "" without metrics.
 
-    Each worker has a port of its own for them.
+    Each worker has its own port for metrics.
     """
     if settings.metrics.listen is None:
         return app, [listening], ""
@@ -142,7 +142,7 @@ def _with_metrics(
 def with_metrics(
     app: ASGIApp, listening: socket.socket, *, beside: socket.socket, hosts: Collection[str] = ()
 ) -> ASGIApp:
-    """`app`, but only `/metrics` at the port of `listening`; `hosts` as in `create_metrics`.
+    """Serve only `/metrics` at the port of `listening`, else `app`; `hosts` as in `create_metrics`.
 
     Raises `ConfigError` if the app's own socket, `beside`, has the same port at another address:
     applications are selected by port.
@@ -165,7 +165,7 @@ def _with_console(
 def with_console(
     app: ASGIApp, settings: Settings, listening: socket.socket, *, beside: socket.socket
 ) -> ASGIApp:
-    """`app`, but the console at the port of `listening`; raises as `with_metrics`."""
+    """Serve the console at the port of `listening`, else `app`; raises as `with_metrics`."""
     # Jinja2 takes a twentieth of a second to import.
     from gateway.admin.console import create_console  # noqa: PLC0415
 
@@ -183,7 +183,7 @@ def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> 
 
 
 def _end_with(parent: int) -> None:
-    """Get SIGTERM when the parent has ended, however it did; elsewhere than on Linux it stays."""
+    """Request SIGTERM at the parent's end (Linux only); exit if the parent has ended already."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
@@ -191,7 +191,7 @@ def _end_with(parent: int) -> None:
 
 
 def _stop() -> None:
-    """End this process as an operator does: another gateway has taken the key store."""
+    """End this process as by an operator's signal, after another gateway took the key store."""
     store_lock_lost()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -199,9 +199,9 @@ def _stop() -> None:
 async def _announce(
     settings: Settings, config: Path | None, listeners: Sequence[str], key_count: int
 ) -> None:
-    """Log what is served. Raises `ConfigError` for an account without credentials.
+    """Log the start. Raises `ConfigError` for an account without credentials.
 
-    With an endpoint other than Google's, of an emulator, it is a warning.
+    For an endpoint other than Google's, such as an emulator, missing credentials are a warning.
     """
     google, database = settings.google, settings.access.database
     accounts, found = google.by_account(), []
@@ -229,7 +229,7 @@ def _is_google(endpoint: str) -> bool:
 
 
 async def _has_credentials(client: Client) -> bool:
-    """True if there are Application Default Credentials, with which it signs in."""
+    """True if there are Application Default Credentials for the account."""
     with suppress(GatewayError):  # Google may accept them later; `/readyz` and the log say so
         await client.sign_in(CREDENTIALS_SECONDS)
     return client.tokens.has_credentials

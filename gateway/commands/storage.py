@@ -61,7 +61,7 @@ def restore(
 
 
 def _carry_out(work: "Callable[[], Done]") -> None:
-    """Print what was done, or the problems."""
+    """Run `work` and print its result or its problems."""
     try:
         with reported(), waiting("Waiting for the database"):
             done = work()

@@ -1,11 +1,11 @@
-"""`sheets-gateway storage backup` and `restore`: the file of the keys, and the pepper beside it.
+"""`sheets-gateway storage backup` and `restore`: copies of the key store and its pepper file.
 
 Rules
 - A backup has the names of a store: FILE, and FILE.pepper unless the pepper is a setting.
 - Keys with another pepper than theirs are refused, both ways: none of them would work.
-- Nothing is overwritten. A store that is replaced stays, under a name that is printed; so do the
-  pepper, in its folder, and side files without their store.
-- After an error the pepper is the one of before.
+- Nothing is overwritten. A replaced store is kept under a printed name; so are the pepper, in its
+  folder, and side files without their store.
+- After an error the earlier pepper is restored.
 - Files of a restore by root have the owner of the store, or else of its folder.
 """
 
@@ -71,9 +71,9 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
 
 
 def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime) -> Done:
-    """Put a backup, and its pepper, in the place of the store, which no gateway may serve.
+    """Put a backup and its pepper in the place of the store, which no gateway may serve.
 
-    With `replaces` an existing store gets another name, with the time `now`. Raises `ConfigError`,
+    With `replaces` an existing store is renamed, with the time `now`. Raises `ConfigError`,
     `LockError` and OSError.
     """
     database, path = own_target(_file_of(access)), pepper_path(access)
@@ -106,7 +106,7 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
 
 @contextmanager
 def _swapped(path: Path, pepper: bytes, kept: Path) -> Iterator[None]:
-    """Put a pepper in its file; the one of before is `kept`, and returns after an error."""
+    """Replace the pepper file during the block; the earlier one is `kept`, restored on an error."""
     is_there = path.exists()
     if is_there:
         give_name(path, kept)
@@ -141,7 +141,7 @@ def _file_of(access: AccessSettings) -> Path:
 
 
 def _place(access: AccessSettings) -> str:
-    """The path of the pepper."""
+    """Place of the pepper: its path or the setting."""
     return str(pepper_path(access) or "the setting access.pepper")
 
 
@@ -150,7 +150,7 @@ def _pepper_in(path: Path) -> bytes | None:
 
 
 def _check_pepper(content: StoreContent, access: AccessSettings, pepper: bytes | None) -> None:
-    """Raise `ConfigError` if it is not the pepper of the keys."""
+    """Raise `ConfigError` if the keys were made with another pepper."""
     if access.pepper is not None:
         pepper = access.pepper.get_secret_value().encode()
     if pepper is None and content.keys:

@@ -1,12 +1,11 @@
-"""What a terminal shows besides plain lines: marks, tables, colours and a spinner.
+"""Styled output for terminals: marks, tables, colours and a spinner.
 
 Rules:
-- Anywhere else (a pipe, a file, CI, `NO_COLOR`, `TERM=dumb`) commands print plain lines, because
-  scripts read them; nothing here prints then.
-- rich is imported inside, so that `serve` starts without it.
-- There is one accent colour. The colours of marks repeat what the word beside them says.
-- Texts come from files, sheets and servers: they are never markup, and what a terminal obeys is
-  escaped.
+- Anywhere else (a pipe, a file, CI, `NO_COLOR`, `TERM=dumb`) commands print plain lines for
+  scripts, without this module.
+- rich is imported inside functions, so that `serve` starts without it.
+- There is one accent colour. The colours of marks repeat the meaning of the word beside them.
+- Texts from files, sheets and servers are never markup, and their control characters are escaped.
 """
 
 # ruff: noqa: PLC0415 - rich is imported where a terminal needs it
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 Level = Literal["ok", "note", "warning", "problem", "error", "help"]
 
 ACCENT = "magenta"
-"""Readable on light and on dark backgrounds."""
+"""Accent colour, readable on light and on dark backgrounds."""
 SPINNER_AFTER_SECONDS = 0.5
 _MARKS = {
     "ok": ("✓", "green"),
@@ -39,7 +38,7 @@ _MARKS = {
 }
 _HEADING = r"(?m)^[A-Z][a-z]+:"
 _NAMES = (r"(?<![\w-])--?[a-z][\w-]*", r"(?m)^  [a-z][a-z-]*(?=  )")
-"""Options and commands in a text of help."""
+"""Patterns of options and commands in a help text."""
 
 
 def is_styled(*, err: bool = False) -> bool:
@@ -48,7 +47,7 @@ def is_styled(*, err: bool = False) -> bool:
 
 
 def print_status(level: Level, text: str, *, err: bool = False) -> None:
-    """A mark, the level and the text, whose further lines are indented."""
+    """Print a mark, the level and the text, whose further lines are indented."""
     from rich.table import Table
     from rich.text import Text
 
@@ -59,7 +58,7 @@ def print_status(level: Level, text: str, *, err: bool = False) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> None:
-    """A table whose cells are lists of lines; the first line of a row is bold."""
+    """Print a table whose cells are lists of lines; the first line of a row is bold."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -83,7 +82,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) 
 
 
 def print_labelled(label: str, text: str) -> None:
-    """A label in the accent colour, and a text that is not wrapped: it may be copied."""
+    """Print a label in the accent colour, and a text, unwrapped so that it can be copied."""
     from rich.text import Text
 
     line = Text.assemble((printable(label), ACCENT), printable(text))
@@ -91,7 +90,7 @@ def print_labelled(label: str, text: str) -> None:
 
 
 def styled_help(text: str) -> str:
-    """A text of help with escape codes: headings bold, options and commands in colour."""
+    """Style a help text with escape codes: headings bold, options and commands in colour."""
     from rich.text import Text
 
     styled = Text(text)
@@ -106,9 +105,9 @@ def styled_help(text: str) -> str:
 
 @contextmanager
 def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
-    """Show on standard error what a block waits for, and for how long, after half a second.
+    """Show a spinner with a text and the waiting time on standard error, after half a second.
 
-    Lines that are printed meanwhile hide it for as long. `waited_seconds` have passed before.
+    Printed lines replace it for a moment. `waited_seconds` have passed before the block.
     """
     global _spinner
     if not is_styled(err=True):
@@ -129,7 +128,7 @@ def waiting(text: str, waited_seconds: float = 0.0) -> Iterator[None]:
 
 
 def clear_spinner() -> None:
-    """Make room for a line; all that print call this first."""
+    """Clear the spinner before a line is printed; every print calls this first."""
     if _spinner is not None:
         _spinner.hide()
         _spinner.show_later()
@@ -166,7 +165,7 @@ class _Spinner:
 
 
 _spinner: _Spinner | None = None
-"""Of the innermost block that waits."""
+"""Spinner of the innermost waiting block."""
 
 
 def _console(*, err: bool = False) -> "Console":

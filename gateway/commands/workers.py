@@ -1,15 +1,15 @@
 """`serve --workers N`: a parent process that keeps N workers serving one address.
 
 Rules:
-- Each worker has a listening socket of its own at the same address (SO_REUSEPORT), because the
-  kernel spreads connections over such sockets by a hash. On one shared socket, the worker that
-  wakes first accepts all that wait: of two workers, one got all of 4 or 16 connections that stay
-  open. Only an inherited socket (`--fd`) is shared, because there is no other.
-- The parent holds all sockets, so the connections that wait for a worker that has died are not
-  lost: the next one accepts them. If that one cannot start, its socket is closed, which resets the
-  few that wait, and the others get all new connections. A new socket listens once its worker does.
-- At a signal the parent closes its sockets first. Each worker then accepts what waits in its own
-  before it closes it, as a single process does.
+- Each worker has its own listening socket at the same address (SO_REUSEPORT), because the kernel
+  distributes connections over such sockets by a hash. With one shared socket, the worker that wakes
+  first accepts all waiting connections: one of two workers got all of 4 or 16 open connections.
+  Only an inherited socket (`--fd`) is shared, because there is no other.
+- The parent holds all sockets, so that connections waiting for a dead worker are not lost: its
+  successor accepts them. If that cannot start, its socket is closed, which resets the few waiting
+  connections, and the other workers get all new ones. A new socket listens once its worker serves.
+- At a signal the parent closes its sockets first. Each worker then accepts the connections waiting
+  in its socket before it closes it, as a single process does.
 - The parent serves nothing and loads nothing of the application. Workers are new interpreters.
 """
 
@@ -32,13 +32,13 @@ from gateway.settings.model import ConfigError, Settings
 from gateway.telemetry.events import configure_logging, worker_ended
 
 STEADY_SECONDS = 10.0
-"""A worker that served for so long is replaced without a pause."""
+"""Lifetime of a worker after which it is replaced without a pause."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
 MAX_FAILED_STARTS = 5
-"""Failed starts in a row, while no worker serves, after which the parent ends."""
+"""Number of consecutive failed starts, while no worker serves, after which the parent ends."""
 EXIT_SECONDS = 7.0
-"""Workers that have not ended so long after `shutdown_seconds` are killed."""
+"""Time after `shutdown_seconds` at which running workers are killed."""
 _MAX_PORT = 65_535
 _PROGRAM = (
     "import gc, sys; sys.path[:] = {path!r}; gc.disable(); "  # as `sheets-gateway serve` does
@@ -69,7 +69,7 @@ def serve_workers(
 
 
 def next_pause(pause_seconds: float, lived_seconds: float) -> float:
-    """The pause before the next start of a worker that lived so long, after the pause before."""
+    """Pause before the next start of a worker, by its last pause and its lifetime."""
     if lived_seconds >= STEADY_SECONDS:
         return 0.0
     return min(max(2 * pause_seconds, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
@@ -93,7 +93,7 @@ def _check(settings: Settings, count: int) -> None:
 
 
 class _Sockets:
-    """A socket for each worker, or one for all that is inherited and stays open elsewhere.
+    """A socket for each worker, or one inherited socket for all, which stays open elsewhere.
 
     Raises ConfigError if the address cannot be used.
     """
@@ -113,7 +113,7 @@ class _Sockets:
         return self._sockets[number]
 
     def drop(self, number: int) -> None:
-        """Close the socket of a worker; of an inherited one the others accept what waits."""
+        """Close the socket of a worker, unless it is inherited and shared with the others."""
         if not self._is_inherited and number in self._sockets:
             self._sockets.pop(number).close()
 
@@ -154,7 +154,7 @@ class _Parent:
         self._failed_starts = 0
 
     async def run(self) -> int:
-        """The exit status."""
+        """Run all workers to the end; returns the exit status."""
         loop = asyncio.get_running_loop()
         is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
@@ -178,7 +178,7 @@ class _Parent:
         return 0
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
-        """Until all events have happened, or the stop. Raises the error of a task that ends."""
+        """Wait for all events, or for the stop. Raises the error of a task that ends."""
         happening = asyncio.create_task(_all(events))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -193,7 +193,7 @@ class _Parent:
                 task.result()
 
     async def _keep(self, number: int) -> None:
-        """Keep a worker running. Raises `_StartError` if that is hopeless."""
+        """Keep a worker running. Raises `_StartError` after too many failed starts."""
         pause_seconds = 0.0
         while not self._stopping.is_set():
             begun = time.monotonic()
@@ -213,14 +213,14 @@ class _Parent:
                 await asyncio.wait_for(self._stopping.wait(), pause_seconds)
 
     async def _run(self, number: int) -> tuple[int, bool]:
-        """Run a worker to its end: the exit status, and whether it served."""
+        """Run a worker to its end; returns its exit status, and True if it served."""
         try:
             fd = self._sockets.of(number).fileno()
         except ConfigError as error:
             say(f"sheets-gateway: {error}", err=True)
             return 1, False
         job = {**self._job, "fd": fd, "number": number, "parent": os.getpid()}
-        # A session of its own: signals of the terminal come to it once, forwarded.
+        # A session of its own: it receives the terminal's signals once, from its parent.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",

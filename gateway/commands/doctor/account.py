@@ -30,7 +30,7 @@ from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings, WorksheetSettings
 
 NO_SPREADSHEET = "sheets-gateway-check"
-"""An ID of no spreadsheet: a "not found" proves that the API answers."""
+"""ID that no spreadsheet has: a "not found" proves that the API answers."""
 
 Now = Callable[[], float]
 
@@ -78,7 +78,7 @@ async def check_accounts(
 async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now = time.time
 ) -> AsyncIterator[Mapping[str, Client]]:
-    """Open the accounts as `open_accounts` does. Raises ConfigError if the environment forbids."""
+    """Open the accounts as `open_accounts` does. Raises ConfigError for an unfit environment."""
     async with AsyncExitStack() as stack:
         try:
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
@@ -174,7 +174,7 @@ def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
 async def _check_sheets(
     settings: GoogleSettings, sheets: GoogleSheets, context: CheckContext
 ) -> AsyncIterator[Finding]:
-    """Any ID shows whether the API is enabled; other endpoints than Google's are not asked."""
+    """Check with any ID that the API is enabled; only at Google's own endpoint."""
     if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
         return
     try:

@@ -1,8 +1,8 @@
 """Findings of `check`, and reasons why Google refuses: a template for each cause.
 
 Rules:
-- A text says the cause, then the solution. It never quotes a cell: of Google's messages it has the
-  status and known reasons only.
+- A text gives the cause, then the solution. It never quotes a cell: from Google's messages it takes
+  only the status and known reasons.
 - Values of proxy variables are not shown: they may contain a password.
 """
 
@@ -50,7 +50,7 @@ SYNCHRONISE = (
 
 _UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"))
 _DEEPEST = 10
-"""Maximum number of causes of an error that are looked at."""
+"""Maximum number of causes of an error that are examined."""
 _LET_OUT = "Allow this machine https (port 443) to it, or set HTTPS_PROXY to the network's proxy."
 _LATE = f"{{host}} does not answer in time: a firewall may drop the packets. {_LET_OUT}"
 # The first match decides, so subclasses come before their base classes.
@@ -212,9 +212,9 @@ Level = Literal["ok", "note", "warning", "problem"]
 class Finding:
     """A line of the report: the problem, then the solution. A `problem` makes the command fail.
 
-    A `note` has no solution: it says what the gateway makes of the spreadsheet.
+    A `note` has no solution: it explains how the gateway reads the spreadsheet.
 
-    It has no full stop, because it may end with a command or URL to be copied.
+    The text has no full stop, because it may end with a command or URL to be copied.
     """
 
     level: Level
@@ -243,7 +243,7 @@ def quoted(name: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join the names, at most the first ten."""
+    """Join at most the first ten names."""
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     *others, last = names
@@ -277,7 +277,7 @@ class CheckContext:
 
 
 def refusal_words(error: GatewayError, context: CheckContext) -> str:
-    """Explain an error of Google's from its causes, and what to do."""
+    """Explain an error of Google's by its causes, with a solution."""
     no_token = find_cause(error, TokenUnavailable)
     if no_token is not None:
         return sign_in_words(no_token, context)
@@ -319,7 +319,7 @@ def _account_words(refusal: GoogleRefusal, context: CheckContext) -> str:
 
 
 def sign_in_words(error: TokenUnavailable, context: CheckContext) -> str:
-    """Explain why Google issues no access token, and what to do."""
+    """Explain why Google issues no access token, with a solution."""
     if error.failure is TokenFailure.UNREACHABLE:
         host = asked_host(error) or "Google's token endpoint"
         return f"no token available: {unreachable_words(host, error)}"
@@ -346,7 +346,7 @@ def clock_words(offset_seconds: float) -> str:
 
 
 def unreachable_words(host: str, error: BaseException) -> str:
-    """Explain from the error's causes why `host` cannot be reached, and what to do."""
+    """Explain by the error's causes why `host` cannot be reached, with a solution."""
     text = next(
         template.format(host=host, reason=_reason(cause))
         for kind, template in _UNREACHABLE
@@ -361,7 +361,7 @@ def unreachable_words(host: str, error: BaseException) -> str:
 
 
 def _reason(cause: BaseException) -> str:
-    """The words of TLS or the system about an error."""
+    """Reason of an error in the words of TLS or the system."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return getattr(cause, "verify_message", "") or "certificate verify failed"
     if isinstance(cause, ssl.SSLError):
@@ -373,7 +373,7 @@ def _reason(cause: BaseException) -> str:
 
 
 def asked_host(error: BaseException) -> str | None:
-    """The host of a failed request, if the error knows it."""
+    """Host of a failed request, if the error contains it."""
     failed = find_cause(error, httpx2.RequestError)
     try:
         return None if failed is None else failed.request.url.netloc.decode("ascii", "replace")

@@ -54,7 +54,7 @@ _WORDS: Mapping[StoreFault, str] = {
 
 
 async def check_redis(url: str, layouts: Layouts = DEFAULT_LAYOUTS) -> Finding:
-    """Ask Redis as a gateway does, up to three times; running ones need the same layouts."""
+    """Check Redis with a gateway's commands, up to three times, and the layouts of running ones."""
     try:
         check_url(url)
     except ConfigError as error:

@@ -30,12 +30,12 @@ from gateway.worksheets.access import Layouts
 
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS
 FULL = MAX_METADATA_CHARACTERS - 100
-"""Room for three fences."""
+"""Characters of metadata above which three fences do not fit."""
 KEY = "gw-check"
 """Key of the fences that `check --write` makes."""
 
 _OF_GATEWAYS = re.compile(rf"gw-[0-9a-f]{{12}}|{KEY}")
-"""Keys of fences: a gateway's, by its pepper, and this command's."""
+"""Pattern of the keys of fences: a gateway's, derived from its pepper, and this command's."""
 
 
 async def check_spreadsheet(
@@ -103,7 +103,7 @@ def id_words(given: str) -> str:
 async def check_metadata(
     sheets: Sheets, spreadsheet: str, context: CheckContext
 ) -> AsyncIterator[Finding]:
-    """Find metadata that is full, or nearly; nothing if there is room. Cost: 1 read."""
+    """Find metadata that is full or nearly full. Cost: 1 read."""
     try:
         found = await sheets.find_fences(spreadsheet)
     except GatewayError as error:
@@ -142,7 +142,7 @@ async def check_writing(
 ) -> AsyncIterator[Finding]:
     """Create metadata with one id twice, and delete it. Cost: 3 writes.
 
-    The result is whether Google refuses used metadata ids, on which the safety of writes rests.
+    The finding states if Google refuses used metadata ids, which the safety of writes needs.
     """
     place = f"spreadsheet {spreadsheet}:"
     used, other = Fence.random(KEY), Fence.random(KEY)

@@ -1,10 +1,10 @@
-"""Checks of a worksheet as people keep it: its header, and what stands around its records.
+"""Checks of a worksheet's layout: its header, and the rows around its records.
 
 Rules
 - A finding names rows, columns, field names and settings, never a cell below the header.
-- The first rows show with what columns are filled down: checkboxes, formulas, dropdowns. Further
+- The first rows show how columns are filled down: by checkboxes, formulas or dropdowns. Further
   down only values are known.
-- Totals and notes are found by gaps and tables. The finding says where to look.
+- Totals and notes are found by gaps and tables. The finding names their rows.
 """
 
 import json
@@ -42,16 +42,16 @@ from gateway.worksheets.access import Layouts, WorksheetId
 from gateway.worksheets.catalogue import first_cells, header_of, read_first_rows
 
 MAX_CELLS = 1_000_000
-"""Cells of the grids of all worksheets together that are read to the end."""
+"""Maximum number of cells of the grids that are read completely."""
 
 MAX_RANGE_CHARACTERS = 4_000
-"""Ranges that are read to the end: they stand in a URL."""
+"""Maximum length of the ranges that are read completely, which are part of a URL."""
 
 NOTE_ROWS = 3
-"""Maximum number of rows below a blank row that are taken for a total or a note."""
+"""Maximum number of rows below a blank row that count as a total or a note."""
 
 FEWEST_FILLED = 2
-"""Rows in which formulas and dropdowns are taken for filled down."""
+"""Minimum number of rows with formulas or dropdowns that count as filled down."""
 
 _CHECKBOX = "BOOLEAN"
 _DROPDOWNS = frozenset({"ONE_OF_LIST", "ONE_OF_RANGE"})
@@ -63,8 +63,8 @@ Columns = Sequence[Sequence[object]]
 class SeenWorksheet:
     """A worksheet that was read, and its settings.
 
-    `displayed` are its columns from the first row of `view` to the last, None if they were not
-    read. The `typed` ones are there if the end of the records depends on them.
+    `displayed` are the columns from the first row of `view` to the last, None if they were not
+    read. `typed` columns are read only if the end of the records depends on them.
     """
 
     spreadsheet: str
@@ -84,7 +84,7 @@ async def read_worksheets(
     found: Sequence[WorksheetProperties],
     layouts: Layouts,
 ) -> Sequence[SeenWorksheet]:
-    """Read what `check_worksheet` looks at.
+    """Read the worksheets for `check_worksheet`.
 
     Cost: the reads of `read_first_rows`; 1 more if a worksheet has more rows, and 1 more if the
     last ones of such a worksheet show booleans.
@@ -210,8 +210,8 @@ def _likely_header(
 ) -> tuple[int, int] | None:
     """A row below the header that looks more like one, and the number of its cells.
 
-    It is one of the `hints` with more cells than the header, or the first row with several cells
-    below a single one.
+    The row is one of the `hints` with more cells than the header, or the first row with several
+    cells below a single one.
     """
     counts = {
         row: sum(map(_is_filled, cells)) for row, cells in enumerate(below, start=header.row + 1)
@@ -228,7 +228,7 @@ def _likely_header(
 def _setting(
     spreadsheet: str, title: str, is_new: bool, header_row: int = 1, record_field: str | None = None
 ) -> str:
-    """Words with settings of a worksheet, in TOML; `is_new` without a table of its own."""
+    """Advice with settings of a worksheet in TOML; `is_new` if it has no table of its own."""
     lines = [f'spreadsheet = "{spreadsheet}"', f"title = {_toml(title)}"] if is_new else []
     if header_row > 1:
         lines.append(f"header_row = {header_row}")
@@ -244,7 +244,7 @@ def _toml(text: str) -> str:
 
 
 def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
-    """Words about columns without a name: within the header, or filled to the right of it."""
+    """Problems of columns without a name, within the header or to the right of it."""
     width = len(header.cells)
     found = {column for column, cell in enumerate(header.cells) if not cell.strip()}
     for row in below if width else ():
@@ -267,7 +267,7 @@ def _is_filled(cell: object) -> bool:
 
 
 def _odd_names(header: Header) -> Iterator[str]:
-    """Words about names that stand twice, are reserved, or have surrounding blanks."""
+    """Problems of names that are repeated, reserved, or have surrounding blanks."""
     for name in header.duplicates():
         found = [column for column, cell in enumerate(header.cells) if cell == name]
         if name.strip() != ROW_INDEX:
@@ -298,7 +298,7 @@ Words = Iterator[tuple[Callable[[str], Finding], str]]
 
 
 def _own_table(view: SheetView, header: Header) -> NamedTable | None:
-    """The native table whose header is that of the worksheet."""
+    """The native table with the same header as the worksheet."""
     return next((each for each in view.tables if each.area.first_row == header.row), None)
 
 
@@ -330,7 +330,7 @@ def _protection_words(view: SheetView, header: Header, who: str) -> Words:
 
 
 class _Rows:
-    """The rows below a header, of which the first is 1: where records end, and what looks so."""
+    """The rows below a header, numbered from 1: the end of the records, and likely other ends."""
 
     def __init__(self, seen: SeenWorksheet, header: Header) -> None:
         [block] = seen.view.blocks
@@ -378,7 +378,7 @@ class _Rows:
             )
 
     def _words_below(self, end: int) -> Words:
-        """Words about totals and notes below the data, up to the last record."""
+        """Findings about totals and notes below the data, up to the last record."""
         table, last = _own_table(self._seen.view, self._header), min(self._last_entered, end)
         above, first = 0, last
         if table is not None and table.area.last_row is not None:
@@ -409,7 +409,7 @@ class _Rows:
 
     @cached_property
     def _last_entered(self) -> int:
-        """The last row with a cell that its column is not filled down with; 0 if there is none."""
+        """Last row with a cell that is not filled down; 0 if there is none."""
         return next(filter(self._is_entered, range(_last_shown(self._displayed), 0, -1)), 0)
 
     def _is_entered(self, row: int) -> bool:
@@ -429,7 +429,7 @@ class _Rows:
 
     @property
     def _record_field(self) -> str | None:
-        """The field that most records have, of those that are not filled down."""
+        """The field with most values, apart from filled-down columns."""
         counts = {
             name: sum(cell not in ("", None) for cell in self._displayed[at])
             for name, at in self._header.columns.items()
@@ -438,7 +438,7 @@ class _Rows:
         return max(counts, key=counts.__getitem__, default=None)
 
     def _rows(self, first: int, last: int | None = None) -> str:
-        """Words for rows, by their numbers in the sheet."""
+        """Text for a range of rows, with their numbers in the sheet."""
         top = self._header.row
         if last is None or first == last:
             return f"row {top + first}"
@@ -446,12 +446,12 @@ class _Rows:
 
 
 def _last_shown(columns: Columns) -> int:
-    """The last row that shows something, the first is 1; 0 if there is none."""
+    """Number of the last row with a displayed text, from 1; 0 if there is none."""
     return last_record(BLANK_ONLY, columns) or 0
 
 
 def _filling(first: Sequence[FirstCell], cells: Sequence[object]) -> Collection[object]:
-    """The texts with which a column is filled down, as its first cells look; none if it is not."""
+    """Texts with which a column is filled down, by its first cells; empty if it is not."""
     computed = sum(cell.is_computed for cell in first)
     if computed > sum(not (cell.is_computed or cell.is_blank) for cell in first):
         return frozenset(cells)

@@ -26,7 +26,7 @@ Control = Callable[[Service, Request], Awaitable[object]]
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an account, or a user on whose behalf one acts, may do with a spreadsheet."""
+    """Access of an account, or of a user that it acts for, to a spreadsheet."""
 
     account: Annotated[str, msgspec.Meta(min_length=1)]
     role: Literal["writer", "reader", "none"]
@@ -123,7 +123,7 @@ def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitab
 
 
 def _is_remote(request: Request) -> bool:
-    """Whether the client has another machine's address; a client in this process has none."""
+    """True if the client has another machine's address; a client in this process has none."""
     try:
         address = ip_address(request.client.host if request.client else "")
     except ValueError:

@@ -67,12 +67,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def is_failing(self) -> bool:
-        """Whether the answer differs from the call's normal answer."""
+        """True if the answer differs from the call's normal answer."""
         return self.drop or self.code is not None or self.text is not None
 
     @property
     def has_effect(self) -> bool:
-        """Whether the call takes effect before its answer."""
+        """True if the call takes effect before its answer."""
         is_faulty = self.is_failing or self.truncate is not None
         return not self.late_ms and (self.apply or not is_faulty)
 
@@ -114,7 +114,7 @@ class Faults:
 
 
 def _holds(body: bytes, text: bytes) -> bool:
-    """Whether the body contains the text, also if the body escapes non-ASCII characters."""
+    """True if the body contains the text, also if the body escapes non-ASCII characters."""
     if text in body:
         return True
     try:

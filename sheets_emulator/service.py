@@ -214,7 +214,7 @@ class Service:
         self.store.keep(draft)
 
     def _schedule_effect(self, call: Call, fault: Fault) -> None:
-        """Schedule the effect after the answer; nobody receives its refusal."""
+        """Schedule the effect after the answer, and drop its refusal."""
         if not fault.late_ms:
             return
 

@@ -6,7 +6,7 @@ Rules:
   that is set meanwhile changes nothing.
 - Records of finished writes expire after 24 h, or sooner if they exceed the quota. Each group of
   new records deletes more expired ones than it adds. Open records with a fence do not expire: the
-  fence tells the outcome at any time.
+  fence shows the outcome at any time.
 - A batch that may change or move rows is noted: the note is committed before the batch is sent,
   together with the records of its writes. It is deleted with a later commit, when the ledger is
   closed, or by a later process, once no copy of the batch can be applied any more.

@@ -112,7 +112,7 @@ def sections(pattern: str) -> tuple[Tokens, ...] | None:
 
 
 def has(tokens: Tokens, *kinds: Kind) -> bool:
-    """Whether one of the tokens has one of these kinds."""
+    """True if one of the tokens has one of these kinds."""
     return any(token.kind in kinds for token in tokens)
 
 

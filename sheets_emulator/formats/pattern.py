@@ -68,7 +68,7 @@ def default_pattern(kind: str) -> str | None:
 
 
 def is_date(pattern: str | None) -> bool:
-    """Whether the format shows a date, a time or a duration."""
+    """True if the format shows a date, a time or a duration."""
     return pattern is not None and any(
         isinstance(section.form, DateForm) for section in _parsed(pattern)
     )

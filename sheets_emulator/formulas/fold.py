@@ -19,7 +19,7 @@ Total = Part | CellError
 
 @dataclass(frozen=True, kw_only=True)
 class Fold:
-    """How a function treats the cells of a range and direct arguments.
+    """Treatment of the cells of a range, and of direct arguments, by a function.
 
     `part` receives a cell's value and format, and returns None to ignore the cell. `coerce`
     receives a value, its format and the argument's position. `keeps_pattern`: the result has the

@@ -179,7 +179,7 @@ def _moved_by(index: int | None, mark: str, distance: int) -> int | None:
 
 
 def _is_within(corners: Corners, lanes: Lanes) -> bool:
-    """Whether all cells of a reference are in the lanes."""
+    """True if all cells of a reference are in the lanes."""
     return (lanes.rows is None or all(corner.row in lanes.rows for corner in corners)) and (
         lanes.columns is None or all(corner.column in lanes.columns for corner in corners)
     )

@@ -79,7 +79,7 @@ def readings(text: str) -> list[Reference]:
 
 
 def is_range_name(text: str) -> bool:
-    """Whether Google allows this range name: letters, digits, `_`; not like a cell."""
+    """True if Google allows this range name: letters, digits, `_`; not like a cell."""
     return bool(RANGE_NAME.fullmatch(text)) and not LOOKS_LIKE_CELL.fullmatch(text)
 
 

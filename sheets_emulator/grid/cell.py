@@ -47,17 +47,17 @@ class Cell:
 
     @property
     def is_array(self) -> bool:
-        """Whether the cell has an array formula."""
+        """True if the cell has an array formula."""
         return self.formula is not None and ARRAY.search(self.formula) is not None
 
     @property
     def is_computed(self) -> bool:
-        """Whether the cell displays the result of a formula."""
+        """True if the cell displays the result of a formula."""
         return self.formula is not None or self.spill is not None
 
     @property
     def is_blank(self) -> bool:
-        """Whether the cell has no value, no formula and no checkbox, whatever else it has."""
+        """True if the cell has no value, no formula and no checkbox."""
         return self.value is None and not self.is_computed and not self.is_checkbox
 
     @property
@@ -80,7 +80,7 @@ class Cell:
 
     @property
     def is_checkbox(self) -> bool:
-        """Whether the cell has the validation rule of a checkbox with the values TRUE and FALSE."""
+        """True if the cell has the validation rule of a checkbox with the values TRUE and FALSE."""
         if self.validation is None:
             return False
         condition = cast(Json, self.validation.get("condition", NOTHING))
@@ -88,7 +88,7 @@ class Cell:
 
     @property
     def is_plain_text(self) -> bool:
-        """Whether the cell has the plain text format, in which typed input stays text."""
+        """True if the cell has the plain text format, in which typed input stays text."""
         wanted = cast(Json, (self.format or NOTHING).get("numberFormat", NOTHING))
         return wanted.get("type") == "TEXT" or wanted.get("pattern") == "@"
 
@@ -115,7 +115,7 @@ def bare(cell: Cell) -> Content:
 
 
 def is_blank(content: Content) -> bool:
-    """Whether the content is neither a value nor a formula nor a checkbox."""
+    """True if the content is neither a value nor a formula nor a checkbox."""
     return content is None or (isinstance(content, Cell) and content.is_blank)
 
 

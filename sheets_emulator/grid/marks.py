@@ -36,7 +36,7 @@ class Protection:
     open_spans: tuple[Span, ...] = ()
 
     def allows(self, account: str) -> bool:
-        """Whether the account may write here. An account of "" is the owner, who always may."""
+        """True if the account may write here. An account of "" is the owner, who always may."""
         return not account or self.warning_only or account in self.editors
 
 

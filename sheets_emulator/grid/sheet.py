@@ -121,7 +121,7 @@ class Sheet:
         return self.row_lines if is_rows else self.column_lines
 
     def holds(self, span: Span) -> bool:
-        """Whether the span starts inside the grid."""
+        """True if the span starts inside the grid."""
         return span.top < self.row_count and span.left < self.column_count
 
     def clamped(self, span: Span) -> Box:
@@ -201,7 +201,7 @@ class Sheet:
         self.column_count = max(self.column_count, column_count)
 
     def is_used(self, box: Box) -> bool:
-        """Whether a box contains anything; outside the grid there is nothing."""
+        """True if a box contains anything; outside the grid there is nothing."""
         left = max(box.left, self.margin)
         if box.right <= left or left >= self.width:
             return False

@@ -64,5 +64,5 @@ def choices(enumeration: str) -> Sequence[str]:
 
 
 def is_unspecified(value: str) -> bool:
-    """Whether an enumeration's value means "unspecified"."""
+    """True if an enumeration's value means "unspecified"."""
     return value.endswith(NO_VALUE)

@@ -100,7 +100,7 @@ def read_query(query_string: bytes, call: str) -> Query:
 
 
 def is_pretty(query_string: bytes) -> bool:
-    """Whether to indent the answer: yes unless `prettyPrint` is false."""
+    """True if the answer is indented: unless `prettyPrint` is false."""
     values = [value.lower() for name, value in _pairs(query_string) if name == "prettyPrint"]
     return not values or BOOLEANS.get(values[-1], True)
 

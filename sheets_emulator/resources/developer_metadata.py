@@ -40,7 +40,7 @@ class Location:
         return self.sheet is other.sheet and self.span == other.span
 
     def intersects(self, other: "Location") -> bool:
-        """Whether they share cells; a spreadsheet intersects only itself (Google's guide)."""
+        """True if both share cells; a spreadsheet intersects only itself (Google's guide)."""
         if self.sheet is None or other.sheet is None:
             return self.sheet is other.sheet
         return self.sheet is other.sheet and unbounded(self.span).overlaps(unbounded(other.span))

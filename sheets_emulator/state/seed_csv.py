@@ -34,7 +34,7 @@ from sheets_emulator.grid.sheet import Row
 from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 
 SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
-"""In order: of two that fit equally, the comma is rather in texts and numbers."""
+"""Names of separators. If two fit equally, the earlier one is used: texts may contain commas."""
 LOOKED_AT = 100
 """Records that show how a file separates cells."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)

@@ -20,7 +20,6 @@ NOT_YET = (
     "gateway/table",
     "gateway/web",
     "gateway/worksheets",
-    "sheets_emulator",
 )
 """Folders and files that are still to be rewritten."""
 

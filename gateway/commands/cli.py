@@ -147,6 +147,7 @@ def _greet(running: "Demo", log: Path) -> None:
         ("Read-only key:   ", running.read_only_key),
         ("Try it:          ", f"{running.url}/docs"),
         ("Console:         ", running.sign_in_url),
+        ("Keys:            ", f"sheets-gateway keys list --config {running.config}"),
         ("Log:             ", str(log)),
     ):
         say_labelled(label, value)

@@ -46,11 +46,9 @@ _PUBLIC_DIGITS = "PublicKeyOfTheDemoOnLoopback00"
 """Of the full-access key for the sample workbook, so that the documentation can show it."""
 
 _CONFIG = """
-[google]
-reads_per_minute = 600
-writes_per_minute = 600
-[plans.paid]
-deletes = true
+google.reads_per_minute = 600
+google.writes_per_minute = 600
+plans.paid.deletes = true
 """
 """The emulator has no quota, so the demo should not wait for one."""
 _CONFIG_OF_SAMPLE = f"""
@@ -68,6 +66,8 @@ class Demo:
     emulator_url: str
     sign_in_url: str
     """Of the console, with a token for one sign-in."""
+    config: Path
+    """The settings, with which the commands `keys` manage the keys of the demo."""
     full_key: str
     unfiltered_key: str
     read_only_key: str
@@ -102,17 +102,18 @@ def running_demo(
         emulator_socket = bind("127.0.0.1", 0)
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
+        own = {
+            "google.endpoint": base_url(emulator_socket),
+            "google.credentials": str(credentials),
+            "access.database": str(folder / "keys.db"),
+        }
         config = folder / "config.toml"
-        config.write_text(_CONFIG + (_CONFIG_OF_SAMPLE if seed is None else ""))
-        settings = load_settings(
-            config,
-            environ,
-            {
-                "google.endpoint": base_url(emulator_socket),
-                "google.credentials": str(credentials),
-                "access.database": str(folder / "keys.db"),
-            },
+        config.write_text(
+            "".join(f"{name} = {json.dumps(value)}\n" for name, value in own.items())
+            + _CONFIG
+            + (_CONFIG_OF_SAMPLE if seed is None else "")
         )
+        settings = load_settings(config, environ, own)
         host = listening.getsockname()[0]
         full, unfiltered, read_only = asyncio.run(_create_keys(settings, full_bytes(host, seed)))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
@@ -127,6 +128,7 @@ def running_demo(
             url=url,
             emulator_url=emulator_url,
             sign_in_url=f"{base_url(console)}/sign-in#{token}",
+            config=config,
             full_key=full,
             unfiltered_key=unfiltered,
             read_only_key=read_only,

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 
 from gateway.commands.doctor.account import context_of, opened_accounts
 from gateway.commands.doctor.reasons import quoted, refusal_words
@@ -23,6 +24,8 @@ from gateway.telemetry.redaction import redacted
 from gateway.worksheets.access import Layouts, WorksheetId
 from gateway.worksheets.catalogue import header_of, read_first_rows
 
+MOST_NEAR = 3
+"""Names in a message about one that does not exist."""
 MISSING = (SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument)
 
 
@@ -61,8 +64,17 @@ async def check_grants(settings: Settings, grants: Grants) -> Looked:
     ):
         for name in sorted(names or ()):
             if composed(name) not in known:
-                looked.problems.append(f"{option}: there is no {noun} {quoted(name)}")
+                problem = f"there is no {noun} {quoted(name)}"
+                near = sorted(known, key=lambda each: _likeness(name, each), reverse=True)
+                if near:
+                    problem += f"; near it are {', '.join(map(quoted, near[:MOST_NEAR]))}"
+                looked.problems.append(f"{option}: {problem}")
     return looked
+
+
+def _likeness(name: str, other: str) -> float:
+    """How alike two names are, from 0 to 1; capitals do not count."""
+    return SequenceMatcher(None, name.casefold(), other.casefold()).ratio()
 
 
 async def _names_in(

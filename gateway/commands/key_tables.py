@@ -11,7 +11,7 @@ from gateway.storage.usage import HourOfUse
 from gateway.table.quoting import printable
 
 KEY_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
-USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES")
+USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES", "NAME")
 EDIT_HEADER = ("AT", "KEY", "BY", "ACTION", "CHANGES")
 
 Row = Sequence[str]
@@ -55,8 +55,8 @@ def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
     )
 
 
-def use_rows(found: Sequence[HourOfUse]) -> Sequence[Row]:
-    """The use of keys, a row for each hour and key."""
+def use_rows(members: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
+    """The use of keys as `use_members` has it, a row for each hour and key."""
     return [
         (
             f"{each['hour']:.13}h".replace("T", " "),
@@ -64,13 +64,19 @@ def use_rows(found: Sequence[HourOfUse]) -> Sequence[Row]:
             str(each["requests"]),
             ", ".join(f"{code}: {count}" for code, count in each["refusals"].items()) or "0",
             *(str(each[name]) for name in ("reads", "writes", "rows", "bytes")),
+            each["name"] or ("" if each["key"] else "(no valid key)"),
         )
-        for each in use_members(found)
+        for each in members
     ]
 
 
-def use_members(found: Sequence[HourOfUse]) -> Sequence[dict[str, Any]]:
-    """The use of keys as JSON objects, one for each hour and key, which is null without a key."""
+def use_members(
+    found: Sequence[HourOfUse], names: Mapping[str, str]
+) -> Sequence[Mapping[str, Any]]:
+    """The use of keys as JSON objects, one for each hour and key, which is null without a key.
+
+    `names` are those of the keys by their IDs.
+    """
     members = []
     for (hour, key_id), group in groupby(found, lambda each: (each.hour, each.key_id)):
         lines = [*group]
@@ -78,6 +84,7 @@ def use_members(found: Sequence[HourOfUse]) -> Sequence[dict[str, Any]]:
             {
                 "hour": hour.isoformat(),
                 "key": key_id or None,
+                "name": names.get(key_id),
                 "requests": sum(each.requests for each in lines),
                 "refusals": {str(each.code): each.requests for each in lines if each.code},
                 "reads": sum(each.reads for each in lines),

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from gateway.settings.model import Settings
     from gateway.storage.damaged_rows import DamagedRow
     from gateway.storage.key_store import KeyRecord, KeyStore
+    from gateway.storage.usage import HourOfUse
 
 T = TypeVar("T")
 
@@ -63,8 +65,8 @@ May = Annotated[
     str | None,
     typer.Option(
         metavar="RIGHTS",
-        help="Rights, comma-separated: read, create, update, delete. create alone is a key that "
-        "may only create single rows.",
+        help="All rights, comma-separated: read, create, update, delete; a new key has the first "
+        "three by default. create alone is a key that may only create single rows.",
     ),
 ]
 Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages may use the key")]
@@ -165,10 +167,14 @@ def create(
         name=name, plan=plan, grants=grants, expires_at=expires and expires.replace(tzinfo=UTC)
     )
 
+    database = settings.access.database
+    new_store = isinstance(database, Path) and not database.exists() and database.absolute()
     check = None if no_check else grants
     record, key = run(
         new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
     )
+    if new_store and is_styled(err=True):
+        say(f"{new_store} is a new key store: a gateway with another one refuses the key", err=True)
     if any_spreadsheet:
         warn(_ANY_SPREADSHEET)
     _warn_of_deletes(settings, record)
@@ -301,9 +307,12 @@ def update(
         if grants.spreadsheets is None and old.spreadsheets is not None:
             warn(_ANY_SPREADSHEET)
         _warn_of_deletes(settings, replace(record, plan=request.plan, grants=grants))
-        return [f"{key_id} is changed: {edit_row(edit)[-1]}" if edit.changes else "nothing changed"]
+        if not edit.changes:
+            return ["nothing changed"]
+        _say_when(settings)
+        return [f"{key_id} is changed: {edit_row(edit)[-1]}"]
 
-    say(*_in_store(settings, key_id, change))
+    say_done(*_in_store(settings, key_id, change))
 
 
 @keys.command("rotate", examples=["sheets-gateway keys rotate KEY_ID --overlap 7d"])
@@ -330,8 +339,9 @@ def rotate(
         edit = KeyEdit(key_id=key_id, at=now, by=operator(), action="ended")
         if not await store.end_rotation(edit):
             await _active_key(store, key_id)
-            fail([f"{key_id} has no old secret"])
-        return [f"the old secret of {key_id} is not valid any more"]
+            fail([f"{key_id} has no old secret; keys list --active says which keys have one"])
+        _say_when(settings)
+        return [f"the old secret of {key_id} is ended"]
 
     async def make(store: "KeyStore") -> Sequence[str]:
         record = await _active_key(store, key_id)
@@ -359,13 +369,15 @@ def rotate(
 @keys.command("revoke", examples=["sheets-gateway keys revoke KEY_ID"])
 def revoke(key_id: KeyId, config: ConfigOption = None) -> None:
     """Revoke a key permanently."""
+    settings = settings_of(config)
 
     async def end(store: "KeyStore") -> Sequence[str]:
         if not await store.revoke(key_id, datetime.now(UTC), by=operator()):  # also a damaged key
             await _active_key(store, key_id)
+        _say_when(settings)
         return [f"{key_id} is revoked"]
 
-    say_done(*_in_store(settings_of(config), key_id, end))
+    say_done(*_in_store(settings, key_id, end))
 
 
 @keys.command("report", examples=["sheets-gateway keys report --since 7d"])
@@ -387,12 +399,17 @@ def report(
     )
 
     begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
-    settings = settings_of(config)
-    found = _fetched(settings, key_id, lambda store: store.usage(begin, key_id))
+    names: dict[str, str] = {}
+
+    async def fetch(store: "KeyStore") -> "Sequence[HourOfUse]":
+        names.update({each.id: each.name for each in await store.list(lambda _: None)})
+        return await store.usage(begin, key_id)
+
+    members = use_members(_fetched(settings_of(config), key_id, fetch), names)
     if as_json:
-        say(printed_json(use_members(found)))
+        say(printed_json(members))
     else:
-        say(*aligned(USE_HEADER, use_rows(found)))
+        say(*aligned(USE_HEADER, use_rows(members)))
 
 
 @keys.command("log", examples=["sheets-gateway keys log --key KEY_ID"])
@@ -453,11 +470,20 @@ def _in_store(
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
     """The key with this ID; exit if it is revoked, damaged or missing."""
-    records = [each for each in await store.list(lambda _: None) if each.revoked_at is None]
+    listed = await store.list(lambda _: None)
+    records = [each for each in listed if each.revoked_at is None]
     found = next((each for each in records if each.id == key_id), None)
+    if found is None and any(each.id == key_id for each in listed):
+        fail([f"{key_id} is revoked, which is permanent: create another key"])
     if found is None:
         fail([f"there is no active key {key_id}{_hint(records, key_id)}"])
     return found
+
+
+def _say_when(settings: "Settings") -> None:
+    """Say when a change of a key counts in a gateway that is running."""
+    seconds = 5 if isinstance(settings.access.database, Path) else 1
+    say(f"A running gateway follows within {seconds} s.", err=True)
 
 
 def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:

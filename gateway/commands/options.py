@@ -158,7 +158,8 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
     if grants.spreadsheets is None:
         return
-    looked = await check_grants(settings, grants)
+    with waiting("Waiting for Google"):
+        looked = await check_grants(settings, grants)
     if looked.problems:
         fail([*looked.problems, "nothing was changed; --no-check does it anyway"])
     for each in looked.unchecked:

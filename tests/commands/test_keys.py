@@ -20,6 +20,7 @@ from gateway.telemetry.events import RequestEvent, request_done, tallies
 from tests.journeys.process import COMMAND, ENVIRONMENT
 
 Command = Callable[..., Result]
+FOLLOWS = "A running gateway follows within 5 s.\n"
 
 
 @pytest.fixture
@@ -400,6 +401,7 @@ def test_a_key_is_changed(command: Command, database: Path) -> None:
 
     assert narrowed.exit_code == same.exit_code == 0
     assert same.stdout == "nothing changed\n"
+    assert [each.stderr for each in (narrowed, same)] == [FOLLOWS, ""]
     assert (after.name, after.plan, after.last4) == ("web", "paid", before.last4)
     assert after.grants.rights == ["read"]
     assert after.grants.columns == ColumnGrant(frozenset({"a", "b"}))
@@ -491,8 +493,11 @@ def test_a_key_is_rotated(command: Command, database: Path) -> None:
 def test_only_active_keys_are_listed(command: Command) -> None:
     """`--active` leaves out those that are revoked."""
     kept_id, revoked = created(command)["id"], created(command)["id"]
-    command("revoke", revoked)
+    done = command("revoke", revoked)
+    again = [command("revoke", revoked), command("update", revoked, "--name", "a")]
 
+    assert (done.stdout, done.stderr) == (f"{revoked} is revoked\n", FOLLOWS)
+    assert all(f"{revoked} is revoked, which is permanent" in each.stderr for each in again)
     assert [each["id"] for each in json.loads(command("list", "--active", "--json").stdout)] == [
         kept_id
     ]
@@ -514,7 +519,8 @@ def test_the_report_has_a_line_for_each_hour_and_key(command: Command, database:
     of_none, of_key = json.loads(command("report", "--json").stdout)
     lines = command("report", "--key", key_id, "--since", "90m").stdout.splitlines()
 
-    assert (of_none["key"], of_none["requests"]) == (None, 1)
+    assert (of_none["key"], of_none["name"], of_none["requests"]) == (None, None, 1)
+    assert of_key["name"] == "n"
     assert {name: of_key[name] for name in ("requests", "refusals", "rows", "bytes")} == {
         "requests": 4,
         "refusals": {"105": 1, "4290": 1},
@@ -522,4 +528,7 @@ def test_the_report_has_a_line_for_each_hour_and_key(command: Command, database:
         "bytes": 400,
     }
     assert len(lines) == 2
-    assert re.split(" {2,}", lines[1])[1:] == [key_id, "4", "105: 1, 4290: 1", "0", "0", "8", "400"]
+    assert re.split(" {2,}", lines[1])[1:] == [
+        *(key_id, "4", "105: 1, 4290: 1", "0", "0", "8", "400"),
+        "n",
+    ]

@@ -39,6 +39,25 @@ def paste(lines: Sequence[str]) -> list[Any]:
     return answers
 
 
+def test_the_keys_of_the_demo_are_managed_by_its_settings(tmp_path: Path) -> None:
+    """A key that is made while the demo serves is accepted, and the commands see its keys."""
+    with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
+        (config,) = re.findall(r"^Keys: +sheets-gateway keys list(.+)$", "".join(demo.said), re.M)
+        options = config.split()
+        made = run("keys", "create", "--name", "n", "--spreadsheet", "demo", "--json", *options)
+        key = json.loads(made.stdout)["key"]
+        listed = json.loads(run("keys", "list", "--json", *options).stdout)
+        answer = httpx2.get(
+            f"{demo.url}/v2/sheets/Cities", headers={"API-Key": key}, timeout=PATIENCE_SECONDS
+        )
+        demo.end()
+
+    assert made.stderr == ""
+    assert [each["name"] for each in listed] == ["demo paid", "demo free", "demo read-only", "n"]
+    assert answer.status_code == 200
+    assert not Path(options[-1]).exists()
+
+
 def test_the_demo_keeps_its_log_out_of_the_way(tmp_path: Path) -> None:
     """It names the page to try things on and the file of its log, which goes with it."""
     log = tmp_path / "log"

@@ -160,10 +160,13 @@ def test_a_narrowed_key_counts_within_five_seconds(
 
 MISSING: Mapping[str, tuple[list[str], str]] = {
     "spreadsheet": (["--spreadsheet", "none"], "--spreadsheet: none: "),
-    "worksheet": (["--spreadsheet", "demo", "--worksheet", "cities"], "--worksheet: there is no"),
+    "worksheet": (
+        ["--spreadsheet", "demo", "--worksheet", "cities"],
+        '--worksheet: there is no worksheet "cities"; near it are "Cities"',
+    ),
     "field": (
         ["--spreadsheet", "demo", "--worksheet", "Cities", "--column", "nmae"],
-        "--column: there is no field",
+        '--column: there is no field "nmae"; near it are "name", ',
     ),
 }
 

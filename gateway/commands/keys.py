@@ -307,12 +307,12 @@ def update(
         if grants.spreadsheets is None and old.spreadsheets is not None:
             warn(_ANY_SPREADSHEET)
         _warn_of_deletes(settings, replace(record, plan=request.plan, grants=grants))
-        if not edit.changes:
-            return ["nothing changed"]
-        _say_when(settings)
-        return [f"{key_id} is changed: {edit_row(edit)[-1]}"]
+        return [f"{key_id} is changed: {edit_row(edit)[-1]}"] if edit.changes else []
 
-    say_done(*_in_store(settings, key_id, change))
+    changed = _in_store(settings, key_id, change)
+    say_done(*(changed or ["nothing changed"]))
+    if changed:
+        _say_when(settings)
 
 
 @keys.command("rotate", examples=["sheets-gateway keys rotate KEY_ID --overlap 7d"])
@@ -340,7 +340,6 @@ def rotate(
         if not await store.end_rotation(edit):
             await _active_key(store, key_id)
             fail([f"{key_id} has no old secret; keys list --active says which keys have one"])
-        _say_when(settings)
         return [f"the old secret of {key_id} is ended"]
 
     async def make(store: "KeyStore") -> Sequence[str]:
@@ -364,6 +363,8 @@ def rotate(
         return created_lines(key_id, key, is_terminal=sys.stdout.isatty())
 
     say(*_in_store(settings, key_id, end_old if end else make))
+    if end:
+        _say_when(settings)
 
 
 @keys.command("revoke", examples=["sheets-gateway keys revoke KEY_ID"])
@@ -374,10 +375,10 @@ def revoke(key_id: KeyId, config: ConfigOption = None) -> None:
     async def end(store: "KeyStore") -> Sequence[str]:
         if not await store.revoke(key_id, datetime.now(UTC), by=operator()):  # also a damaged key
             await _active_key(store, key_id)
-        _say_when(settings)
         return [f"{key_id} is revoked"]
 
     say_done(*_in_store(settings, key_id, end))
+    _say_when(settings)
 
 
 @keys.command("report", examples=["sheets-gateway keys report --since 7d"])

@@ -53,7 +53,10 @@ def test_the_keys_of_the_demo_are_managed_by_its_settings(tmp_path: Path) -> Non
         demo.end()
 
     assert made.stderr == ""
-    assert [each["name"] for each in listed] == ["demo paid", "demo free", "demo read-only", "n"]
+    assert [each["name"] for each in listed] == [
+        *("demo full access", "demo no filters", "demo read-only"),
+        "n",
+    ]
     assert answer.status_code == 200
     assert not Path(options[-1]).exists()
 

@@ -11,7 +11,7 @@ Rules
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -109,6 +109,12 @@ class SheetEnd:
     last_row: int
     filled: FilledRow | None
     beside: Mapping[int, Sequence[str]]
+
+    def above_far_rows(self) -> "SheetEnd":
+        """The end if the rows next to it are blank, but others below are filled down: no model."""
+        row = self.last_row + 1
+        filled = FilledRow(row=row, is_first=not self.beside, constants={}, formulas=frozenset())
+        return replace(self, filled=filled, beside={**self.beside, row: ()})
 
 
 def sheet_end(

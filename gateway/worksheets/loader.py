@@ -65,8 +65,9 @@ FIRST_ROWS = 2_000
 FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
 """The part of a worksheet, below its header, in which its end is sought if it is not known."""
 
-ABOVE_END = 3
-"""Rows above the known end that a look at the end shows: people may have removed some."""
+ABOVE_END, BELOW_END = 3, 50
+"""Rows above and below the known end that a look at the end shows: others may have removed some, or
+added at most half as many as are shown below."""
 
 FORM_ROWS = 50
 """The first rows, among which the last record is sought if the end is not known."""
@@ -311,27 +312,32 @@ class Loader:
         self._header_cache.seen_sheet(view, started, forms=forms, header=header)
         return extent, view
 
-    async def look_at_end(self) -> tuple[EndLook, NativeTable]:
+    async def look_at_end(self, last_row: int | None = None) -> tuple[EndLook, NativeTable]:
         """The header, its native table, and the end of the records, as they are now. 1 read.
 
-        If the end is not known, the first rows are looked at. 1 read more if the last record went,
-        2 if its row did, 1 for the header alone if the rows are too large. The end of a native
-        table is the one that was known. Keeps the forms of the columns.
+        The look shows the rows next to `last_row`, a row at the end or above it, by default the
+        known one; the first rows, if none is known. 1 read more, of these, if the end is not where
+        it was, 2 if its row went, 1 for the header alone if the rows are too large. The end of a
+        native table is the one that was known. Keeps the forms of the columns.
         """
         cache, header_row, title = self._header_cache, self._header_row, self._id.title
-        known, first_row = cache.extent, header_row
-        is_known = known is not None and (known.is_end or known.last_row > header_row)
-        if known is not None:
-            first_row = max(header_row, known.last_row - ABOVE_END)
+        known = cache.extent
+        if last_row is None and known and (known.is_end or known.last_row > header_row):
+            last_row = known.last_row
+        first_row, shown_to, last_column = header_row, header_row + FIRST_ROWS, LAST_OF_FIRST
+        if last_row is not None:
+            first_row, shown_to = max(header_row, last_row - ABOVE_END), last_row + BELOW_END
+            last_column = a1.LAST_COLUMN
         started, moment = self._clock(), self._moment()
         ranges = [
             a1.row_range(title, header_row, header_row + 1),
-            a1.rows_from(title, first_row)
-            if is_known
-            else a1.rows_from(title, header_row, f"{LAST_OF_FIRST}{header_row + FIRST_ROWS}"),
+            a1.rows_from(title, first_row, f"{last_column}{shown_to}"),
         ]
         try:
-            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=Detail.FORMS)
+            with recording_sent_at() as sent_at:
+                view = await self._sheets.read_sheet(
+                    self._id.spreadsheet, ranges, detail=Detail.FORMS
+                )
         except SheetTooLarge:
             if cache.unfilled_until < 0:
                 raise  # a row that is appended would be below those that are filled down
@@ -344,13 +350,14 @@ class Loader:
                 raise error from refusal
             cache.forget()
             return await self.look_at_end()
+        started = sent_at.at_seconds or started
         own_sheet(self._id, view)
         top, rows, native = *view.blocks, view.table
         header = parse_header(top.texts[0] if top.texts else (), self._layout)
         await self._take_header(header, moment)
         end: SheetEnd | None = None
         is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
-        if not native.id and (is_known or is_small):
+        if not native.id and (last_row is not None or is_small):
             skipped = max(0, header_row + 1 - rows.first_row)
             work = sheet_end(
                 header.end,
@@ -362,25 +369,32 @@ class Loader:
                 is_whole=skipped > 0,
             )
             end = await self._scheduler.build(work)
+            if end is not None and last_row is not None and shown_to < view.rows:
+                may_go_on = end.last_row > last_row + BELOW_END // 2
+                is_far = end.filled is None and cache.unfilled_until < 0
+                if may_go_on or (is_far and is_small):
+                    end = None
+                elif is_far:  # rows are filled down further below: none of these shows with what
+                    end = end.above_far_rows()
             if end is None:
                 cache.forget()
                 return await self.look_at_end()
-        last_row, is_end = header_row, False
+        end_row, is_end = header_row, False
         if end is not None:
-            last_row, is_end = end.last_row, True
+            end_row, is_end = end.last_row, True
         elif known is not None and native.id and known.table_id == native.id:
-            last_row = min(known.last_row, native.last_row, view.rows)
+            end_row = min(known.last_row, native.last_row, view.rows)
             is_end = known.is_end
         extent = SheetExtent(
             header=header,
-            last_row=last_row,
+            last_row=end_row,
             is_end=is_end,
             table_id=native.id,
             header_as_of=started,
             as_of=moment,
         )
         cache.keep(extent)
-        forms = forms_in(view, last_row, block_count=2)
+        forms = forms_in(view, end_row, block_count=2)
         cache.seen_sheet(view, started, forms=forms, header=header)
         if end is not None or native.id:
             is_filled_down = end is not None and end.filled is not None

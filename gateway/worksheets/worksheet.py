@@ -292,7 +292,8 @@ class Worksheet:
                     await self._land(began, snapshot)
                 if native.id or self.now() < self.header.unfilled_until:
                     return EndLook(extent, look.sheet_id)
-                if (look := (await self._loader.look_at_end())[0]).is_whole:
+                look, _ = await self._loader.look_at_end(extent.last_row)
+                if look.is_whole:
                     return look
             self.header.forget()
         raise tabs_changing()

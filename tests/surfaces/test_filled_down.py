@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from gateway.access.issue import KeyRequest
-from gateway.google.sheets import Render, Rendering, SheetArea, Sheets
+from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
@@ -431,3 +431,85 @@ def test_cursors_end_with_the_last_record(
             cursor = page.json()["cursor"]
 
         assert sorted(rows) == [*range(2, LAST + 1)]
+
+
+class SeenRows(ForwardingSheets):
+    """Counts the rows that views show."""
+
+    def __init__(self, inner: Sheets) -> None:
+        self._inner = inner
+        self.rows = 0
+
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        found = await call(self._inner)
+        if isinstance(found, SheetView):
+            self.rows += sum(len(block.texts) for block in found.blocks)
+        return found
+
+
+MANY = 3_000
+"""Rows that are filled down below the records."""
+Typed = tuple[int, Sequence[Held | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongTail:
+    """Creates in a long worksheet: its title, records, calls of each create, and edits before.
+
+    `edits` are rows that others type before the second create.
+    """
+
+    title: str = "Filled"
+    tail: Sequence[Held | None] = (None, None, None, False)
+    records: Rows = tuple(RECORDS)
+    blank: int = 0
+    """Blank rows between the records and those that are filled down."""
+    edits: Sequence[Typed] = ()
+    calls: Sequence[tuple[int, int]]
+    rows: Sequence[int] = (LAST + 1, LAST + 2, LAST + 3)
+
+
+LONG_TAILS = {
+    "checkboxes": LongTail(calls=[(4, 1), (1, 1), (1, 1)]),
+    "record field": LongTail(
+        title="Chosen", tail=CHOSEN_TAIL, calls=[(3, 1), (1, 1), (1, 1)]
+    ),
+    "no records": LongTail(
+        title="Chosen", tail=CHOSEN_TAIL, records=[], calls=[(3, 1), (1, 1), (1, 1)],
+        rows=[2, 3, 4],
+    ),
+    "record added by others": LongTail(
+        edits=[(LAST + 3, ["Dust"])], calls=[(4, 1), (1, 1), (1, 1)],
+        rows=[LAST + 1, LAST + 4, LAST + 5],
+    ),
+    "many records added by others": LongTail(
+        edits=[(row, ["Dust"]) for row in range(LAST + 2, LAST + 90)],
+        calls=[(4, 1), (5, 1), (1, 1)], rows=[LAST + 1, LAST + 90, LAST + 91],
+    ),
+    "filled down far below": LongTail(blank=100, calls=[(4, 1), (1, 1), (1, 1)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LONG_TAILS.values(), ids=LONG_TAILS)
+def test_a_create_looks_at_few_rows(tmp_path: Path, case: LongTail) -> None:
+    """However many rows are filled down, 1 read of some rows next to the end, and 1 write."""
+    with opened(tmp_path) as surface:
+        surface.reset()
+        lines = [FIELDS, *case.records, *[[]] * case.blank, *[case.tail] * MANY]
+        surface.sheets.add(case.title, lines)
+        surface.calls.inner = seen = SeenRows(surface.sheets)
+        calls, rows = list[tuple[int, int]](), list[int]()
+        for number in range(3):
+            if number == 1:
+                for row, cells in case.edits:
+                    sheet(surface, case.title).type(row, *cells)
+            if number == 2:
+                seen.rows = 0
+            created, spent = ask(surface, "POST", case.title, {"task": f"Sweep {number}"})
+            calls.append(spent)
+            rows.append(created.json()["rowIndex"])
+
+        assert rows == [*case.rows]
+        assert calls == [*case.calls]
+        assert seen.rows < 80
+        assert [len(sheet(surface, case.title).lines())] == [len(lines) + 3]

@@ -231,7 +231,7 @@ class SpreadsheetNotFound(NotFound):
 
 
 class RowNotFound(NotFound):
-    """The row number is 1, or below the last row that is not blank."""
+    """The row number is 1, or below the last record."""
 
     code, name = 103, "RowNotFound"
 

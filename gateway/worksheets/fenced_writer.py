@@ -56,7 +56,7 @@ from gateway.google.sheets import (
     refused_request,
 )
 from gateway.table.column_kinds import SheetForms
-from gateway.table.records import BLANK_ONLY, SheetEnd
+from gateway.table.records import SheetEnd
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     AROUND,
@@ -342,11 +342,7 @@ class FencedWriter:
                 await self._fences.find_earlier(worksheet.id.spreadsheet)
                 found = await worksheet.look_for_append()
                 extent, sheet_id, end, _ = found
-            header = extent.header
-            if end is not None and end.filled and header.end.column in end.filled.formulas:
-                # Google computes the field without which a row is no record.
-                header = replace(header, end=BLANK_ONLY)
-            planned, outcomes = await self._planner.plan(worksheet, writes, header)
+            planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
                 if self._planner.lacks_fields(extent.header, refused):

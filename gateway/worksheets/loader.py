@@ -465,6 +465,7 @@ class Loader:
             a1.rows_between(self._id.title, span.first_row, last_row),
         ]
         header, rows, has_next = parse_header((), self._layout), list[list[str]](), False
+        tail: Sequence[Sequence[object]] = ()
         try:
             with recording_sent_at() as sent_at:
                 top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
@@ -497,7 +498,8 @@ class Loader:
             if header.row > 1:
                 await check_place(self._sheets, self._id, self._header_cache, header)
             check_names(header)
-            lines, has_next = lines[: span.row_count], last is None or last > span.row_count
+            has_next, tail = last is None or last > span.row_count, lines[last or 0 :][:1]
+            lines = lines[: span.row_count]
             rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
             blank: list[list[str]] = [[] for _ in range(span.row_count - len(rows))]
             rows = [*rows, *blank] if has_next else rows[:last]
@@ -506,6 +508,7 @@ class Loader:
             header=header,
             rows=rows,
             has_next=has_next,
+            below=tail,
             read_seconds=sent_at.at_seconds or started,
         )
 

@@ -65,6 +65,8 @@ class RowLook:
     header: Header
     rows: Mapping[int, Sequence[str]]
     missing: frozenset[int]
+    tail: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The requested rows below the last record as they are displayed."""
     sent_at: float
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     frozen_rows: int = 0
@@ -100,7 +102,9 @@ async def look_at_rows(
             except OtherTab:
                 continue
         existing = {row: texts for row, texts in look.rows.items() if row <= last}
-        return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
+        return replace(
+            look, rows=existing, missing=frozenset(rows) - existing.keys(), tail=look.rows
+        )
     raise tabs_changing()
 
 

@@ -618,7 +618,7 @@ def row_change(
 def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
     """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
     if row not in look.rows:
-        raise row_not_found(row, look.header.row)
+        raise row_not_found(row, look.header.row, below=[look.tail.get(row, ())], view=view)
     condition = write.condition
     if condition is None:
         return

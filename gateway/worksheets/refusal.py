@@ -1,6 +1,6 @@
 """Meaning of a refused request: Google's 400 INVALID_ARGUMENT says little by itself."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from gateway.errors import (
@@ -17,7 +17,8 @@ from gateway.errors import (
     WorksheetNotFound,
 )
 from gateway.google.sheets import Sheets
-from gateway.table.record import MAX_CELL_CHARACTERS
+from gateway.table.header import View
+from gateway.table.record import MAX_CELL_CHARACTERS, text_at
 from gateway.telemetry.events import google_refused
 from gateway.worksheets.access import WorksheetId, worksheet_not_found
 
@@ -88,10 +89,24 @@ def row_not_removable() -> RowNotRemovable:
     return RowNotRemovable(outcome="not_applied")
 
 
-def row_not_found(row: int, header_row: int = 1) -> RowNotFound:
+def row_not_found(
+    row: int,
+    header_row: int = 1,
+    *,
+    below: Iterable[Sequence[object]] = (),
+    view: View | None = None,
+) -> RowNotFound:
+    """The error of a row that is no record.
+
+    It says more if one of the rows `below` the last record displays something in the view.
+    """
+    end = "last row that is not blank"
+    columns = () if view is None else view.columns.values()
+    if any(text_at(cells, column) for cells in below for column in columns):
+        end = "last record. Rows below it, which are only filled down, are no records"
     return RowNotFound(
         f"The worksheet has no row {row}. Data rows begin at {header_row + 1} and end with the "
-        "last row that is not blank."
+        f"{end}."
     )
 
 

@@ -382,7 +382,12 @@ class RowService:
         if unknown:
             rows.header.seen_with(target.access.columns).check_parameters(unknown)
         if row > rows.last_row:
-            error = row_not_found(row, worksheet.header_row)
+            error = row_not_found(
+                row,
+                worksheet.header_row,
+                below=rows.below,
+                view=rows.header.seen_with(target.access.to(target.worksheet).columns),
+            )
             error.is_alone = freshness.is_alone
             raise error
         key = (encoder, row, keys, target.access.columns.readable)

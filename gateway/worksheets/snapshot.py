@@ -318,6 +318,11 @@ class Snapshot:
     def last_row(self) -> int:
         return self.table.last_row
 
+    @property
+    def below(self) -> Sequence[Sequence[str]]:
+        """The first rows below the last record, as displayed, if columns are filled down there."""
+        return self.table.below
+
     def began_seconds(self, part: Part) -> float:
         """Start of the read of a part; for both renderings, of the earlier read."""
         if part is not TYPED or self.typed is None:
@@ -512,6 +517,8 @@ class Window:
     rows: Sequence[Sequence[str]]
     values: Sequence[Sequence[object]] = ()
     has_next: bool
+    below: Sequence[Sequence[object]] = ()
+    """The first row of the span below the last record, as displayed, if it was read."""
     read_seconds: float
     """Start of its read."""
     is_expired: bool = False

@@ -217,6 +217,18 @@ SETTINGS = [
         id="record field and notes",
     ),
     pytest.param(
+        TASKS,
+        'header_row = 3\nrecord_field = "label"',
+        [
+            "ok       7 fields",
+            "warning  column F, the record_field, has formulas: each new row needs a value that "
+            "takes the place of its formula. Name a field that people type in",
+            'note     no records in rows 7 to 60, with no "label"',
+            "note     the range 1:3 is protected: the gateway writes only below the header",
+        ],
+        id="computed record field",
+    ),
+    pytest.param(
         ORDERS,
         'record_field = "number"',
         [

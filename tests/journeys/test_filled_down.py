@@ -580,6 +580,46 @@ def test_a_row_that_would_be_no_record(
     assert api.emulator.texts(title) == before
 
 
+@pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
+def test_a_record_field_with_formulas(
+    open_kept: OpenGateway, parameters: Mapping[str, str]
+) -> None:
+    """A new row needs a value in place of the formula, which may show nothing: else 400 104."""
+    named = {"spreadsheet": "demo", "title": "Tasks", "header_row": 3, "record_field": "label"}
+    api = open_kept({"worksheets": [named]})
+    before, (_, writes) = api.emulator.texts("Tasks"), calls_of(api)
+    refusal = api.post("Tasks", json={"task": "Move"}, params=parameters)
+    is_unwritten = api.emulator.texts("Tasks") == before and calls_of(api)[1] == writes
+    answer = api.post("Tasks", json=[{"task": "Move", "label": "x"}], params=parameters)
+    (created,) = answer.json()["results"]
+
+    assert refused(refusal) == (400, 104)
+    assert 'needs a value of "label"' in refusal.json()["message"]
+    assert is_unwritten
+    assert created["rowIndex"] == 7
+    assert api.get("Tasks/7").json()["label"] == "x"
+
+
+@pytest.mark.parametrize("parameters", [{}, {"values": "typed"}], ids=["displayed", "typed"])
+@pytest.mark.parametrize("settings", [{}, {"cache.window_above_cells": 1}], ids=["all", "windows"])
+def test_the_404_of_a_filled_down_row(
+    open_kept: OpenGateway, settings: Mapping[str, object], parameters: Mapping[str, str]
+) -> None:
+    """It names the last record, unless the key sees only blank cells below it."""
+    api = open_kept(settings)
+    api.get("Tasks")
+    answers = [
+        api.get("Tasks/9", params=parameters),
+        api.send("PATCH", "Tasks/9", json={"task": "x"}),
+    ]
+    blank = api.get("Tasks/9", key="clerk")
+
+    said = "begin at 4 and end with the last record. Rows below it, which are only filled down"
+    assert [answer.status_code for answer in (*answers, blank)] == [404] * 3
+    assert all(said in answer.json()["message"] for answer in answers)
+    assert blank.json()["message"].endswith("end with the last row that is not blank.")
+
+
 def test_forms_are_read_before_they_are_judged(api: Api) -> None:
     """A typed text of a form may be the boolean `FALSE`."""
     answer = api.post("Tasks", data={"done": "FALSE"}, params={"values": "typed"})

@@ -355,10 +355,17 @@ class _Rows:
         end = last_record(header.end, self._displayed, self._typed)
         end = shown if end is None else end
         yield from self._words_below(end)
+        record_field = header.end.column
+        if record_field is not None and _is_computed(self._first.get(record_field, ())):
+            yield (
+                warning,
+                f"{_columns([record_field])}, the record_field, has formulas: each new row needs a "
+                "value that takes the place of its formula. Name a field that people type in",
+            )
         if end < shown:
             what = "only FALSE and blanks"
-            if header.end.column is not None:
-                what = f"no {quoted(header.cells[header.end.column])}"
+            if record_field is not None:
+                what = f"no {quoted(header.cells[record_field])}"
             yield note, f"no records in {self._rows(end + 1, shown)}, with {what}"
         last, field, layout = self._last_entered, self._record_field, self._seen.layout
         if end - last >= FEWEST_FILLED and field is not None and layout.filled_down:
@@ -450,10 +457,15 @@ def _last_shown(columns: Columns) -> int:
     return last_record(BLANK_ONLY, columns) or 0
 
 
+def _is_computed(first: Sequence[FirstCell]) -> bool:
+    """True if most of the first cells of a column show results of formulas."""
+    computed = sum(cell.is_computed for cell in first)
+    return computed > sum(not (cell.is_computed or cell.is_blank) for cell in first)
+
+
 def _filling(first: Sequence[FirstCell], cells: Sequence[object]) -> Collection[object]:
     """Texts with which a column is filled down, by its first cells; empty if it is not."""
-    computed = sum(cell.is_computed for cell in first)
-    if computed > sum(not (cell.is_computed or cell.is_blank) for cell in first):
+    if _is_computed(first):
         return frozenset(cells)
     found: set[object] = {cell.text for cell in first if cell.value is False}
     rules = {cell.form.rule for cell in first}

@@ -30,6 +30,11 @@ _LONGEST_WORD = 20
 """Characters of the word of a boolean in any locale."""
 
 
+def by_column(lines: Lines) -> list[tuple[object, ...]]:
+    """Cells by column, blank ones too."""
+    return [*zip_longest(*lines, fillvalue="")]
+
+
 class EndRule(NamedTuple):
     """Which trailing rows are no records, besides blank ones.
 
@@ -89,11 +94,12 @@ def _may_be_boolean(text: object) -> bool:
 class FilledRow:
     """The model of new rows: the constants and the columns of the formulas in its cells.
 
-    Without a model the first row below the records that is not blank, and none of its cells.
-    `is_first`: there is no record above it.
+    Without a model (not `is_model`) the first row below the records that is not blank, and none of
+    its cells. `is_first`: there is no record above it.
     """
 
     row: int
+    is_model: bool
     is_first: bool
     constants: Mapping[int, str | int | float | bool]
     formulas: frozenset[int]
@@ -113,7 +119,13 @@ class SheetEnd:
     def above_far_rows(self) -> "SheetEnd":
         """The end if the rows next to it are blank, but others below are filled down: no model."""
         row = self.last_row + 1
-        filled = FilledRow(row=row, is_first=not self.beside, constants={}, formulas=frozenset())
+        filled = FilledRow(
+            row=row,
+            is_model=False,
+            is_first=not self.beside,
+            constants={},
+            formulas=frozenset(),
+        )
         return replace(self, filled=filled, beside={**self.beside, row: ()})
 
 
@@ -133,8 +145,7 @@ def sheet_end(
     their own. None if no row is a record, unless these are all rows (`is_whole`).
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
-    columns = ([*zip_longest(*lines, fillvalue="")] for lines in (texts, values))
-    last = last_record(rule, *columns) or 0
+    last = last_record(rule, by_column(texts), by_column(values)) or 0
     if not (last or is_whole):
         return None
     filled: FilledRow | None = None
@@ -150,6 +161,7 @@ def sheet_end(
         constants, _, copied = cells[first if model is None else model]
         filled = FilledRow(
             row=above + 1 + (first if model is None else model),
+            is_model=model is not None,
             is_first=not last,
             constants={} if model is None else constants,
             formulas=frozenset() if model is None else frozenset(copied),
@@ -170,6 +182,15 @@ def _constants(
     }
 
 
+def are_filled_down(
+    rule: EndRule, texts: Lines, values: Lines, computed: Sequence[Collection[int]]
+) -> bool:
+    """True if none of these rows is a record, but one of them is not blank."""
+    if rule == BLANK_ONLY or not (any(map(any, texts)) or any(computed)):
+        return False
+    return not last_record(rule, by_column(texts), by_column(values))
+
+
 def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) -> bool:
     """True if these rows are directly below a record, the first row is 0, and above none.
 
@@ -177,7 +198,7 @@ def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) ->
     """
 
     def has_record(first: int, end: int | None) -> bool:
-        columns = ([*zip_longest(*lines[first:end], fillvalue="")] for lines in (texts, values))
+        columns = (by_column(lines[first:end]) for lines in (texts, values))
         return bool(last_record(rule, *columns))
 
     is_below = not rows.start or has_record(rows.start - 1, rows.start)

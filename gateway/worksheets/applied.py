@@ -28,7 +28,7 @@ from gateway.google.sheets import NO_TABLE, Block, NativeTable, Render, Sheets, 
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Stored, check_has_value, place, text_at
-from gateway.table.records import FilledRow, is_below_records, last_record
+from gateway.table.records import FilledRow, are_filled_down, is_below_records, last_record
 from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch
@@ -385,16 +385,7 @@ def _read(
     creates = [each.created.rows for each in writes if each.created]
     misplaced: RowNumberUnknown | None = None
     if tail is not None:
-        find = at_the_end
-        if sent.filled is not None:
-            first = int(sent.after_row > sent.header.row)
-            find, skipped = partial(_directly_below, first=first), 1 - first
-            cells = tail.texts[skipped:], tail.values[skipped:]
-            rows = range(first, first + sum(map(len, creates)))
-            is_filled = yield from _has_formulas(tail.formulas[1:], creates, sent.filled)
-            if not (is_filled and is_below_records(sent.header.end, *cells, rows)):
-                misplaced = _misplaced(sent.after_row + 1)
-        placed = yield from _placed(tail, creates, find, sent.header.row)
+        placed, misplaced = yield from _in_tail(sent, tail, creates)
         if None in placed:
             return _Found({}, placed, None)
     seen: dict[RowChange, list[Span]] = {}
@@ -442,6 +433,29 @@ def _read(
             typed |= each.typed
         patches = yield from _patches(seen, creates, placed, typed)
     return _Found(outcomes, placed, patches)
+
+
+def _in_tail(
+    sent: SentBatch, tail: Block, creates: Sequence[Rows]
+) -> Work[tuple[Sequence[_Placed | None], RowNumberUnknown | None]]:
+    """New rows in the answer of their batch; an error if the last record is not next above them."""
+    end, filled, header_row = sent.header.end, sent.filled, sent.header.row
+    if filled is None:
+        placed = yield from _placed(tail, creates, at_the_end, header_row)
+        first_row = placed[0].first_row if placed and placed[0] else 0
+        if sent.is_end and not sent.table.id and first_row:
+            at = slice(sent.after_row + 1 - tail.first_row, first_row - tail.first_row)
+            if are_filled_down(end, tail.texts[at], tail.values[at], tail.computed[at]):
+                return placed, _below_filled(first_row)
+        return placed, None
+    first = int(sent.after_row > header_row)
+    placed = yield from _placed(tail, creates, partial(_directly_below, first=first), header_row)
+    cells = tail.texts[1 - first :], tail.values[1 - first :]
+    rows = range(first, first + sum(map(len, creates)))
+    is_filled = yield from _has_formulas(tail.formulas[1:], creates, filled)
+    if is_filled and is_below_records(end, *cells, rows):
+        return placed, None
+    return placed, _misplaced(sent.after_row + 1)
 
 
 def _results(
@@ -789,6 +803,15 @@ def _misplaced(row: int) -> RowNumberUnknown:
         f"The rows were created from row {row} on, but others moved or changed rows in the moment "
         "between the gateway's look and its write: they are not directly below the last record, or "
         "lack its formulas. Look at the worksheet, and do not send them again."
+    )
+
+
+def _below_filled(row: int) -> RowNumberUnknown:
+    """The error of rows that Google appended below rows that were filled down after the look."""
+    return RowNumberUnknown(
+        f"The rows were created from row {row} on, below rows that others have filled down since "
+        "the gateway looked at the end of the worksheet. Move them below the last record, and do "
+        "not send them again."
     )
 
 

@@ -469,8 +469,8 @@ def _insertion(
         [column for _, column in run]
         for _, run in groupby(enumerate(formulas), key=lambda pair: pair[1] - pair[0])
     ]
-    parts = [(Copied.RULES, 0, None), *((Copied.FORMULAS, run[0], run[-1]) for run in runs)]
-    for part, column, last in parts:
+    rules = [(Copied.RULES, 0, None)] if filled.is_model else []
+    for part, column, last in (*rules, *((Copied.FORMULAS, run[0], run[-1]) for run in runs)):
         copied = CopiedCells(
             part=part,
             row=filled.row + count,

@@ -16,7 +16,6 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -40,7 +39,7 @@ from gateway.table import a1
 from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
-from gateway.table.records import SheetEnd, last_record, sheet_end
+from gateway.table.records import SheetEnd, by_column, last_record, sheet_end
 from gateway.table.table import Column, Table, Unlike, last_row_in, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
@@ -472,7 +471,7 @@ class Loader:
             is_below = own_area(self._id, found.range).last_row == last_row
             header = parse_header(top.cells[0] if top.cells else (), self._layout)
             lines: Sequence[Sequence[object]] = found.cells
-            last = last_record(header.end, _columns(lines))
+            last = last_record(header.end, by_column(lines))
             # Read alone, what follows could be that of another tab.
             ranges[1] = a1.rows_from(self._id.title, span.first_row)
             try:
@@ -480,12 +479,12 @@ class Loader:
                     top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
                     own_area(self._id, found.range)
                     header = parse_header(top.cells[0] if top.cells else (), self._layout)
-                    lines, last = found.cells, last_record(header.end, _columns(found.cells))
+                    lines, last = found.cells, last_record(header.end, by_column(found.cells))
                 if last is None:
                     view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
                     above, below = own_sheet(self._id, view).blocks
                     header = parse_header(above.texts[0] if above.texts else (), self._layout)
-                    texts, values = _columns(below.texts), _columns(below.values)
+                    texts, values = by_column(below.texts), by_column(below.values)
                     lines, last = below.texts, last_record(header.end, texts, values)
             except SheetTooLarge:
                 last = span.row_count + 1
@@ -687,11 +686,6 @@ def check_names(header: Header) -> None:
         raise no_header_row(header.row)
     if header.missing_field:
         raise no_record_field(header.row)
-
-
-def _columns(rows: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
-    """Rows by column."""
-    return [*zip_longest(*rows, fillvalue="")]
 
 
 class SingleFlight(Generic[K, T]):

@@ -4,6 +4,7 @@ The answer, the cells before and after, and the calls; also while people edit th
 gateway's look and its write, and when Google's answer is lost.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from uuid import uuid4
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.google.sheets import Detail, SheetView
+from gateway.settings.model import GoogleSettings
 from gateway.storage.key_store import Grants
 from gateway.table import records
 from gateway.table.header import ColumnGrant
@@ -29,6 +32,7 @@ from tests.journeys.conftest import (
 )
 from tests.journeys.failure import refused
 from tests.kept_sheets import GUESTS, ORDERS, TASKS, KeptSheet, write_kept_sheets
+from tests.stand_in import open_google
 
 FILLED_ROWS = 30
 WRITE = "spreadsheets.batchUpdate"
@@ -84,6 +88,18 @@ def api(looking: Api) -> Iterator[Api]:
     looking.emulator.reset()
     yield looking
     looking.emulator.check()
+
+
+def rule_of(api: Api, title: str, cell: str) -> str:
+    """The validation rule of a cell."""
+
+    async def look() -> SheetView:
+        settings = GoogleSettings(endpoint=api.emulator.url, credentials=api.emulator.credentials)
+        async with open_google(settings) as sheets:
+            return await sheets.read_sheet("demo", [f"'{title}'!{cell}"], detail=Detail.FORMS)
+
+    [block] = asyncio.run(look()).blocks
+    return block.forms[0][0].rule if block.forms else ""
 
 
 def calls_of(api: Api) -> tuple[int, int]:
@@ -246,6 +262,8 @@ class NoModel:
     cells: Row
     requests: Requests = ()
     emptied: tuple[int, Mapping[str, object]] | None = None
+    rule: tuple[str, str] = ("B", "ONE_OF_LIST")
+    """A column, and the validation rule of the new cell there."""
 
 
 def cells_of_orders(row: int, column: int, value: Mapping[str, object]) -> Mapping[str, Any]:
@@ -259,6 +277,11 @@ def cells_of_orders(row: int, column: int, value: Mapping[str, object]) -> Mappi
     }
 
 
+def lines(first: int, last: int) -> Mapping[str, Any]:
+    """Rows of the tasks, counted from 1."""
+    return {"sheetId": 0, "dimension": "ROWS", "startIndex": first - 1, "endIndex": last}
+
+
 EMPTY_ORDERS: Mapping[str, Any] = {
     "updateCells": {
         "range": {"sheetId": ORDERS.sheet_id, "startRowIndex": 3},
@@ -267,6 +290,7 @@ EMPTY_ORDERS: Mapping[str, Any] = {
 }
 TOTAL = [
     EMPTY_ORDERS,
+    {"setDataValidation": {"range": EMPTY_ORDERS["updateCells"]["range"]}},
     cells_of_orders(4, 1, {"stringValue": "Total"}),
     cells_of_orders(4, 4, {"formulaValue": "=SUM(E2:E3)"}),
 ]
@@ -282,8 +306,15 @@ NO_MODELS = {
         emptied=(6, {"task": None}),
         body={"task": "Mine"},
         cells=("Mine", "", "", "", "FALSE", "Mine ()"),
+        rule=("E", "BOOLEAN"),
     ),
     "a total": NoModel(title="Orders", requests=TOTAL, body={"order": "A-9"}, cells=("A-9",)),
+    "a single row": NoModel(
+        title="Orders",
+        requests=[{"deleteDimension": {"range": {**lines(5, 1000), "sheetId": ORDERS.sheet_id}}}],
+        body={"order": "A-9"},
+        cells=("A-9",),
+    ),
 }
 
 
@@ -321,6 +352,7 @@ def test_only_what_is_filled_down_is_copied(open_kept: OpenGateway, case: NoMode
 
     assert created.status_code == 201
     assert after[row - 1] == [*case.cells]
+    assert rule_of(api, case.title, f"{case.rule[0]}{row}") == case.rule[1]
     assert [*after[: row - 1], *after[row:]] == before
 
 
@@ -335,6 +367,18 @@ LABEL: Mapping[str, Any] = {
         "fields": "userEnteredValue",
     }
 }  # fmt: skip
+
+
+def new_cells(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """The first cells of the new worksheet."""
+    values = [[{"userEnteredValue": {"stringValue": text}} for text in row] for row in rows]
+    return {
+        "updateCells": {
+            "start": {"sheetId": NEW_SHEET, "rowIndex": 0, "columnIndex": 0},
+            "rows": [{"values": each} for each in values],
+            "fields": "userEnteredValue",
+        }
+    }
 
 
 @pytest.mark.parametrize("parameters", [{}, {"on_conflict": "guest"}], ids=["create", "upsert"])
@@ -359,16 +403,7 @@ def test_what_an_array_formula_fills_is_filled_down(
 def test_rows_that_are_filled_down_later(api: Api, parameters: Mapping[str, str]) -> None:
     """What a look at the end showed counts for `header_ttl_seconds`; here a write looks again."""
     new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
-    rows = [["task", "label"], ["a", "x"]]
-    values = [[{"userEnteredValue": {"stringValue": text}} for text in row] for row in rows]
-    cells = {
-        "updateCells": {
-            "start": {"sheetId": NEW_SHEET, "rowIndex": 0, "columnIndex": 0},
-            "rows": [{"values": each} for each in values],
-            "fields": "userEnteredValue",
-        }
-    }
-    edit(api, [new, cells])
+    edit(api, [new, new_cells([["task", "label"], ["a", "x"]])])
     api.send("PATCH", "Budget/2", json={"amount": 901})
     assert api.post("New", json={"task": "b"}).json()["rowIndex"] == 3
     edit(api, [LABEL])
@@ -379,9 +414,44 @@ def test_rows_that_are_filled_down_later(api: Api, parameters: Mapping[str, str]
     assert api.emulator.texts("New")[3] == ["c", "c!"]
 
 
-def lines(first: int, last: int) -> Mapping[str, Any]:
-    """Rows of the tasks, counted from 1."""
-    return {"sheetId": 0, "dimension": "ROWS", "startIndex": first - 1, "endIndex": last}
+CHECKBOXES: Mapping[str, Any] = {
+    "repeatCell": {
+        "range": {**LABEL["repeatCell"]["range"], "startRowIndex": 3},
+        "cell": {"userEnteredValue": {"boolValue": False}},
+        "fields": "userEnteredValue",
+    }
+}
+
+
+@pytest.mark.parametrize("filling", [LABEL, CHECKBOXES], ids=["formulas", "checkboxes"])
+@pytest.mark.parametrize("parameters", [{}, {"on_conflict": "task"}], ids=["create", "upsert"])
+def test_rows_that_are_filled_down_while_a_look_counts(
+    open_kept: OpenGateway, parameters: Mapping[str, str], filling: Mapping[str, Any]
+) -> None:
+    """4094 names the row: Google appends below what is filled down. The next one is below it."""
+    api = open_kept({"cache.header_ttl_seconds": 600})
+    new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
+    edit(api, [new, new_cells([["task", "label"], ["a", "x"]])])
+    api.send("PATCH", "Budget/2", json={"amount": 901})
+    assert api.post("New", json={"task": "b"}).json()["rowIndex"] == 3
+    edit(api, [filling])
+    headers = {"Idempotency-Key": f'"{uuid4()}"'}
+    before = calls_of(api)
+    refusal = api.post("New", json=[{"task": "c"}], params=parameters, headers=headers)
+    after = calls_of(api)
+    again = api.post("New", json=[{"task": "c"}], params=parameters, headers=headers)
+    created = api.post("New", json=[{"task": "d"}], params=parameters)
+
+    assert refused(refusal) == (409, 4094)
+    assert refusal.json()["outcome"] == "applied"
+    assert f"from row {FILLED_ROWS + 1} on, below rows that others" in refusal.json()["message"]
+    assert refused(again) == (409, 4094)
+    assert (after[0] - before[0], after[1] - before[1]) == (2 if parameters else 0, 1)
+    assert [each["rowIndex"] for each in created.json()["results"]] == [FILLED_ROWS + 2]
+    assert [row[0] for row in api.emulator.texts("New") if row and row[0] in ("c", "d")] == [
+        "c",
+        "d",
+    ]
 
 
 def typed_in(row: int, *texts: str) -> Mapping[str, Any]:

@@ -36,7 +36,7 @@ from gateway.table.typed import held_cells
 from gateway.worksheets.access import own_area, own_sheet
 from gateway.worksheets.batch import REQUEST_STEPS, Asked, Edge, Seen, Span
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
-from gateway.worksheets.loader import check_names, forms_in, header_of
+from gateway.worksheets.loader import body_of, check_names, forms_in, header_of
 from gateway.worksheets.moved_rows import met_others, shown_row, shown_values
 from gateway.worksheets.planning import FIELD_STEPS, NewRows, Planned, RowChange
 from gateway.worksheets.refusal import explaining
@@ -133,7 +133,7 @@ class AppliedReader:
             header, blocks = header_of(view, worksheet.layout), view.blocks[1:end]
             beside = view.blocks[end : end + len(sent.edges)]
             tail = view.blocks[-1] if creates else None
-            if tail is not None and sent.table.id:
+            if tail is not None and sent.table.id and sent.filled is None:
                 tail = _end_of_body(tail, view.table, sent)
             found = _Found({}, [None] * len(creates), None)
             if tail is not None or not creates:
@@ -448,12 +448,12 @@ def _in_tail(
             if are_filled_down(end, tail.texts[at], tail.values[at], tail.computed[at]):
                 return placed, _below_filled(first_row)
         return placed, None
-    first = int(sent.after_row > header_row)
+    first, count = int(sent.after_row > header_row), sum(map(len, creates))
     placed = yield from _placed(tail, creates, partial(_directly_below, first=first), header_row)
-    cells = tail.texts[1 - first :], tail.values[1 - first :]
-    rows = range(first, first + sum(map(len, creates)))
     is_filled = yield from _has_formulas(tail.formulas[1:], creates, filled)
-    if is_filled and is_below_records(end, *cells, rows):
+    own = body_of(tail, replace(sent.table, last_row=sent.table.last_row + count))
+    cells = own.texts[1 - first :], own.values[1 - first :]
+    if is_filled and is_below_records(end, *cells, range(first, first + count)):
         return placed, None
     return placed, _misplaced(sent.after_row + 1)
 

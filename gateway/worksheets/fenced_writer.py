@@ -56,7 +56,7 @@ from gateway.google.sheets import (
     refused_request,
 )
 from gateway.table.column_kinds import SheetForms
-from gateway.table.records import SheetEnd
+from gateway.table.records import BLANK_ONLY, SheetEnd
 from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     AROUND,
@@ -363,7 +363,7 @@ class FencedWriter:
                 fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
                 is_cached=is_cached,
             )
-            if end is None or end.filled is None or native.id:
+            if end is None or end.filled is None or native.id != extent.table_id:
                 return plan
             return _above_filled(plan, end, may_insert=may_insert)
         await self._fences.find_earlier(worksheet.id.spreadsheet)
@@ -406,7 +406,7 @@ class FencedWriter:
             writes=planned,
             header=table.header,
             sheet_id=sheet_id,
-            after_row=end_in(table, native) if native.id else max(table.last_row, table.header.row),
+            after_row=max(end_in(table, native), table.header.row),
             table=native,
             emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
             grid_rows=snapshot.grid_rows,
@@ -415,17 +415,18 @@ class FencedWriter:
             is_cached=is_cached,
         )
         has_new = any(each.created for each in planned)
-        if native.id or not has_new or worksheet.now() < cache.unfilled_until:
+        is_below = native.id != cache.table.id  # of the native table
+        shown_end = max(end_in(table, native, BLANK_ONLY), table.header.row)
+        is_unfilled = worksheet.now() < cache.unfilled_until and shown_end == plan.after_row
+        if is_below or not has_new or is_unfilled:
             return plan
         extent, own_id, end, _ = await worksheet.look_for_append()
-        if (extent.header.cells, own_id, extent.last_row) != (
-            plan.header.cells,
-            sheet_id,
-            plan.after_row,
-        ):
+        is_same = (extent.header.cells, own_id) == (plan.header.cells, sheet_id)
+        if not is_same or (extent.last_row != plan.after_row and not native.id):
             raise LookOutdated
-        if end is None or end.filled is None:
+        if end is None or end.filled is None or native.id != extent.table_id:
             return plan
+        plan = replace(plan, after_row=extent.last_row)
         return _above_filled(plan, end, may_insert=may_insert)
 
     async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:

@@ -39,7 +39,8 @@ from gateway.table import a1
 from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
-from gateway.table.records import SheetEnd, by_column, last_record, sheet_end
+from gateway.table.records import BLANK_ONLY, EndRule, SheetEnd, by_column, last_record, sheet_end
+from gateway.table.steps import Work
 from gateway.table.table import Column, Table, Unlike, last_row_in, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
@@ -169,7 +170,9 @@ class Loader:
             raise ValueError("a rendering is left out only if it is known")
         await self._take_header(snapshot.table.header, moment)
         table, native = snapshot.table, self._header_cache.table
-        end = end_in(table, native) if native.id else table.last_row
+        end = end_in(table, native)
+        if native.id and end < end_in(table, native, BLANK_ONLY):
+            self._header_cache.unfilled_until = -math.inf
         extent = SheetExtent(
             header=table.header,
             last_row=table.header.row if table.ends_by_types else end,
@@ -354,21 +357,14 @@ class Loader:
         top, rows, native = *view.blocks, view.table
         header = parse_header(top.texts[0] if top.texts else (), self._layout)
         await self._take_header(header, moment)
+        height, width = (
+            (native.last_row, native.end_column) if native.id else (view.rows, view.columns)
+        )
+        is_small = height <= header_row + FIRST_ROWS and width <= FIRST_COLUMNS
         end: SheetEnd | None = None
-        is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
-        if not native.id and (last_row is not None or is_small):
-            skipped = max(0, header_row + 1 - rows.first_row)
-            work = sheet_end(
-                header.end,
-                rows.first_row + skipped - 1,
-                rows.texts[skipped:],
-                rows.values[skipped:],
-                computed=rows.computed[skipped:],
-                formulas=rows.formulas[skipped:],
-                is_whole=skipped > 0,
-            )
-            end = await self._scheduler.build(work)
-            if end is not None and last_row is not None and shown_to < view.rows:
+        if last_row is not None or is_small:
+            end = await self._scheduler.build(_end_of(rows, native, header))
+            if end is not None and last_row is not None and shown_to < height:
                 may_go_on = end.last_row > last_row + BELOW_END // 2
                 is_far = end.filled is None and cache.unfilled_until < 0
                 if may_go_on or (is_far and is_small):
@@ -381,9 +377,6 @@ class Loader:
         end_row, is_end = header_row, False
         if end is not None:
             end_row, is_end = end.last_row, True
-        elif known is not None and native.id and known.table_id == native.id:
-            end_row = min(known.last_row, native.last_row, view.rows)
-            is_end = known.is_end
         extent = SheetExtent(
             header=header,
             last_row=end_row,
@@ -395,11 +388,9 @@ class Loader:
         cache.keep(extent)
         forms = forms_in(view, end_row, block_count=2)
         cache.seen_sheet(view, started, forms=forms, header=header)
-        if end is not None or native.id:
-            is_filled_down = end is not None and end.filled is not None
-            cache.unfilled_until = -math.inf if is_filled_down else started + cache.ttl_seconds
-        is_whole = end is not None or (native.last_row <= FIRST_ROWS and bool(native.id))
-        return EndLook(extent, view.sheet_id, end, is_whole), native
+        if end is not None:
+            cache.unfilled_until = -math.inf if end.filled else started + cache.ttl_seconds
+        return EndLook(extent, view.sheet_id, end, is_whole=end is not None), native
 
     async def window(self, span: RowSpan) -> Window:
         """Some rows, and whether there are more. 1 read, 2 at the end or past it.
@@ -640,11 +631,56 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
     )
 
 
-def end_in(table: Table, native: NativeTable) -> int:
-    """The last row with a text in the body of a native table, or the header; else of all rows."""
+def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
+    """The last record in the body of a native table, by default by the rule of the header.
+
+    The header if there is none; without a native table the last record of all rows.
+    """
     if not native.id:
         return table.last_row
-    return last_row_in(table, native.first_column, native.end_column, native.last_row)
+    columns = slice(native.first_column, native.end_column)
+    return last_row_in(table, columns, native.last_row, rule or table.header.end)
+
+
+def body_of(block: Block, table: NativeTable) -> Block:
+    """The rows of a block in the body of a table, other columns blank; all rows without a table."""
+    if not table.id:
+        return block
+    count = max(0, table.last_row + 1 - block.first_row)
+    own = range(table.first_column, table.end_column)
+    return replace(
+        block,
+        texts=[
+            [text if at in own else "" for at, text in enumerate(line)]
+            for line in block.texts[:count]
+        ],
+        values=[
+            [value if at in own else None for at, value in enumerate(line)]
+            for line in block.values[:count]
+        ],
+        computed=[[at for at in columns if at in own] for columns in block.computed[:count]],
+        formulas=[[at for at in columns if at in own] for columns in block.formulas[:count]],
+    )
+
+
+def _end_of(rows: Block, table: NativeTable, header: Header) -> Work[SheetEnd | None]:
+    """The end of the records in a block, or in the body of a table; None if it shows no record.
+
+    A block that begins with the header shows all rows.
+    """
+    skipped, own = max(0, header.row + 1 - rows.first_row), body_of(rows, table)
+    end = yield from sheet_end(
+        header.end,
+        rows.first_row + skipped - 1,
+        own.texts[skipped:],
+        own.values[skipped:],
+        computed=own.computed[skipped:],
+        formulas=own.formulas[skipped:],
+        is_whole=skipped > 0,
+    )
+    if end is None or not table.id:
+        return end
+    return replace(end, beside={row: rows.texts[row - rows.first_row] for row in end.beside})
 
 
 def header_of(view: SheetView, layout: Layout | None = None) -> Header:

@@ -276,25 +276,28 @@ class Worksheet:
         """
         for _ in range(TAB_TRIES):
             look, native = await self._loader.look_at_end()
-            known, extent = self.blocks.get(DISPLAYED), look.extent
-            if native.id and known is not None and extent.last_row == self.header_row:
-                extent = replace(extent, last_row=end_in(_whole(known.rows).table, native))
-                look = look._replace(extent=extent)
             if look.is_whole or look.extent.last_row > self.header_row:
                 return look
             with suppress(OtherTab), self._reading() as began:
-                snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
-                if snapshot.table.ends_by_types:
-                    typed = await self._loader.typed(sheet_id=look.sheet_id)
-                    table = (await self._loader.with_types(snapshot, typed)).table
-                    extent = replace(extent, last_row=end_in(table, native))
-                else:
-                    await self._land(began, snapshot)
-                if native.id or self.now() < self.header.unfilled_until:
+                snapshot, extent = self._snapshot(DISPLAYED), look.extent
+                if native.id and snapshot is not None:
+                    extent = replace(extent, last_row=end_in(snapshot.table, native))
+                if extent.last_row == self.header_row:
+                    snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
+                    is_unknown = bool(native.id) and extent.last_row == self.header_row
+                    if snapshot.table.ends_by_types or is_unknown:
+                        typed = await self._loader.typed(sheet_id=look.sheet_id)
+                        table = (await self._loader.with_types(snapshot, typed)).table
+                        extent = replace(extent, last_row=end_in(table, native))
+                    else:
+                        await self._land(began, snapshot)
+                if self.now() < self.header.unfilled_until:
                     return EndLook(extent, look.sheet_id)
                 look, _ = await self._loader.look_at_end(extent.last_row)
                 if look.is_whole:
                     return look
+                if native.id:
+                    return EndLook(extent, look.sheet_id)
             self.header.forget()
         raise tabs_changing()
 

@@ -283,6 +283,61 @@ def test_a_row_goes_into_the_table(start: OpenGateway, case: Case, is_warm: bool
     assert calls == ((3, 1) if case.query else (1, 1))
 
 
+TASKS = cells("task | n | done", "wash | 1", "iron | 2")
+BELOW = 4
+"""Rows of the body that are filled down below the records."""
+CHECKBOX: Request = {"userEnteredValue": {"boolValue": False}}
+DOUBLED: Request = {"userEnteredValue": {"formulaValue": '=IF(B2="","",2*B2)'}}
+FILLINGS: Mapping[str, tuple[Request, Sequence[str], str]] = {
+    "checkboxes": (CHECKBOX, ["FALSE", "FALSE", "FALSE", "FALSE"], "FALSE"),
+    "formulas": (DOUBLED, ["2", "4", "8", "8"], ""),
+}
+"""What is filled down, and what it shows in four records and below them."""
+
+
+@pytest.mark.parametrize("seen", ["", "S?limit=9", "S?where={}"], ids=["cold", "list", "typed"])
+@pytest.mark.parametrize("query", ["", "?on_conflict=task"], ids=["create", "upsert"])
+@pytest.mark.parametrize("totals", [False, True], ids=["no totals", "totals"])
+@pytest.mark.parametrize("filling", FILLINGS)
+def test_a_row_goes_above_what_is_filled_down_in_the_table(
+    start: OpenGateway, filling: str, totals: bool, query: str, seen: str
+) -> None:
+    """It is the next record in the table, whose body grows; 1 read and 1 write, also again."""
+    api = start({**KEPT, "cache.rows_ttl_seconds": 600})
+    cell, done, tail = FILLINGS[filling]
+    end = len(TASKS) + BELOW
+    filled = {
+        "repeatCell": {"range": area(1, 2, end, 3), "cell": cell, "fields": "userEnteredValue"}
+    }
+    last = [["Total", "7"]] if totals else []
+    edit(
+        api,
+        put(TASKS),
+        filled,
+        put(last, end),
+        table(area(0, 0, end + totals, 3), totals=totals),
+    )
+    if seen:
+        api.get(seen)
+    found = []
+    for name in ("fold", "sew"):
+        before = api.emulator.calls()
+        answer = api.post(f"S{query}", json=[{"task": name, "n": 4}])
+        found.append((rows_of(answer), spent(api, before)[1]))
+    reads = spent(api, before)[0]
+
+    assert found == [([4], 1), ([5], 1)]
+    assert reads == (4 if query else 1) - bool(query)
+    below = [["", "", tail] if tail else []] * BELOW
+    records = [*TASKS[1:], ["fold", "4"], ["sew", "4"]]
+    rows = [[*cells, shown] for cells, shown in zip(records, done, strict=True)]
+    after = [TASKS[0], *rows, *below, *last]
+    while not after[-1]:
+        after.pop()
+    assert api.emulator.texts("S") == after
+    assert body_end(api, 1) == end + 2
+
+
 def held_back(milliseconds: int = 400) -> Request:
     """A fault: the next write takes so long that others wait for it together."""
     return {"call": BATCH, "hold_ms": milliseconds}
@@ -459,3 +514,32 @@ def test_a_large_table_is_read_once_for_its_end(start: OpenGateway) -> None:
 
     assert calls == [([2_102], (2, 1)), ([2_103], (0, 1))]
     assert api.emulator.texts("S")[-1] == ["a note"]
+
+
+def test_a_row_goes_above_what_is_filled_down_in_a_large_table(start: OpenGateway) -> None:
+    """Checkboxes above a totals row: the types show where the records end, once."""
+    lines = [TASKS[0], *([f"row {at}", "1"] for at in range(2_050))]
+    top, end = len(lines), len(lines) + 60
+    grown = {"appendDimension": {"sheetId": 0, "dimension": "ROWS", "length": 2_200}}
+    filled = {
+        "repeatCell": {
+            "range": area(top, 2, end, 3), "cell": CHECKBOX, "fields": "userEnteredValue",
+        }
+    }  # fmt: skip
+    api = start(KEPT)
+    edit(
+        api,
+        grown,
+        put(lines),
+        filled,
+        put([["Total", "9"]], end),
+        table(area(0, 0, end + 1, 3), totals=True),
+    )
+    calls = []
+    for number in range(2):
+        before = api.emulator.calls()
+        answer = api.post("S", json={"task": f"new {number}"})
+        calls.append((rows_of(answer), spent(api, before)))
+
+    assert calls == [([top + 1], (4, 1)), ([top + 2], (1, 1))]
+    assert api.emulator.texts("S")[-1] == ["Total", "9"]

@@ -22,7 +22,8 @@ from gateway.storage.key_store import Grants
 from gateway.table.texts import composed
 from gateway.telemetry.redaction import redacted
 from gateway.worksheets.access import Layouts, WorksheetId
-from gateway.worksheets.catalogue import header_of, read_first_rows
+from gateway.worksheets.catalogue import read_first_rows
+from gateway.worksheets.loader import header_of
 
 MOST_NEAR = 3
 """Names in a message about one that does not exist."""

@@ -153,13 +153,23 @@ def timed(at: float, text: str) -> str:
 class NativeTable:
     """A native table of a worksheet: columns count from 0, rows from 1.
 
-    `last_row` is the last row of its body, which a totals row may follow.
+    Its first row is its header. `last_row` is the last row of its body, which a totals row may
+    follow. Its name is known where the worksheet was read with its spreadsheet.
     """
 
     id: str
+    name: str = ""
+    first_row: int = 0
     first_column: int
     end_column: int
     last_row: int
+    has_totals: bool = False
+
+    @property
+    def area(self) -> GridArea:
+        """All of its cells, the header and the totals too."""
+        last_row = self.last_row + self.has_totals
+        return GridArea(self.first_row, last_row, self.first_column, self.end_column - 1)
 
     def takes(self, columns: Iterable[int]) -> bool:
         """True if the table has all of these columns."""
@@ -296,15 +306,6 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedTable:
-    """A native table of a worksheet. Its first row is its header; a footer is its last row."""
-
-    name: str
-    area: GridArea
-    has_footer: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Protection:
     """Cells that our account may not edit, perhaps with exceptions."""
 
@@ -318,8 +319,8 @@ class SheetView:
 
     `table` is the native table whose header is the first row of the first block; `NO_TABLE` also if
     there are several. `column_types` are Google's ColumnTypes of the columns of such tables,
-    `column_options` the values of their dropdowns; both are known only with forms. Names of tables
-    and protections are known only if the worksheet was read with its spreadsheet.
+    `column_options` the values of their dropdowns; both are known only with forms. Protections are
+    known only if the worksheet was read with its spreadsheet.
     """
 
     sheet_id: int
@@ -331,7 +332,7 @@ class SheetView:
     table: NativeTable = NO_TABLE
     column_types: Mapping[int, str] = field(default_factory=dict)
     column_options: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    tables: Sequence[NamedTable] = ()
+    tables: Sequence[NativeTable] = ()
     protections: Sequence[Protection] = ()
 
 

@@ -12,7 +12,6 @@ import msgspec
 from gateway.google.sheets import (
     NO_TABLE,
     Block,
-    NamedTable,
     NativeTable,
     Protection,
     SheetView,
@@ -237,14 +236,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
             for at, column in typed_columns.items()
             if column.data_validation_rule and column.data_validation_rule.condition
         },
-        tables=tuple(
-            NamedTable(
-                name=each.name,
-                area=each.range.area,
-                has_footer=bool(each.rows_properties.footer_color_style),
-            )
-            for each in sheet.tables
-        ),
+        tables=tuple(map(_native, sheet.tables)),
         protections=tuple(
             Protection(area=each.range.area, has_exceptions=bool(each.unprotected_ranges))
             for each in sheet.protected_ranges
@@ -257,9 +249,12 @@ def _native(table: ShownTable) -> NativeTable:
     area, has_totals = table.range, bool(bytes(table.rows_properties.footer_color_style))
     return NativeTable(
         id=table.table_id,
+        name=table.name,
+        first_row=area.start_row_index + 1,
         first_column=area.start_column_index,
         end_column=area.end_column_index or 0,
         last_row=(area.end_row_index or 0) - has_totals,
+        has_totals=has_totals,
     )
 
 

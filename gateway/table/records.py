@@ -138,11 +138,13 @@ def sheet_end(
     computed: Sequence[Collection[int]],
     formulas: Sequence[Collection[int]],
     is_whole: bool,
+    beside: Sequence[Sequence[str]],
 ) -> Work[SheetEnd | None]:
     """The end of the records among the rows below the row `above`, down to the last one.
 
     `computed` and `formulas` are the columns of each row with computed cells and with formulas of
-    their own. None if no row is a record, unless these are all rows (`is_whole`).
+    their own. None if no row is a record, unless these are all rows (`is_whole`). `beside` are the
+    same rows as they are displayed, with columns that do not count.
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
     last = last_record(rule, by_column(texts), by_column(values)) or 0
@@ -167,8 +169,8 @@ def sheet_end(
             formulas=frozenset() if model is None else frozenset(copied),
         )
     rows = [above + last] * bool(last) + ([filled.row] if filled else [])
-    beside = {row: texts[row - above - 1] for row in rows}
-    return SheetEnd(last_row=above + last, filled=filled, beside=beside)
+    shown = {row: beside[row - above - 1] for row in rows}
+    return SheetEnd(last_row=above + last, filled=filled, beside=shown)
 
 
 def _constants(

@@ -10,10 +10,9 @@ Rules
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -144,7 +143,10 @@ class AppliedReader:
             ranges = [a1.row_range(title, header.row), *ranges]
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             _check_tab(seen, sent.sheet_id)
-            header, blocks = header_of(own_sheet(worksheet.id, seen)), seen.blocks[1:]
+            header, blocks = (
+                header_of(own_sheet(worksheet.id, seen), worksheet.layout),
+                seen.blocks[1:],
+            )
         is_found = found is not None and None not in found.placed
         if found is None or not is_found:
             placed: Sequence[_Placed | None] = ()
@@ -230,7 +232,7 @@ class AppliedReader:
             ranges = [a1.row_range(id_.title, numbers[at]) for at in old]
             ranges = [a1.row_range(id_.title, worksheet.header_row), *ranges]
             view = own_sheet(id_, await self.sheets.read_sheet(id_.spreadsheet, ranges))
-            header = header_of(view)
+            header = header_of(view, worksheet.layout)
             shown = {}
             for at, block in zip(old, view.blocks[1:], strict=True):
                 texts, values = _first_row(block)
@@ -315,12 +317,13 @@ class AppliedReader:
             table, block = view.table, view.blocks[1]
             if in_table if in_table is not None else table.takes(columns):
                 block = in_body(block, table)
-            find = partial(located, expected=first_row - start, below=below, is_retry=is_retry)
-            placed = await self.scheduler.build(_placed(block, creates, find))
+            expected = first_row - start
+            find = located(block.values, creates, expected=expected, below=below, is_retry=is_retry)
+            placed = _placed(block, creates, await self.scheduler.build(find))
             is_end_seen = sum(map(any, block.texts)) >= below + sum(map(len, creates))
             if None not in placed or is_end_seen:
                 _saw(worksheet, view, placed)
-                return header_of(view), placed
+                return header_of(view, worksheet.layout), placed
         async with explaining(self.sheets, id_, header_row=header_row):
             values = await self.sheets.read_values(
                 spreadsheet, a1.rows_from(id_.title, first_data_row), render=Render.TYPED
@@ -329,27 +332,21 @@ class AppliedReader:
             expected, cells = first_row - first_data_row, values.cells
             if in_table if in_table is not None else table.takes(columns):
                 cells = cells[: max(0, table.last_row + 1 - first_data_row)]
-            firsts = await self.scheduler.build(
+            first = await self.scheduler.build(
                 located(cells, creates, expected=expected, below=below, is_retry=is_retry)
             )
-            found = [
-                a1.rows_between(id_.title, first, first + len(rows) - 1)
-                for at, rows in zip(firsts, creates, strict=True)
-                if at is not None
-                for first in [first_data_row + at]
-            ]
-            ranges = [a1.row_range(id_.title, header_row), *found]
+            ranges = [a1.row_range(id_.title, header_row)]
+            if first is not None:
+                first += first_data_row
+                last = first + sum(map(len, creates)) - 1
+                ranges.append(a1.rows_between(id_.title, first, last))
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
             _check_tab(view, sheet_id)
-        blocks = iter(view.blocks[1:])
-        moved: list[_Placed | None] = []
-        for at, rows in zip(firsts, creates, strict=True):
-            if at is None:
-                moved.append(None)
-            else:
-                moved += await self.scheduler.build(_placed(next(blocks), [rows], at_the_end))
+        block = view.blocks[-1]
+        at = first and await self.scheduler.build(at_the_end(block.values, creates))
+        moved = _placed(block, creates, at)
         _saw(worksheet, view, moved)
-        return header_of(view), moved
+        return header_of(view, worksheet.layout), moved
 
 
 def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
@@ -385,7 +382,16 @@ def _read(
     creates = [each.created.rows for each in writes if each.created]
     misplaced: RowNumberUnknown | None = None
     if tail is not None:
-        placed, misplaced = yield from _in_tail(sent, tail, creates)
+        first: int | None = sent.after_row + 1 - tail.first_row
+        if sent.filled is not None:
+            misplaced = yield from _not_directly_below(sent, tail, creates, sent.filled)
+        else:
+            below, first = first or 0, (yield from at_the_end(tail.values, creates))
+            if first is not None and tail.first_row + first <= sent.header.row:
+                first = None
+            if first is not None and below < first and sent.is_end and not sent.table.id:
+                misplaced = _below_filled(sent, tail, below, first)
+        placed = _placed(tail, creates, first)
         if None in placed:
             return _Found({}, placed, None)
     seen: dict[RowChange, list[Span]] = {}
@@ -433,29 +439,6 @@ def _read(
             typed |= each.typed
         patches = yield from _patches(seen, creates, placed, typed)
     return _Found(outcomes, placed, patches)
-
-
-def _in_tail(
-    sent: SentBatch, tail: Block, creates: Sequence[Rows]
-) -> Work[tuple[Sequence[_Placed | None], RowNumberUnknown | None]]:
-    """New rows in the answer of their batch; an error if the last record is not next above them."""
-    end, filled, header_row = sent.header.end, sent.filled, sent.header.row
-    if filled is None:
-        placed = yield from _placed(tail, creates, at_the_end, header_row)
-        first_row = placed[0].first_row if placed and placed[0] else 0
-        if sent.is_end and not sent.table.id and first_row:
-            at = slice(sent.after_row + 1 - tail.first_row, first_row - tail.first_row)
-            if are_filled_down(end, tail.texts[at], tail.values[at], tail.computed[at]):
-                return placed, _below_filled(first_row)
-        return placed, None
-    first, count = int(sent.after_row > header_row), sum(map(len, creates))
-    placed = yield from _placed(tail, creates, partial(_directly_below, first=first), header_row)
-    is_filled = yield from _has_formulas(tail.formulas[1:], creates, filled)
-    own = body_of(tail, replace(sent.table, last_row=sent.table.last_row + count))
-    cells = own.texts[1 - first :], own.values[1 - first :]
-    if is_filled and is_below_records(end, *cells, range(first, first + count)):
-        return placed, None
-    return placed, _misplaced(sent.after_row + 1)
 
 
 def _results(
@@ -584,7 +567,7 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
         if at is not None
         for offset, texts in enumerate(at.texts)
     }
-    worksheet.saw(header_of(view), rows)
+    worksheet.saw(header_of(view, worksheet.layout), rows)
 
 
 def _end_of_body(tail: Block, table: NativeTable, sent: SentBatch) -> Block | None:
@@ -612,32 +595,22 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
     return (block.texts[0], block.values[0]) if block.texts else ((), ())
 
 
-def _placed(
-    block: Block,
-    creates: Sequence[Rows],
-    find: Callable[[Sequence[Sequence[Value]], Sequence[Rows]], Work[Sequence[int | None]]],
-    header_row: int = 0,
-) -> Work[Sequence[_Placed | None]]:
-    """The rows of creates among the rows of a block that are below the header."""
-    skipped = max(0, header_row + 1 - block.first_row)
-    texts, values = block.texts[skipped:], block.values[skipped:]
-    firsts = yield from find(values, creates)
-    return [
-        None
-        if at is None
-        else _Placed(
-            first_row=block.first_row + skipped + at,
-            texts=texts[at : at + len(rows)],
-            values=values[at : at + len(rows)],
-        )
-        for at, rows in zip(firsts, creates, strict=True)
-    ]
+def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
+    """The rows of creates in a block, where they begin with the index `first`; None without it."""
+    placed: list[_Placed | None] = []
+    for rows in creates:
+        if first is None:
+            placed.append(None)
+            continue
+        end = first + len(rows)
+        texts, values = block.texts[first:end], block.values[first:end]
+        placed.append(_Placed(first_row=block.first_row + first, texts=texts, values=values))
+        first = end
+    return placed
 
 
-def at_the_end(
-    lines: Cells, creates: Sequence[Rows], *, below: int = 0
-) -> Work[Sequence[int | None]]:
-    """The index of the first row of each create, if they are the last lines; else None.
+def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work[int | None]:
+    """The index of the first row of creates, if they are the last lines; else None.
 
     `below`: how many other rows their batch appended below them. They are the last lines with a
     value in their columns: array formulas may fill others down to the end of the grid.
@@ -660,14 +633,8 @@ def at_the_end(
         count -= 1
     first = count - below - len(rows)
     if first >= 0 and (yield from _is_at(lines, first, rows)):
-        return _stacked(first, creates)
-    return [None] * len(creates)
-
-
-def _directly_below(_: Cells, creates: Sequence[Rows], *, first: int) -> Work[Sequence[int | None]]:
-    """The same of inserted rows, the first of which has this index."""
-    yield len(creates)
-    return _stacked(first, creates)
+        return first
+    return None
 
 
 def _has_formulas(
@@ -688,7 +655,7 @@ def _has_formulas(
 
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
-) -> Work[Sequence[int | None]]:
+) -> Work[int | None]:
     """The same in lines that are seen later.
 
     `expected` is their index if nobody wrote meanwhile, negative if the end of the sheet was not
@@ -697,18 +664,17 @@ def located(
     if no other rows are equal, and not against the expected one.
     """
     rows = [*chain.from_iterable(creates)]
-    firsts = yield from at_the_end(lines, creates, below=below)
-    end = firsts[0]
+    end = yield from at_the_end(lines, creates, below=below)
     if end is not None and (end == expected or not is_retry):
-        return firsts
+        return end
     if end is None and expected >= 0:
         is_there = expected <= len(lines) - len(rows) and (yield from _is_at(lines, expected, rows))
-        return _stacked(expected, creates) if is_there else firsts
+        return expected if is_there else None
     places: list[int] = []
     for at in range(len(lines) - len(rows) + 1):
         if (yield from _is_at(lines, at, rows)):
             places.append(at)
-    return _stacked(places[0], creates) if len(places) == 1 else [None] * len(creates)
+    return places[0] if len(places) == 1 else None
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
@@ -727,14 +693,6 @@ def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
         if not is_same:
             return False
     return True
-
-
-def _stacked(first: int, creates: Sequence[Rows]) -> Sequence[int]:
-    firsts = []
-    for rows in creates:
-        firsts.append(first)
-        first += len(rows)
-    return firsts
 
 
 def _is_at(lines: Cells, first: int, rows: Rows) -> Work[bool]:
@@ -797,21 +755,35 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
     return RowPatch(row=change.row, texts=texts, values=values)
 
 
-def _misplaced(row: int) -> RowNumberUnknown:
-    """The error of rows that are not directly below the last record, or that lack formulas."""
+def _not_directly_below(
+    sent: SentBatch, tail: Block, creates: Sequence[Rows], filled: FilledRow
+) -> Work[RowNumberUnknown | None]:
+    """The error of inserted rows that are not directly below the last record, or lack formulas."""
+    count, own, above = sum(map(len, creates)), tail, int(sent.after_row > sent.header.row)
+    first = sent.after_row + 1 - tail.first_row
+    has_formulas = yield from _has_formulas(tail.formulas[first:], creates, filled)
+    if sent.table.id:
+        own = body_of(tail, replace(sent.table, last_row=sent.table.last_row + count))
+    cells = own.texts[first - above :], own.values[first - above :]
+    if has_formulas and is_below_records(sent.header.end, *cells, range(above, above + count)):
+        return None
     return RowNumberUnknown(
-        f"The rows were created from row {row} on, but others moved or changed rows in the moment "
-        "between the gateway's look and its write: they are not directly below the last record, or "
-        "lack its formulas. Look at the worksheet, and do not send them again."
+        f"The rows were created from row {sent.after_row + 1} on, but others moved or changed rows "
+        "in the moment between the gateway's look and its write: they are not directly below the "
+        "last record, or lack its formulas. Look at the worksheet, and do not send them again."
     )
 
 
-def _below_filled(row: int) -> RowNumberUnknown:
-    """The error of rows that Google appended below rows that were filled down after the look."""
+def _below_filled(sent: SentBatch, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
+    """The error of appended rows if those above, by their index, were filled down since."""
+    rows = slice(start, end)
+    rule, texts, values = sent.header.end, tail.texts[rows], tail.values[rows]
+    if not are_filled_down(rule, texts, values, tail.computed[rows]):
+        return None
     return RowNumberUnknown(
-        f"The rows were created from row {row} on, below rows that others have filled down since "
-        "the gateway looked at the end of the worksheet. Move them below the last record, and do "
-        "not send them again."
+        f"The rows were created from row {tail.first_row + end} on, below rows that others have "
+        "filled down since the gateway looked at the worksheet. Move them below the last record, "
+        "and do not send them again."
     )
 
 

@@ -36,7 +36,7 @@ from gateway.google.sheets import (
 )
 from gateway.table import a1
 from gateway.table.column_types import UNKNOWN, ColumnType, FirstCell, column_type
-from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
+from gateway.table.header import DEFAULT_LAYOUT, Header, Layout
 from gateway.table.texts import composed
 from gateway.worksheets.access import (
     DEFAULT_LAYOUTS,
@@ -45,7 +45,7 @@ from gateway.worksheets.access import (
     worksheet_not_found,
 )
 from gateway.worksheets.answers import Answers, Encoded, Freshness
-from gateway.worksheets.loader import SingleFlight
+from gateway.worksheets.loader import SingleFlight, header_of
 
 KEPT_SECONDS = 60.0
 """Lifetime of a cached spreadsheet."""
@@ -252,13 +252,6 @@ async def read_first_rows(
     except SheetTooLarge:
         headers = [a1.row_range(title, first) for title, (first, _) in spans.items()]
         return await sheets.read_spreadsheet(spreadsheet, headers)
-
-
-def header_of(view: SheetView, layout: Layout = DEFAULT_LAYOUT) -> Header:
-    """The header of a worksheet whose first rows were read; blank if that is another row."""
-    block = view.blocks[0]
-    is_there = block.first_row == layout.header_row and block.texts
-    return parse_header(block.texts[0] if is_there else (), layout)
 
 
 def _listed(

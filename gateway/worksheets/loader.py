@@ -40,7 +40,6 @@ from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
 from gateway.table.records import BLANK_ONLY, EndRule, SheetEnd, by_column, last_record, sheet_end
-from gateway.table.steps import Work
 from gateway.table.table import Column, Table, Unlike, last_row_in, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
@@ -293,8 +292,7 @@ class Loader:
                 return await self.look_at_header(has_forms=True, form_row=header_row)
             raise await self._explained(refusal, header_row) from refusal
         own_sheet(self._id, view)
-        top = view.blocks[0]
-        header = parse_header(top.texts[0] if top.texts else (), self._layout)
+        header = header_of(view, self._layout)
         await self._take_header(header, moment)
         native = view.table
         is_same = known is not None and known.table_id == native.id
@@ -336,10 +334,7 @@ class Loader:
             a1.rows_from(title, first_row, f"{last_column}{shown_to}"),
         ]
         try:
-            with recording_sent_at() as sent_at:
-                view = await self._sheets.read_sheet(
-                    self._id.spreadsheet, ranges, detail=Detail.FORMS
-                )
+            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=Detail.FORMS)
         except SheetTooLarge:
             if cache.unfilled_until < 0:
                 raise  # a row that is appended would be below those that are filled down
@@ -352,10 +347,9 @@ class Loader:
                 raise error from refusal
             cache.forget()
             return await self.look_at_end()
-        started = sent_at.at_seconds or started
         own_sheet(self._id, view)
-        top, rows, native = *view.blocks, view.table
-        header = parse_header(top.texts[0] if top.texts else (), self._layout)
+        rows, native = view.blocks[1], view.table
+        header = header_of(view, self._layout)
         await self._take_header(header, moment)
         height, width = (
             (native.last_row, native.end_column) if native.id else (view.rows, view.columns)
@@ -363,7 +357,20 @@ class Loader:
         is_small = height <= header_row + FIRST_ROWS and width <= FIRST_COLUMNS
         end: SheetEnd | None = None
         if last_row is not None or is_small:
-            end = await self._scheduler.build(_end_of(rows, native, header))
+            own, skipped = rows, max(0, header_row + 1 - rows.first_row)
+            if native.id:
+                own = body_of(rows, native)
+            work = sheet_end(
+                header.end,
+                rows.first_row + skipped - 1,
+                own.texts[skipped:],
+                own.values[skipped:],
+                computed=own.computed[skipped:],
+                formulas=own.formulas[skipped:],
+                is_whole=skipped > 0,
+                beside=rows.texts[skipped:],
+            )
+            end = await self._scheduler.build(work)
             if end is not None and last_row is not None and shown_to < height:
                 may_go_on = end.last_row > last_row + BELOW_END // 2
                 is_far = end.filled is None and cache.unfilled_until < 0
@@ -428,8 +435,8 @@ class Loader:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
         except UpstreamRefusal as refusal:
             raise await self._explained(refusal, last_row) from refusal
-        top, found = own_sheet(self._id, view).blocks
-        header = parse_header(top.texts[0] if top.texts else (), self._layout)
+        found = own_sheet(self._id, view).blocks[1]
+        header = header_of(view, self._layout)
         self._header_cache.compare(header, as_of=moment)
         if header.row > 1:
             await check_place(self._sheets, self._id, self._header_cache, header)
@@ -473,8 +480,8 @@ class Loader:
                     lines, last = found.cells, last_record(header.end, by_column(found.cells))
                 if last is None:
                     view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
-                    above, below = own_sheet(self._id, view).blocks
-                    header = parse_header(above.texts[0] if above.texts else (), self._layout)
+                    below = own_sheet(self._id, view).blocks[1]
+                    header = header_of(view, self._layout)
                     texts, values = by_column(below.texts), by_column(below.values)
                     lines, last = below.texts, last_record(header.end, texts, values)
             except SheetTooLarge:
@@ -643,9 +650,7 @@ def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> in
 
 
 def body_of(block: Block, table: NativeTable) -> Block:
-    """The rows of a block in the body of a table, other columns blank; all rows without a table."""
-    if not table.id:
-        return block
+    """The rows of a block in the body of a native table, other columns blank."""
     count = max(0, table.last_row + 1 - block.first_row)
     own = range(table.first_column, table.end_column)
     return replace(
@@ -663,30 +668,11 @@ def body_of(block: Block, table: NativeTable) -> Block:
     )
 
 
-def _end_of(rows: Block, table: NativeTable, header: Header) -> Work[SheetEnd | None]:
-    """The end of the records in a block, or in the body of a table; None if it shows no record.
-
-    A block that begins with the header shows all rows.
-    """
-    skipped, own = max(0, header.row + 1 - rows.first_row), body_of(rows, table)
-    end = yield from sheet_end(
-        header.end,
-        rows.first_row + skipped - 1,
-        own.texts[skipped:],
-        own.values[skipped:],
-        computed=own.computed[skipped:],
-        formulas=own.formulas[skipped:],
-        is_whole=skipped > 0,
-    )
-    if end is None or not table.id:
-        return end
-    return replace(end, beside={row: rows.texts[row - rows.first_row] for row in end.beside})
-
-
-def header_of(view: SheetView, layout: Layout | None = None) -> Header:
-    """The header, which is the first block of a view; by default with the automatic end rule."""
-    top = view.blocks[0]
-    return parse_header(top.texts[0] if top.texts else (), layout or Layout(top.first_row))
+def header_of(view: SheetView, layout: Layout) -> Header:
+    """The header, which is the first row of a view; blank if that is another row."""
+    block = view.blocks[0]
+    is_there = block.first_row == layout.header_row and block.texts
+    return parse_header(block.texts[0] if is_there else (), layout)
 
 
 def cells_of(block: Block) -> list[list[SeenCell]]:

@@ -203,7 +203,7 @@ async def look_again(
         )
     except RowNotFound:
         return None
-    header, blocks = header_of(view), view.blocks[1:]
+    header, blocks = header_of(view, worksheet.layout), view.blocks[1:]
     shown = _in_spans([block.texts for block in blocks], spans, view.rows)
     worksheet.header.compare(header, as_of=moment)
     values: Mapping[int, Sequence[Value]] = {}
@@ -243,7 +243,10 @@ async def look_at_forms(
         raise _too_large(is_row=False) from too_large
     except UpstreamRefusal as refusal:
         raise LookOutdated from refusal
-    if (own_sheet(id_, view).sheet_id, header_of(view).cells) != (sheet_id, header.cells):
+    if (own_sheet(id_, view).sheet_id, header_of(view, worksheet.layout).cells) != (
+        sheet_id,
+        header.cells,
+    ):
         raise LookOutdated
     worksheet.header.seen_sheet(view, began, forms=forms_in(view, last_row), header=header)
     own: dict[int, Sequence[SeenCell]] = {}

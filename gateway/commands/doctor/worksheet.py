@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import zip_longest
 from urllib.parse import quote
 
 from gateway.commands.doctor.reasons import (
@@ -27,7 +26,7 @@ from gateway.commands.options import counted
 from gateway.errors import SheetTooLarge, UpstreamTimeout
 from gateway.google.sheets import (
     KnownRange,
-    NamedTable,
+    NativeTable,
     Render,
     Rendering,
     Sheets,
@@ -37,9 +36,10 @@ from gateway.google.sheets import (
 from gateway.table import a1
 from gateway.table.column_types import FirstCell
 from gateway.table.header import DEFAULT_LAYOUT, ROW_INDEX, Header, Layout, parse_header
-from gateway.table.records import BLANK_ONLY, EndRule, last_record
+from gateway.table.records import BLANK_ONLY, EndRule, by_column, last_record
 from gateway.worksheets.access import Layouts, WorksheetId
-from gateway.worksheets.catalogue import first_cells, header_of, read_first_rows
+from gateway.worksheets.catalogue import first_cells, read_first_rows
+from gateway.worksheets.loader import header_of
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells of the grids that are read completely."""
@@ -97,8 +97,8 @@ async def read_worksheets(
     for each in view.worksheets:
         [block] = each.blocks
         size, range_ = sizes[each.title], a1.rows_from(each.title, block.first_row)
-        displayed: Columns | None = [*zip_longest(*block.texts)]
-        typed: Columns | None = [*zip_longest(*block.values)]
+        displayed: Columns | None = by_column(block.texts)
+        typed: Columns | None = by_column(block.values)
         if block.texts and block.first_row + len(block.texts) <= size.rows:
             displayed = typed = None
             more = size.rows * size.columns, len(quote(range_))
@@ -150,7 +150,7 @@ def check_worksheet(seen: SeenWorksheet, who: str) -> Iterator[Finding]:
     view, header = seen.view, seen.header
     [block] = view.blocks
     below = block.texts[1:] if block.first_row == header.row else ()
-    hints = [view.frozen_rows, *(table.area.first_row for table in view.tables)]
+    hints = [view.frozen_rows, *(table.first_row for table in view.tables)]
     yield from check_header(view.title, header, below, seen.spreadsheet, hints)
     likely = _likely_header(header, below, hints)
     if likely is not None:
@@ -297,9 +297,9 @@ def _columns(columns: Sequence[int]) -> str:
 Words = Iterator[tuple[Callable[[str], Finding], str]]
 
 
-def _own_table(view: SheetView, header: Header) -> NamedTable | None:
+def _own_table(view: SheetView, header: Header) -> NativeTable | None:
     """The native table with the same header as the worksheet."""
-    return next((each for each in view.tables if each.area.first_row == header.row), None)
+    return next((each for each in view.tables if each.first_row == header.row), None)
 
 
 def _table_words(view: SheetView, header: Header) -> Words:
@@ -307,7 +307,7 @@ def _table_words(view: SheetView, header: Header) -> Words:
     if own is not None:
         yield note, f"native table {quoted(own.name)}, {own.area}: new rows go into it"
     for each in view.tables:
-        if each.area.first_row != header.row:
+        if each.first_row != header.row:
             yield (
                 note,
                 f"native table {quoted(each.name)}, {each.area}: its header is not in row "
@@ -388,9 +388,9 @@ class _Rows:
         """Findings about totals and notes below the data, up to the last record."""
         table, last = _own_table(self._seen.view, self._header), min(self._last_entered, end)
         above, first = 0, last
-        if table is not None and table.area.last_row is not None:
-            above = table.area.last_row - self._header.row
-            if table.has_footer:
+        if table is not None:
+            above = table.last_row + table.has_totals - self._header.row
+            if table.has_totals:
                 yield (
                     warning,
                     f"{self._rows(above)} has the totals of the native table, and counts as a "

@@ -39,14 +39,18 @@ from gateway.google.sheets import (
 )
 from gateway.table import a1
 from gateway.table.column_kinds import NumberFormat, SheetForms
-from gateway.table.record import Stored
+from gateway.table.record import Stored, text_at
 from gateway.table.records import FilledRow
 from gateway.table.steps import Work
-from gateway.table.table import ROWS_BELOW, Table
+from gateway.table.table import ROWS_BELOW, RowPatch, Table
+from gateway.table.typed import held_cells
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Sending
+from gateway.worksheets.looks import RowLook
 from gateway.worksheets.planning import MOST_STEPS, Plan, Planned, RowChange
-from gateway.worksheets.writes import ByFilter
+from gateway.worksheets.snapshot import Effect
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.writes import ByFilter, Outcome, Written
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
 """Size of the answer to one write, without the cells that a body lists row by row."""
@@ -228,6 +232,52 @@ def shown_around(
     elif any(write.created for write in writes):
         ranges.append(a1.rows_from(title, plan.after_row))
     return replace(request, edges=edges, ranges=ranges)
+
+
+def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
+    """True if the rows of writes are as they were planned by, as far as the writes depend on it.
+
+    A condition counts for the whole row, of a typed write with its values, a filter or key for the
+    columns that it compares; otherwise the columns that are written count.
+    """
+    shown = look.rows
+    for each in writes:
+        planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
+        planned += [
+            (change.row, change.displayed, each.compared | change.columns)
+            for change in each.changes
+        ]
+        for row, texts, columns in planned:
+            now = shown.get(row)
+            if now is None or (any(texts) and not any(now)):
+                return False
+            compared = range(max(len(texts), len(now))) if each.has_condition else columns
+            yield len(compared)
+            if any(text_at(now, at) != text_at(texts, at) for at in compared):
+                return False
+            if each.has_condition and row in each.typed:
+                yield len(now)
+                values = look.values.get(row, ())
+                if held_cells(now, values) != held_cells(texts, each.typed[row]):
+                    return False
+    return True
+
+
+def note_unchanged(
+    worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
+) -> None:
+    """Note rows whose update changes nothing: no later answer may show an older row than theirs."""
+    answered: list[Written | RowChange | int] = []
+    for each in planned:
+        answered += each.slots
+    for outcome in outcomes:
+        if not isinstance(outcome, Exception):
+            answered += outcome
+    rows = sorted({each.row for each in answered if isinstance(each, Written)})
+    if rows:
+        patches = [RowPatch(row=row, texts={}) for row in rows]
+        before = {row: look.rows[row] for row in rows}
+        worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:

@@ -61,7 +61,9 @@ from gateway.worksheets.applied import AppliedReader, SentBatch
 from gateway.worksheets.batch import (
     AROUND,
     Request,
+    are_unchanged,
     emptied_rows,
+    note_unchanged,
     of_one_target,
     request_of,
     rows_around,
@@ -86,9 +88,7 @@ from gateway.worksheets.planning import (
     Plan,
     Planned,
     Planner,
-    are_unchanged,
     needs_types,
-    note_unchanged,
 )
 from gateway.worksheets.refusal import (
     SHEET_WIDE,

@@ -48,12 +48,10 @@ from gateway.table.record import (
 from gateway.table.records import BLANK_ONLY, EndRule, FilledRow
 from gateway.table.sent_values import as_key, is_held
 from gateway.table.steps import BLOCK, OutOfSteps, Work, mapped
-from gateway.table.table import RowPatch, Table
-from gateway.table.typed import held_cells
+from gateway.table.table import Table
 from gateway.worksheets.looks import MAX_TARGET_CELLS, RowLook
 from gateway.worksheets.reading import too_costly
 from gateway.worksheets.refusal import row_not_found
-from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.write_queue import MAX_ROWS
 from gateway.worksheets.writes import (
@@ -628,52 +626,6 @@ def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
     if not condition.holds(tag):
         existing = row_record(row, view.select(None), displayed, typed)
         raise PreconditionFailed(existing, tag=tag, has_tags=condition.tags != frozenset())
-
-
-def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
-    """True if the rows of writes are as they were planned by, as far as the writes depend on it.
-
-    A condition counts for the whole row, of a typed write with its values, a filter or key for the
-    columns that it compares; otherwise the columns that are written count.
-    """
-    shown = look.rows
-    for each in writes:
-        planned = [(row, texts, each.compared) for row, texts in each.removed.items()]
-        planned += [
-            (change.row, change.displayed, each.compared | change.columns)
-            for change in each.changes
-        ]
-        for row, texts, columns in planned:
-            now = shown.get(row)
-            if now is None or (any(texts) and not any(now)):
-                return False
-            compared = range(max(len(texts), len(now))) if each.has_condition else columns
-            yield len(compared)
-            if any(text_at(now, at) != text_at(texts, at) for at in compared):
-                return False
-            if each.has_condition and row in each.typed:
-                yield len(now)
-                values = look.values.get(row, ())
-                if held_cells(now, values) != held_cells(texts, each.typed[row]):
-                    return False
-    return True
-
-
-def note_unchanged(
-    worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
-) -> None:
-    """Note rows whose update changes nothing: no later answer may show an older row than theirs."""
-    answered: list[Written | RowChange | int] = []
-    for each in planned:
-        answered += each.slots
-    for outcome in outcomes:
-        if not isinstance(outcome, Exception):
-            answered += outcome
-    rows = sorted({each.row for each in answered if isinstance(each, Written)})
-    if rows:
-        patches = [RowPatch(row=row, texts={}) for row in rows]
-        before = {row: look.rows[row] for row in rows}
-        worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 
 def _read_columns(write: Write, view: View) -> frozenset[int | None]:

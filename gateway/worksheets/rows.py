@@ -1,4 +1,4 @@
-"""The row service: list, read, and all writes.
+"""The row service: list, read, and all writes; and the pool of worksheets.
 
     operation          nothing cached      header seen within `cache.header_ttl_seconds`
     list               1 read              1 read
@@ -26,7 +26,8 @@ looking at the sheet costs nothing, an unknown field one read at most. A read th
 tried twice more (`gateway.google.pipeline`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -44,6 +45,7 @@ from gateway.table.record import check_granted, check_has_value, row_object
 from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
+from gateway.telemetry.events import snapshots_kept
 from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Paging, Served
 from gateway.worksheets.cursors import Seal
@@ -57,7 +59,7 @@ from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import Peers
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, RowSpan, Snapshot, Window
-from gateway.worksheets.worksheet import Pool, Resources, Worksheet
+from gateway.worksheets.worksheet import Demand, Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
 
@@ -531,3 +533,75 @@ class RowService:
         if is_replayed and identity is not None and identity.scope not in self._told:
             await peers.rows.announce(shared)  # whoever wrote it may have told nobody
         return shared.is_alone
+
+
+class Pool:
+    """The worksheets that are in use, bounded in number and in the memory of rows.
+
+    A worksheet with a running read or a queued write stays. Worksheets that were never read go
+    first, so that invented names displace no others; then those whose rows were renewed longest
+    ago. Uses are not recorded: rows in use are renewed every few seconds.
+    """
+
+    def __init__(self, *, max_worksheets: int, max_bytes: int) -> None:
+        self._max_worksheets = max_worksheets
+        self._max_bytes = max_bytes
+        self._worksheets: OrderedDict[WorksheetId, Worksheet] = OrderedDict()
+        self._weights: dict[WorksheetId, int] = {}
+        """The memory of the rows of each worksheet, those renewed longest ago first."""
+        self._byte_count = 0
+
+    def get(self, worksheet_id: WorksheetId, resources: Resources) -> Worksheet:
+        """The worksheet that is in use, or a new one."""
+        worksheet = self._worksheets.get(worksheet_id)
+        if worksheet is not None:
+            self._worksheets.move_to_end(worksheet_id)
+            return worksheet
+        if len(self._worksheets) >= self._max_worksheets:
+            self._make_room()
+        worksheet = self._worksheets[worksheet_id] = Worksheet(worksheet_id, resources)
+        return worksheet
+
+    def find(self, worksheet_id: WorksheetId) -> Worksheet | None:
+        """A worksheet that is in use."""
+        return self._worksheets.get(worksheet_id)
+
+    def loaded(self, spreadsheet: str) -> Iterator[Worksheet]:
+        """The worksheets of a spreadsheet that have rows."""
+        return (self._worksheets[each] for each in self._weights if each.spreadsheet == spreadsheet)
+
+    def demands(self) -> Iterator[Demand]:
+        """The demand for each worksheet with rows."""
+        return (self._worksheets[each].demand for each in self._weights)
+
+    def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
+        """The other worksheets of the spreadsheet that have rows."""
+        spreadsheet = worksheet.id.spreadsheet
+        for each in self._weights:
+            if each.spreadsheet == spreadsheet and each != worksheet.id:
+                yield self._worksheets[each]
+
+    def weigh(self, worksheet: Worksheet) -> None:
+        """Count the memory of a worksheet whose rows changed, and evict others."""
+        if self._worksheets.get(worksheet.id) is not worksheet:
+            return  # evicted meanwhile
+        byte_count = worksheet.byte_count
+        while byte_count > self._max_bytes and worksheet.make_lighter():
+            byte_count = worksheet.byte_count
+        if byte_count > self._max_bytes:
+            worksheet.drop_rows()
+            return
+        self._byte_count += byte_count - self._weights.pop(worksheet.id, 0)
+        if worksheet.blocks:
+            self._weights[worksheet.id] = byte_count
+        while self._byte_count > self._max_bytes:
+            self._worksheets[next(iter(self._weights))].drop_rows()
+        snapshots_kept(len(self._weights), self._byte_count)
+
+    def _make_room(self) -> None:
+        """Evict worksheets that were never read, or the one renewed longest ago."""
+        idle = [each for each in self._worksheets.values() if each.is_idle]
+        unseen = [each for each in idle if not each.blocks and each.header.extent is None]
+        for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:
+            worksheet.drop_rows()
+            del self._worksheets[worksheet.id]

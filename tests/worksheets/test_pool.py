@@ -13,9 +13,10 @@ from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.answers import Encodings
+from gateway.worksheets.rows import Pool
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import TYPED, Origin, Rows, Snapshot
-from gateway.worksheets.worksheet import Pool, Resources, Worksheet
+from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues
 from gateway.worksheets.writes import Outcome, Write
 from tests.clock import ManualClock

@@ -29,7 +29,7 @@ from gateway.table.header import DEFAULT_LAYOUT, ROW_INDEX, Header, Layout, pars
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.record import FEW, row_maker
-from gateway.table.records import EndRule, last_record
+from gateway.table.records import last_record
 from gateway.table.steps import BLOCK, Unbuilt, Work, ready
 
 Column = Sequence[object]
@@ -469,23 +469,6 @@ class Table:
             indexes={},
             digests={},
         ).ended()
-
-
-def last_row_in(table: Table, columns: slice, last_row: int, rule: EndRule) -> int:
-    """The last row down to `last_row` that is a record by some columns, or the header.
-
-    The header, too, if only types show it that the table lacks.
-    """
-    header_row = table.header.row
-    if rule.column is not None:
-        rule = rule._replace(column=rule.column - columns.start)
-    height = last_row - header_row + 1
-    displayed, typed = (
-        rendering and [cells[:height] for cells in rendering[columns]]
-        for rendering in (table.displayed, table.typed)
-    )
-    last = last_record(rule, displayed or (), typed) or 0
-    return max(header_row, header_row - 1 + last)
 
 
 def make_table(displayed: Sequence[Column], layout: Layout = DEFAULT_LAYOUT) -> Table:

@@ -40,7 +40,7 @@ from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
 from gateway.table.records import BLANK_ONLY, EndRule, SheetEnd, by_column, last_record, sheet_end
-from gateway.table.table import Column, Table, Unlike, last_row_in, make_table
+from gateway.table.table import Column, Table, Unlike, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
 from gateway.worksheets.answers import Encodings
@@ -170,12 +170,15 @@ class Loader:
         await self._take_header(snapshot.table.header, moment)
         table, native = snapshot.table, self._header_cache.table
         end = end_in(table, native)
-        if native.id and end < end_in(table, native, BLANK_ONLY):
+        is_filled_down = end < end_in(table, native, BLANK_ONLY)
+        if is_filled_down:
             self._header_cache.unfilled_until = -math.inf
         extent = SheetExtent(
             header=table.header,
             last_row=table.header.row if table.ends_by_types else end,
-            is_end=table.header.end.column is None and not table.ends_by_types,
+            is_end=not (
+                is_filled_down or table.ends_by_types or table.header.end.column is not None
+            ),
             table_id=native.id,
             header_as_of=began,
             as_of=moment,
@@ -641,12 +644,18 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
 def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
     """The last record in the body of a native table, by default by the rule of the header.
 
-    The header if there is none; without a native table the last record of all rows.
+    The header if there is none, or if only types show it that the rows lack. Without a native table
+    the last record of all rows.
     """
     if not native.id:
         return table.last_row
-    columns = slice(native.first_column, native.end_column)
-    return last_row_in(table, columns, native.last_row, rule or table.header.end)
+    rule, header_row = rule or table.header.end, table.header.row
+    if rule.column is not None:
+        rule = rule._replace(column=rule.column - native.first_column)
+    own, height = slice(native.first_column, native.end_column), native.last_row - header_row + 1
+    displayed = [cells[:height] for cells in table.displayed[own]]
+    typed = None if table.typed is None else [cells[:height] for cells in table.typed[own]]
+    return max(header_row, header_row - 1 + (last_record(rule, displayed, typed) or 0))
 
 
 def body_of(block: Block, table: NativeTable) -> Block:

@@ -102,9 +102,9 @@ async def look_at_rows(
             except OtherTab:
                 continue
         existing = {row: texts for row, texts in look.rows.items() if row <= last}
-        return replace(
-            look, rows=existing, missing=frozenset(rows) - existing.keys(), tail=look.rows
-        )
+        tail = {row: texts for row, texts in look.rows.items() if row > last}
+        missing = frozenset(rows) - existing.keys()
+        return replace(look, rows=existing, missing=missing, tail=tail)
     raise tabs_changing()
 
 

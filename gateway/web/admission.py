@@ -1,12 +1,12 @@
 """Admission: authenticate, charge and authorise a request before anything else of it is parsed.
 
 Rules
-- No call to Google. A valid key is charged for its request, whatever the result, before anything
-  else can be refused.
+- Admission makes no call to Google. A valid key is charged for its request before any other
+  refusal, whatever the result.
 - Credentials are trimmed, an empty value is absent. Every place is read: two places with different
   values are an error, so that no proxy or log attributes a request to another key.
-- A create-only key is refused here for all that is not a create. `gateway.web.create_only` answers
-  its creates.
+- A create-only key is refused here for every request but a create. `gateway.web.create_only`
+  answers its creates.
 - Authorised reads are cached. An entry is valid for one head: identical credentials, worksheet and
   origin. It holds the caller and their read access, and no rates: each request is charged.
 - Entries are keyed by a digest with a random key of the process, so that no API key is stored.
@@ -54,7 +54,7 @@ from gateway.worksheets.access import Target
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """The caller, and the worksheet that they may use."""
+    """An admitted request: caller, granted worksheet, lease and parameters."""
 
     caller: Caller
     target: Target
@@ -64,7 +64,7 @@ class Admitted(msgspec.Struct, frozen=True):
     unknown: tuple[str, ...]
     """Names of unknown parameters, none of which may be a field."""
     is_typed: bool = False
-    """True if cells are answered with their types, as the request or the operator wants it."""
+    """True if answers have typed cells, by the request or by the operator's default."""
     credentials: bytes = b""
     """The parameters of the URL for credentials, still encoded."""
 
@@ -80,7 +80,7 @@ class Recognised(NamedTuple):
 class Admission:
     """Admits the requests of one gateway.
 
-    `identify` is that of a `Gatekeeper`; `proxies` are trusted to name their clients.
+    `identify` is a method of `Gatekeeper`; `proxies` are trusted to name their clients.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Admission:
             is_typed = asks_for_types(asked)
         if is_typed is None:
             is_typed = request.state["api"].values == "typed"
-        # A create-only key must not learn by names of parameters which fields there are.
+        # Names of parameters must not reveal fields to a create-only key.
         unknown = parameters.unknown if caller.grants.may_read else ()
         credentials = parameters.credentials
         return Admitted(caller, target, lease, asked, unknown, is_typed, credentials)
@@ -177,7 +177,7 @@ class Admission:
         return Recognised(caller, credentials.spreadsheet, lease)
 
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
-        """A lease for the request, which is charged. Raises as `RateLease.enter`."""
+        """Charge the request, and return its lease. Raises as `RateLease.enter`."""
         request.event.key = caller.key_id
         lease = request.lease = self._rates.lease(caller)
         if lease.usage.shared is not None:  # a process alone waits for nothing
@@ -197,7 +197,7 @@ class Admission:
 def _authorised(
     caller: Caller, spreadsheet: str | None, title: str, writes: Sequence[Right]
 ) -> tuple[Target, str]:
-    """The caller's worksheet of this name or of its second reading."""
+    """Authorise the worksheet of this name or of its lenient decoding, which is named too."""
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
     except NotGranted:
@@ -215,7 +215,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 def find_credentials(head: Head, parameters: bytes) -> Credentials:
-    """Search all places; `parameters` are the URL's parameters for credentials."""
+    """Search key and spreadsheet ID in headers and in `parameters`, the URL's credentials."""
     key = _find_key(head, parameters)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
@@ -246,7 +246,7 @@ SPREADSHEET_HEADERS: Mapping[bytes, Callable[[str], str]] = {
 
 
 def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> list[str]:
-    """The parsed values of these headers."""
+    """Parsed values of these headers."""
     found: list[str] = []
     for name, read in places.items():
         for value in head.lines.get(name, ()):
@@ -279,7 +279,7 @@ def _only(values: Sequence[str], what: str) -> str | None:
 
 MAX_KEPT = 4096
 LONGEST_TITLE = 256
-"""Of cached worksheets; Google's titles are shorter."""
+"""Maximum characters of a cached title; Google's titles are shorter."""
 
 _CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
 """Headers that decide the access of a read."""
@@ -294,14 +294,14 @@ class CachedCaller(NamedTuple):
     target: Target
     until_seconds: float
     reading: str
-    """The second reading of the worksheet's name, "" for none."""
+    """Name of the lenient decoding of the worksheet's title, "" for none."""
 
 
 class AuthCache:
-    """Authorised reads of one gateway.
+    """Cache of authorised reads.
 
-    `fresh_until` is the time at which the active keys have to be refreshed, by the same clock as
-    `timer`.
+    `fresh_until` returns the time at which the active keys have to be refreshed, by the same clock
+    as `timer`.
     """
 
     def __init__(
@@ -330,7 +330,7 @@ class AuthCache:
         return key, found if is_valid else None
 
     def put(self, key: bytes, caller: Caller, target: Target, reading: str = "") -> None:
-        """Cache the authorisation of this head, unless its key may expire meanwhile."""
+        """Cache the authorisation of this head, unless its key has an expiry."""
         if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:

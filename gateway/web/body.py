@@ -39,7 +39,7 @@ from gateway.worksheets.writes import Fields, FormFields
 
 JSON_STARTS = (b"{", b"[")
 _NO_TYPES = ("", "text/plain")
-"""Types that say nothing of the body."""
+"""Media types that do not describe the body."""
 _NO_FIELD = "The object holds no field to write."
 _BLANK_FORM = (
     "A new row needs at least one field with a value; the body was read as a form, and has "
@@ -49,13 +49,13 @@ _UNREAD = {
     "multipart/form-data": "multipart/form-data is not read. In a page, send new "
     "URLSearchParams(new FormData(form)); or JSON with Content-Type: application/json.",
 }
-"""Refused media types, and alternatives."""
+"""Refused media types, with advice."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = b" \t\r\n" + BOM_UTF8
 _MOST_BLANK_BYTES = 1024
-"""Blanks before a list, so that nobody sends them without end before a key is looked up."""
+"""Maximum number of blanks read before a list, because this read precedes authentication."""
 LAST_ROW = 99_999_999
-"""As in paths."""
+"""Maximum row number, as in paths."""
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Form(Pairs):
 
 @dataclass(frozen=True, kw_only=True)
 class RowsBody:
-    """Rows to create, at least one; `is_array`: sent as a list, and answered as one."""
+    """Rows to create, at least one; `is_array` if they were sent, and are answered, as a list."""
 
     rows: tuple[Fields, ...]
     is_array: bool
@@ -107,12 +107,12 @@ async def begins_list(request: Request) -> bool:
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
-    """Checked fields of a JSON object or a form; at least one that is written."""
+    """Parse and check the fields of a JSON object or a form; at least one must be written."""
     return _required(_object_fields(_decoded(body, content_type)))
 
 
 def parse_rows(body: bytes, content_type: str) -> RowsBody:
-    """Up to 500 rows of a JSON list of objects, otherwise the row of `parse_fields`."""
+    """Parse up to 500 rows of a JSON list of objects, otherwise one row as `parse_fields`."""
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         return RowsBody(rows=_listed_rows(decoded), is_array=True)
@@ -122,7 +122,7 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
 
 
 def form_fields(form: Form) -> Fields:
-    """Checked fields of a form; at least one has a value."""
+    """Check the fields of a form; at least one must have a value."""
     fields = _required(_object_fields(form))
     if all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
@@ -130,7 +130,7 @@ def form_fields(form: Form) -> Fields:
 
 
 def parse_updates(body: bytes, content_type: str) -> Updates:
-    """Up to 500 rows of a JSON list of objects, each with `rowIndex` and a field to write."""
+    """Parse up to 500 rows of a JSON list of objects, each with `rowIndex` and a field to write."""
     decoded = _decoded(body, content_type)
     if not isinstance(decoded, list) or isinstance(decoded, Pairs):
         raise _of_another_shape(decoded, "a JSON list of objects, each with its rowIndex")
@@ -152,7 +152,7 @@ def parse_updates(body: bytes, content_type: str) -> Updates:
 
 
 def _decoded(body: bytes, content_type: str) -> object:
-    """Names and values as `Pairs`, or any other JSON value."""
+    """Decode names and values to `Pairs`, or any other JSON value."""
     is_json_type = content_type == JSON or content_type.endswith("+json")
     is_json = body.lstrip().startswith(JSON_STARTS)
     if is_json or is_json_type or content_type in _NO_TYPES:
@@ -196,7 +196,7 @@ def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
 
 
 def _places(elements: Sequence[object], verb: str) -> Iterator[tuple[str, object]]:
-    """The elements of a list of rows, each with the pointer to it."""
+    """Yield the elements of a list of rows, each after its pointer."""
     if not elements:
         raise invalid_body(f"The list holds no row to {verb}.")
     if len(elements) > MAX_ROWS:
@@ -205,7 +205,7 @@ def _places(elements: Sequence[object], verb: str) -> Iterator[tuple[str, object
 
 
 def _listed_fields(element: object, *, at: str) -> tuple[Fields, Sequence[Problem]]:
-    """The fields of an object, also those that are never stored, and what is wrong with it."""
+    """The fields of an object, including those that are never stored, and its problems."""
     if not isinstance(element, Pairs):
         return {}, [Problem(at, "This must be a JSON object of fields and values.")]
     fields, problems = checked_fields(element, at=at)
@@ -213,7 +213,7 @@ def _listed_fields(element: object, *, at: str) -> tuple[Fields, Sequence[Proble
 
 
 def _listed_row_number(fields: Fields, taken: Collection[int]) -> tuple[int | None, str | None]:
-    """The row that the object of an update names, or why it names none."""
+    """The row number in the object of an update, or the problem with it."""
     value = fields.get(ROW_INDEX)
     if value is None:
         return None, f"{ROW_INDEX} is missing; it says which row to update."
@@ -239,7 +239,7 @@ def _stored(fields: Fields) -> Fields:
 
 
 async def _read(request: Request) -> tuple[bytes, str]:
-    """The body and its media type without parameters, in lower case.
+    """Read the body, and its media type without parameters, in lower case.
 
     Compressed bodies are refused: they can expand to any size.
     """
@@ -284,7 +284,7 @@ def _decode_text(body: bytes) -> str:
 
 
 def parse_form(body: bytes) -> Iterator[tuple[str, str]]:
-    """The fields of a form (WHATWG URL, 5.1), percent-encoded UTF-8; any other `%` stays."""
+    """Parse a form (WHATWG URL, 5.1) of percent-encoded UTF-8; any other `%` stays."""
     text = _decode_text(body)
     if MULTIPART.match(text):
         raise invalid_body(_UNREAD["multipart/form-data"])

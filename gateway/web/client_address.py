@@ -7,11 +7,11 @@ Rules:
 - A hop that is not an address ends the search: the last proxy counts.
 - X-Forwarded-For and Forwarded (RFC 7239) are equivalent. A proxy that writes one may pass the
   other through unchanged, so a header that names no client is ignored if the other names one.
-- If both name different clients, one of them is made up, and the address of the proxy counts for
-  wrong keys. The limit of requests at once counts both, apart from other requests: a client can
-  neither avoid its own limit nor use up that of another.
-- A header without a client counts for the proxy, for a client may have damaged it. A request
-  without these headers is the proxy's own.
+- If both name different clients, one of them is forged, and the address of the proxy counts for
+  wrong keys. The limit of concurrent requests counts both, apart from other requests: a client can
+  neither avoid its own limit nor exhaust that of another.
+- A request with a header that names no client counts for the proxy, because a client may have
+  damaged the header. A request without these headers is the proxy's own.
 """
 
 import re
@@ -26,7 +26,7 @@ from gateway.web.head import Head, head_of
 
 MAX_HOPS = 32
 _LONGEST_HOP = 100
-"""An IPv6 address with zone, port and blanks around it."""
+"""Maximum length of a hop: an IPv6 address with zone, port and blanks around it."""
 _KEPT = 1024
 """Maximum number of cached addresses."""
 
@@ -48,7 +48,7 @@ def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
 def counted_addresses(scope: Scope, proxies: Sequence[Proxy]) -> Collection[str]:
     """Addresses that a request from a trusted proxy counts for.
 
-    None for a request of a proxy itself; two if the headers contradict each other.
+    Empty for a request of the proxy itself; two if the headers contradict each other.
     """
     peer, hop_lists = _peer(scope), _hop_lists(scope)
     clients = _clients(hop_lists, peer, proxies)
@@ -77,13 +77,13 @@ def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
 
 
 def _hop_lists(scope: Scope) -> Sequence[Sequence[str]]:
-    """The last hops by each header that there is."""
+    """The last hops in each of the two headers that the request has."""
     head = head_of(scope)
     return [each[-MAX_HOPS:] for each in (_x_forwarded_for(head), _forwarded(head)) if each]
 
 
 def _clients(hop_lists: Sequence[Sequence[str]], peer: str, proxies: Sequence[Proxy]) -> set[str]:
-    """Clients that the headers name, without proxies."""
+    """Clients named by the headers, without proxies."""
     found = {_last_hop(hops, peer, proxies) for hops in hop_lists} - {peer}
     return {each for each in found if not _is_proxy(_address(each), proxies)}
 

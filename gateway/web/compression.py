@@ -1,10 +1,10 @@
 """gzip of bodies, for clients that take it.
 
 Rules
-- A body with a strong tag is sent as it is, because the tag names its bytes. Tags of lists,
-  of schemas and of the description are weak, and those of exports absent.
-- Short bodies are compressed at once, and kept: an answer that is given again is the same object.
-  Long ones are compressed in a thread, and exports part by part, so that no request waits for them.
+- A body with a strong tag is not compressed, because the tag identifies its bytes. Lists, schemas
+  and the description have weak tags, exports have none.
+- Short bodies are compressed at once and cached (LRU). Long ones are compressed in a thread, and
+  exports part by part, so that no other request waits.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ from msgspec.structs import replace as replaced
 from gateway.web.answers import Answer
 
 MIN_BYTES: Final = 1_024
-"""Bodies up to this size are not compressed."""
+"""Minimum size of compressed bodies."""
 
 _AT_ONCE_BYTES = 32_768
-"""Takes half a millisecond."""
+"""Maximum size compressed on the event loop, which takes half a millisecond."""
 _KEPT = 64
 _LEVEL = 1
-"""Rows take a fifth of their bytes; level 6 saves a fifth of these."""
+"""Compression level: rows shrink to a fifth; level 6 would save a fifth of that."""
 _BEST = 9
 _WITH_GZIP_HEADER = 31
-"""`wbits` of zlib."""
+"""zlib's `wbits` for gzip."""
 _ENCODING = (b"content-encoding", b"gzip")
 
 
 async def compressed_answer(answer: Answer) -> Answer:
-    """The answer with its body in gzip, or as it is if the body is short."""
+    """The answer with its body in gzip; unchanged if the body is short."""
     body = answer.body
     headers = [line for line in answer.headers if line[0] != b"content-length"]
     if isinstance(body, AsyncGenerator):
@@ -49,7 +49,7 @@ async def compressed_answer(answer: Answer) -> Answer:
 
 
 async def compressed_file(content: bytes) -> bytes:
-    """The content of a file that is compressed once, as small as can be."""
+    """Compress the content of a file, once and at the highest level."""
     return await asyncio.to_thread(_compressed, content, _BEST)
 
 

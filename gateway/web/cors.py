@@ -12,7 +12,7 @@ EXPOSED = (
     "X-Request-Id, X-Total-Count"
 )
 METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
-"""Includes methods without a route: a page may read the reason of a refusal."""
+"""Allowed methods, including those without a route, so that pages can read the refusal."""
 PREFLIGHT_SECONDS = 86_400
 
 ANY_PROGRAM = [(b"vary", b"Origin")]
@@ -42,7 +42,7 @@ def is_preflight(head: Head) -> bool:
 
 
 def preflight_lines(head: Head) -> list[tuple[bytes, bytes]]:
-    """The answer to a preflight: it lists the requested headers, as `*` omits Authorization."""
+    """Header lines for a preflight; they repeat the requested headers: `*` omits Authorization."""
     asked = head.lines.get(_HEADERS_ASKED, ())
     allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
     return [*_FOR_PREFLIGHTS, *allowed]

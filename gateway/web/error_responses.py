@@ -24,7 +24,7 @@ from gateway.web.request import Request
 from gateway.web.state import State
 
 ERROR_TYPE = "SheetsonError"
-"""Clients of this API compare `type` with it."""
+"""`type` of every error, which clients compare."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _UPDATES = (
@@ -37,7 +37,7 @@ _MENDS = {
     "PATCH": _UPDATES,
     "PUT": _UPDATES,
 }
-"""Alternatives to methods that are not row operations."""
+"""Advice for methods without an operation at a path."""
 _NO_ROUTE = (
     "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
     "/v2/sheets/{sheetName}/{rowIndex}; /docs lists all paths."

@@ -1,10 +1,10 @@
 """Exports: all rows that match, as CSV, as JSON lines, or as the JSON of a list.
 
 Rules
-- The request is refused before the first byte, or answered whole: nothing is cut silently. What
-  fails after the first byte cuts the connection.
-- In CSV a text that spreadsheet programs would take for a formula gets an apostrophe
-  (`gateway.table.formulas`), also a field name. JSON is as lists have it.
+- The request is refused before the first byte, or answered whole: nothing is cut silently. A
+  failure after the first byte cuts the connection.
+- In CSV a text that spreadsheet programs would read as a formula gets an apostrophe
+  (`gateway.table.formulas`), also a field name. JSON is the same as in lists.
 - An export has no entity tag: one over visible cells alone would need all of them encoded before
   the first byte.
 """
@@ -63,12 +63,12 @@ from gateway.worksheets.access import Target
 from gateway.worksheets.exports import Cells, Export
 
 ROWS_PER_REQUEST = 1_000
-"""Rows of an export that cost as much as a request."""
+"""Number of exported rows that are charged as one request."""
 PART_BYTES = 65_536
-"""Most bytes that are sent at once: a client that takes less in time is cut off."""
+"""Maximum size of a part; a client that takes less in `answer_timeout_seconds` is cut off."""
 
 RAW = "raw"
-"""The value of `formulas`."""
+"""Value of `formulas` that turns the guard off."""
 _TEXTS = frozenset({str, type(None)})
 _EXPOSED = "Content-Disposition"
 _CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
@@ -80,7 +80,7 @@ class ExportAsked(msgspec.Struct, frozen=True):
     """A parsed export."""
 
     query: Query
-    """Its limit is at most the plan's and one more, which shows that there are too many rows."""
+    """Query whose limit is at most the plan's plus one, which detects too many rows."""
     no_cache: bool
     format: str
     is_raw: bool
@@ -140,7 +140,7 @@ _kept_export = lru_cache(KEPT_TEXTS)(_parse_export)
 
 
 async def run_export(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Export:
-    """The rows of an export, for which its key is charged."""
+    """Run an export, and charge its rows to the key."""
     parsed: ExportAsked = asked.parameters
     admitted.lease.begin_export()
     export = await request.state["rows"].export_rows(
@@ -159,7 +159,7 @@ async def run_export(request: Request, admitted: Admitted, target: Target, asked
 
 
 def exported(request: Request, target: Target, asked: Asked, export: Export) -> Answer:
-    """The export as an answer, whose body is made while it is sent."""
+    """The answer to an export, whose body is encoded while it is sent."""
     event, freshness, parsed = request.event, export.freshness, asked.parameters
     event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
     headers = {
@@ -183,7 +183,7 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
 
 
 async def made_body(export: Export, lines: "Lines", event: RequestEvent) -> AsyncGenerator[bytes]:
-    """The body in parts; counts its rows."""
+    """Encode the body in parts; counts the rows."""
     event.rows = 0
     ahead = lines.begin(export)
     async for count, block in export.blocks(lines.block):
@@ -242,7 +242,7 @@ def csv_lines(lines: Iterable[Sequence[object]]) -> bytes:
 def _guarded(
     export: Export, column: int, rows: Sequence[int], shown: Sequence[Any]
 ) -> Sequence[object]:
-    """Cells of a column, texts that are formulas with the guard."""
+    """Cells of a column, with the guard before texts that are formulas."""
     kinds = {*map(type, shown)} if export.is_typed else _TEXTS
     texts = shown if kinds <= _TEXTS else [cell for cell in shown if isinstance(cell, str)]
     if not has_sign(filter(None, texts)):
@@ -258,7 +258,7 @@ def _guarded(
 
 
 def _plain(cells: Sequence[object]) -> Sequence[object]:
-    """Typed values as JSON spells them; an error is empty, as null is."""
+    """Typed values as texts, spelled as in JSON; errors and null are empty."""
     kinds = {*map(type, cells)}
     if bool not in kinds and msgspec.Raw not in kinds:
         return cells
@@ -269,7 +269,7 @@ def _plain(cells: Sequence[object]) -> Sequence[object]:
 
 
 class JsonLines:
-    """A record in each line, as lists have it."""
+    """JSON lines: one record per line, as in lists."""
 
     between = b""
 
@@ -311,7 +311,7 @@ def _records(
 
 
 def disposition(title: str, suffix: str) -> str:
-    """`Content-Disposition` of a file (RFC 6266); names of other characters are in `filename*`."""
+    """`Content-Disposition` of a file (RFC 6266); titles beyond ASCII are in `filename*`."""
     name = title[:_LONGEST_FILE_NAME] + suffix
     plain = _NOT_IN_FILE_NAMES.sub("_", name)
     extended = "" if plain == name else f"; filename*=UTF-8''{urllib.parse.quote(name, safe='')}"

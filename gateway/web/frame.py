@@ -1,7 +1,7 @@
-"""The frame around every request, and its route: path and method to a handler.
+"""Frame around every request, and routing of path and method to a handler.
 
-Rules: every request gets an answer with the common header lines and one log line, and returns its
-place among the concurrent requests. Paths are split before decoding.
+Rules: every request gets an answer with the common header lines and one log line, and releases its
+rate-limit lease. Paths are split before decoding.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ class Frame:
             end_event(token)
 
     def _check_head(self, scope: Scope, head: Head) -> None:
-        """Refuse a URL or head that exceeds its limit, also one that arrived in a single packet."""
+        """Refuse a URL or head that exceeds its limit, even if it arrived in a single packet."""
         url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
         if url_bytes > self._settings.max_url_bytes:
             message = f"The URL is longer than {self._settings.max_url_bytes} bytes."
@@ -135,9 +135,9 @@ class Frame:
 
 
 async def _send(request: Request, answer: Answer, send: Send) -> int:
-    """Send an answer with the header lines that all have.
+    """Send an answer with the common header lines.
 
-    Returns the bytes of its body, 0 for one that is made while it is sent.
+    Returns the size of its body in bytes, 0 for a body that is encoded while it is sent.
     """
     event, lines = request.event, request.head.lines
     is_asked = answer.may_be_compressed and b"accept-encoding" in lines
@@ -178,7 +178,7 @@ async def _send_parts(
 ) -> int:
     """Send parts of a body, each when the client has taken the one before it.
 
-    `first` is the part of a generator that was made already. Returns the bytes of a sequence.
+    `first` is the already encoded part of a generator. Returns the size of a sequence in bytes.
     """
     if isinstance(body, Sequence):
         size = 0
@@ -199,8 +199,8 @@ async def _send_parts(
 def rate_lines(lease: RateLease) -> HeaderLines:
     """`RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
 
-    `r` requests may be sent at once. After `t` seconds it is one if `r` is 0, otherwise the
-    maximum.
+    `r` requests may be sent at once. After `t` seconds one more may be sent if `r` is 0, otherwise
+    the maximum.
     """
     standing = lease.standing()
     line = b'"default";r=%d;t=%d' % (standing.remaining, standing.seconds)
@@ -231,7 +231,7 @@ _PAGES: Mapping[str, Callable[[Request], Awaitable[Answer]]] = {
 
 
 def respond(request: Request) -> Awaitable[Answer]:
-    """The answer to a request at any path. Raises RouteNotFound and Gone at once."""
+    """Route a request, and return its answer. Raises RouteNotFound and Gone at once."""
     path, method = request.event.path, request.event.method
     handle: Callable[[Request], Awaitable[Answer]] | None
     match path.split("/"):
@@ -244,7 +244,7 @@ def respond(request: Request) -> Awaitable[Answer]:
         case ["", "v2", "sheets", title, row] if title and row:
             request.title, request.row = title, row
             return carry_out(request, OF_ROW)
-        # With a slash at the end, the name of a worksheet never came.
+        # A path that ends with a slash lacks the name of a worksheet.
         case ["", "v2", "sheets"] if not request.scope["raw_path"].endswith(b"/"):
             return carry_out(request, OF_SPREADSHEET)
         case ["", "v1", *_]:

@@ -7,8 +7,8 @@ Rules
   then gets 412, since ignoring its condition could overwrite a change, and a read gets a full
   answer.
 - A write refuses the conditions that it does not evaluate. It ignores `If-Unmodified-Since` beside
-  `If-Match`, and `If-Modified-Since`, as RFC 9110 demands (13.1.4, 13.1.3): scripts set the latter
-  for all their requests, against caches.
+  `If-Match`, and `If-Modified-Since`, as RFC 9110 demands (13.1.4, 13.1.3): scripts send the latter
+  with every request, to bypass caches.
 """
 
 import re
@@ -23,7 +23,7 @@ from gateway.table.header import IfMatch
 from gateway.table.quoting import quoted
 
 HEAD = "gateway.head"
-"""Key of a scope: its parsed head."""
+"""Key of the parsed head in a scope."""
 _LINE_BYTES = 4
 """Bytes of a line besides name and value: colon, blank and line end."""
 _ROW = re.compile(r"[1-9][0-9]{0,7}")
@@ -113,7 +113,7 @@ def asks_for_fresh(head: Head) -> bool:
 
 
 def decode_title(segment: str) -> str:
-    """The worksheet name of a raw path segment."""
+    """Decode a raw path segment to the name of a worksheet."""
     try:
         title = urllib.parse.unquote_to_bytes(segment).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -128,7 +128,7 @@ def encode_title(title: str) -> str:
 
 
 def parse_row(segment: str) -> int:
-    """The row number of a raw path segment."""
+    """Parse a raw path segment as a row number."""
     text = urllib.parse.unquote(segment) if "%" in segment else segment
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
@@ -152,6 +152,6 @@ def _given(head: Head, name: bytes) -> str:
 
 
 def _listed(text: str) -> list[tuple[str, str]]:
-    """Pairs of `W/` or "" and the tag, for each tag of a list; none if it is malformed."""
+    """Parse a list of tags to pairs of `W/` or "" and the tag; empty if malformed."""
     is_list = not _TAG.sub("", text).strip(" \t,")
     return _TAG.findall(text) if is_list else []

@@ -1,7 +1,7 @@
 """`/livez` and `/readyz`, without reads and writes at Google.
 
-Until Google has accepted an account, `/readyz` requests tokens, now and then. Afterwards it says
-nothing of Google: rows that were read before can be served while Google is away.
+Until Google has accepted an account, `/readyz` sometimes requests tokens. Afterwards it does not
+depend on Google, because cached rows can be served during an outage of Google.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from gateway.web.answers import Answer, json_answer
 from gateway.web.request import Request
 
 PROBE_SECONDS = 0.8
-"""Limit for key store and sign-in together: Kubernetes waits 1 s for the answer of a probe."""
+"""Time limit for key store and sign-in together; a probe of Kubernetes waits 1 s."""
 
 
 async def livez(_request: Request) -> Answer:
@@ -26,7 +26,7 @@ async def readyz(request: Request) -> Answer:
 
 
 async def readiness(request: Request) -> tuple[bool, Mapping[str, object]]:
-    """True if requests can be served, and members that say more."""
+    """True if requests can be served, and details as JSON members."""
     ends = asyncio.get_running_loop().time() + PROBE_SECONDS
     try:
         async with asyncio.timeout_at(ends):

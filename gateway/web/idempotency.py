@@ -28,10 +28,10 @@ _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 _UPDATE = "PATCH"
-"""Stands for all three methods that update a row in its scope; records hold digests of it."""
+"""Method in the scope of all updates of a row; records hold digests of it."""
 
 _MANY_FIELDS = 2000
-"""More fields are digested in a thread."""
+"""Number of fields above which a body is digested in a thread."""
 
 
 @dataclass(frozen=True, kw_only=True)

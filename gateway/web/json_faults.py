@@ -1,8 +1,8 @@
-"""Explanations of texts that are not JSON: what was found, and what to do.
+"""Explanations of texts that are not JSON: the mistake, and its correction.
 
-Rules: the first rule that fits explains a text, from the whole of it to the place of the error. An
-explanation quotes marks and words of its own, never the client's text. Only refused texts are
-looked at.
+Rules: the first rule that fits explains a text: rules for whole texts come before those for the
+place of the error. An explanation quotes its own marks and words, never the client's text. Only
+refused texts are examined.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 _LOOKED_AT = 2000
-"""Characters at the start of a text that show its kind."""
+"""Number of characters at the start of a text that are examined for its kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ _KINDS: Sequence[tuple[re.Pattern[str], str, str]] = (
     (re.compile(r"(?:\0[^\0]){2}|(?:[^\0]\0){2}", re.DOTALL), "it is UTF-16", "Encode it as UTF-8"),
     (re.compile(r"""\s*[^\s{}\[\]"'<>=&:,]+="""), "it is a form, such as name=Ann", ""),
 )
-"""Kinds of whole texts: pattern of the start, what it is, and what to do."""
+"""Kinds of whole texts: pattern of the start, description, and advice."""
 
 _CURLY = "“”„‟«»‘’‚‛"
 _CURLY_END = re.compile(rf"[{_CURLY}]\s*(?:[,:\]}}]|\Z)")
@@ -102,7 +102,7 @@ _CONTROLS: Mapping[str, str] = {
 
 
 def explain(subject: Subject, text: str, error: json.JSONDecodeError) -> str:
-    """A sentence on what was found instead of JSON, and one on what to do."""
+    """One sentence about the text that was found instead of JSON, and one with advice."""
     if not text.strip():
         found = "it holds only blanks" if text else "it is empty"
         return f"{subject.name} is not JSON: {found}. Send JSON, such as {subject.example}."

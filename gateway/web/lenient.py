@@ -1,9 +1,9 @@
 """Lenient decoding: second readings of requests with unusual encodings.
 
 Rules
-- A second reading is tried only if the plain one fails, so that names and values that are really
-  spelled so are found. If both fail, the plain reading's error counts.
-- Each has a name, which appears in the request's log line.
+- A second reading is tried only if the plain one fails, so that existing names and values with such
+  a spelling are found. If both fail, the plain reading's error counts.
+- Each second reading has a name, which appears in the request's log line.
 - Text in, text out: this module does not know requests, worksheets or Google. Its callers:
   `parameters` for a query folded into a name and for encodings of values, `rows` for missing fields
   and worksheets, `body` for JSON of another type.
@@ -67,12 +67,12 @@ def decoded_again(text: str) -> str:
 
 
 def json_of(text: str) -> str:
-    """JSON of a text with single quotes or Python's words."""
+    """Convert a text with single quotes or Python's words to JSON."""
     return _QUOTED_OR_WORD.sub(_as_json, text)
 
 
 def other_titles(title: str, titles: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Those of the titles that a worksheet's name may mean, each with the name of its reading."""
+    """Yield the second readings of a worksheet's name that are in `titles`: reading and title."""
     if "%" in title and is_escaped(title):
         try:
             once_more = unquote_to_bytes(title).decode("utf-8")
@@ -140,7 +140,7 @@ def _bracketed(
 
 
 def _segments(name: str, parameter: str) -> list[str]:
-    """The texts in the brackets of a name."""
+    """Texts in the brackets of a name."""
     brackets = name.removeprefix(parameter)
     segments = brackets[1:-1].split("][")
     if _SEGMENTS.fullmatch(brackets) is None or len(segments) > _MOST_SEGMENTS:

@@ -9,7 +9,7 @@ MULTIPART = "multipart/form-data"
 HTML = "text/html"
 
 _CHARSET = "; charset=utf-8"
-"""Some clients read text without it as Latin-1."""
+"""Charset of texts, without which some clients read Latin-1."""
 
 JSON_TEXT = f"{JSON}{_CHARSET}"
 """`Content-Type` of answers."""

@@ -1,8 +1,8 @@
 """Method overrides: headers and `_method`, by which clients send one method as another.
 
-Rules: a query may hold all of them, in capitals or not, and with brackets. The gateway obeys none.
-One that asks for what the request does anyway is harmless, such as PATCH for a POST to a row; any
-other is refused, because something else than the client means would happen.
+Rules: a query may contain all of them, in any case, and with brackets. The gateway follows none. An
+override with the same effect as the request is ignored, such as PATCH for a POST to a row; any
+other is refused, because the request would do something else than the client means.
 """
 
 import re
@@ -27,10 +27,10 @@ _HEADERS: Mapping[bytes, str] = {
     OTHER_OVERRIDE: "X-Method-Override",
 }
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
-"""Other values of `_method` are values of a field or a parameter of that name."""
+"""Values of `_method` that are overrides; others are values of a field or parameter."""
 _READS = {"GET", "HEAD"}
 _UPDATES = {"POST", "PUT", "PATCH"}
-"""Methods of one effect on a row."""
+"""Methods with the same effect on a row."""
 _FORM_FIELD = re.compile(rb"(?:^|&)(?:_|%5F)method(?:(?:\[|%5B)(?:\]|%5D))?=([^&]*)", re.IGNORECASE)
 
 

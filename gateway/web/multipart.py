@@ -3,7 +3,7 @@
 Rules
 - A part with a file name is refused, an empty one too: cells hold no files.
 - A body that ends before its last boundary is refused, so that no cut text is stored.
-- Names and values are UTF-8. Of names, `"`, CR and LF come as `%22`, `%0D` and `%0A`.
+- Names and values are UTF-8. In names, `"`, CR and LF are sent as `%22`, `%0D` and `%0A`.
 """
 
 import re
@@ -27,7 +27,7 @@ _BROKEN = "The form is not valid multipart/form-data. Send a form without an enc
 
 
 def as_urlencoded(body: bytes, content_type: str) -> bytes:
-    """The same form, urlencoded. Raises InvalidBody, and UnsupportedMediaType for a file."""
+    """Convert a form to urlencoded. Raises InvalidBody, and UnsupportedMediaType for a file."""
     try:
         return urlencode([*_fields(body, content_type)]).encode("ascii")
     except UnicodeDecodeError as error:

@@ -32,7 +32,7 @@ def accepted_format(accept: Sequence[bytes]) -> str:
 
 
 def prefers_page(accept: Sequence[bytes]) -> bool:
-    """True if `Accept` prefers HTML to JSON, as that of a browser that follows a form or a link."""
+    """True if `Accept` prefers HTML to JSON, as a browser's does after a form or a link."""
     weights = _weights(b",".join(accept))
     return _is_preferred_to_json(weights.get(HTML, 0.0), weights)
 
@@ -69,7 +69,7 @@ _kept_gzip = lru_cache(_KEPT)(_gzip)
 
 
 def _weights(given: bytes) -> Mapping[str, float]:
-    """The weight of each member; 1 if it has none that can be read."""
+    """The weight of each member; 1 if it has no valid one."""
     weights: dict[str, float] = {}
     for member in given.decode("latin-1").lower().split(","):
         name, *parameters = member.split(";")

@@ -1,7 +1,7 @@
 """The table of operations: everything that distinguishes one from another.
 
-Rules: the operations of a path and method are tried in the order of the table, and the first whose
-conditions hold is meant. Operations without conditions come last.
+Rules: the operations of a path and method are tried in the order of the table; the first one whose
+conditions hold is used. Operations without conditions come last.
 """
 
 from collections.abc import Mapping, Sequence

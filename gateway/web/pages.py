@@ -33,7 +33,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""Nothing external, nothing inline, no frames; Swagger UI needs no more."""
+"""Content-Security-Policy: no external or inline content, and no frames."""
 
 CHUNK_BYTES = 64 * 1024
 """Size of the pieces passed to a connection."""
@@ -52,10 +52,10 @@ class Asset:
     """A file or page as an answer, which is compressed at the first request that takes gzip."""
 
     content: Sequence[bytes]
-    """In chunks shared by all answers, so that slow readers do not hold copies."""
+    """The content in chunks shared by all answers, so that slow readers do not hold copies."""
     headers: Sequence[tuple[bytes, bytes]]
     tag: str
-    """A weak tag, because both encodings have it."""
+    """Weak tag, because it is the same for both encodings."""
     _packed: Sequence[bytes] = field(default=(), init=False)
 
     async def answer(self, head: Head) -> Answer:
@@ -72,7 +72,7 @@ class Asset:
 
 
 def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
-    """An asset of some content, whose suffix as a file gives the media type."""
+    """Make an asset; its file suffix gives the media type."""
     tag = f"W/{opaque_tag(content)}"
     own = {"Content-Type": _MEDIA_TYPES[suffix], "ETag": tag, "Vary": "Accept-Encoding"}
     return Asset(content=_chunks(content), headers=header_lines({**headers, **own}), tag=tag)
@@ -103,7 +103,7 @@ ASSETS: Mapping[str, Asset] = {
 """Files of the pages by their names below /docs/."""
 
 _VERSION = opaque_tag("".join(asset.tag for asset in ASSETS.values()).encode()).strip('"')
-"""Part of all file URLs, so that no page gets an older copy from a browser's cache."""
+"""Version in all file URLs, so that no page uses an older copy from a browser's cache."""
 
 _HOME = Template((_STATIC / "home.html").read_text("utf-8"))
 _DOCS = Template((_STATIC / "docs.html").read_text("utf-8"))

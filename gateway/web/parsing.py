@@ -1,9 +1,9 @@
 """Parse bodies: JSON as written, and their fields; large ones in a thread, in fair turns.
 
 Rules
-- A body that is refused anyway is decoded only up to the reason: the first member or element too
-  many, a list or object as a long value, the maximum number of problems. Only parts behind
-  something invalid are left out, so no incomplete body is accepted.
+- An invalid body is decoded only up to the reason: the first member or element too many, a list or
+  object as a long value, the maximum number of problems. Only parts after an invalid one are
+  skipped, so no incomplete body is accepted.
 - The two outer levels, which alone may be long, are parsed here; short objects and all values by
   the scanner of the standard library, which does not release the interpreter lock.
 - Large bodies have their own thread, so that bodies and queries do not wait for each other. Each
@@ -46,7 +46,8 @@ def checked_fields(
 ) -> tuple[Fields, list[Problem]]:
     """The fields of the object that `at` points to, and their problems.
 
-    With too many fields none is checked; the check stops at the maximum number of problems.
+    If there are too many fields, none is checked. The check stops at the maximum number of
+    problems.
     """
     fields: dict[str, Stored] = {}
     problems: list[Problem] = []
@@ -122,13 +123,13 @@ def _is_encodable(text: str) -> bool:
 
 
 MOST_BYTES = 32_768
-"""Size of bodies parsed on the event loop; one of many small fields takes about 5 ms."""
+"""Maximum size of bodies parsed on the event loop; many small fields take about 5 ms."""
 
 MAX_ROWS = 500
 """Maximum number of rows in one create."""
 
 NEAR = 8192
-"""Characters within which an object is parsed as a whole, and other values are checked."""
+"""Length up to which an object is parsed as a whole, and other values are checked."""
 
 _skip_blanks = re.compile(r"[ \t\n\r]*").match
 
@@ -138,7 +139,7 @@ Found = tuple[T, int | None]
 
 
 class Parsing:
-    """The thread for the bodies of one gateway."""
+    """Parses the bodies of one gateway; long ones in a thread."""
 
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(1)
@@ -151,7 +152,7 @@ class Parsing:
         return await self.beside(key_id, work)
 
     async def beside(self, key_id: str, work: Callable[[], T]) -> T:
-        """Run the work in the thread when it is this key's turn."""
+        """Run the work in the thread, in fair turns of the keys."""
         turn = self._turns.setdefault(key_id, asyncio.Lock())
         async with turn:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
@@ -162,11 +163,11 @@ class Pairs(list[tuple[str, object]]):
 
 
 def decode_json(text: str) -> object:
-    """The value; objects become `Pairs`. Raises InvalidBody with the place of a syntax error.
+    """Decode JSON; objects become `Pairs`. Raises InvalidBody with the place of a syntax error.
 
-    NaN and infinities pass, so that a later error can name their field. Too many members or
-    elements are cut to one more than the maximum; a long list or object within a row becomes an
-    empty list.
+    NaN and infinities are accepted, so that a later error can name their field. Too many members or
+    elements are cut to the maximum plus one; a long list or object within a row becomes an empty
+    list.
     """
     if len(text) <= NEAR and text.startswith("{"):
         with suppress(json.JSONDecodeError, RecursionError):  # reported below
@@ -189,7 +190,7 @@ def _whole(text: str, at: int) -> Found[object]:
 
 
 def _element(text: str, at: int) -> Found[object]:
-    """The whole body, or an element of it."""
+    """Parse the whole body, or an element of it."""
     if not text.startswith("{", at):
         return _value(text, at)
     near = _near(text, at)
@@ -211,14 +212,14 @@ def _member(text: str, at: int) -> Found[tuple[str, object]]:
 
 
 def _value(text: str, at: int) -> Found[object]:
-    """A value; one that cannot be stored is parsed only if it is short."""
+    """Parse a value; a value that cannot be stored is parsed only if it is short."""
     if not text.startswith(("{", "["), at) or len(text) - at <= NEAR:
         return _decoder.raw_decode(text, at)
     return _near(text, at) or ([], None)
 
 
 def _near(text: str, at: int) -> Found[object] | None:
-    """The object or list that begins here, if it is short and valid."""
+    """Parse the object or list that begins here, if it is short and valid."""
     try:
         value, end = _decoder.raw_decode(text[at : at + NEAR])
     except json.JSONDecodeError:
@@ -242,7 +243,7 @@ def _listed(
     most: int,
     is_fault: Callable[[T], bool],
 ) -> Found[list[T]]:
-    """The items between the mark at `at` and the closing one; at most one more than `most`."""
+    """Parse the items between the mark at `at` and the closing one; at most `most` plus one."""
     found: list[T] = []
     faults = 0
     at = _after_blanks(text, at + 1)
@@ -269,7 +270,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _parse_integer(digits: str) -> int:
-    """The integer, or one that is equally too large: parsing thousands of digits is slow."""
+    """Parse an integer; a very long one becomes another that is too large, for speed."""
     return int(digits[:18])
 
 

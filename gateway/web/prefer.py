@@ -1,9 +1,9 @@
 """Preferences of a request: the header `Prefer` (RFC 7240).
 
-Rules: unknown preferences are ignored. What is meant for a known one is never ignored, because it
-could change other rows than the client means: an invalid value, a misspelt name, a preference of
-another operation, and a header that cannot be read are refused. Of repeated numbers the smallest
-counts, else the first value. Reads ignore the header.
+Rules: unknown preferences are ignored. An invalid value, a misspelt name, a preference of another
+operation, or a malformed header is refused, because the write could change other rows than the
+client means. The smallest of repeated numbers counts, otherwise the first value. Reads ignore the
+header.
 """
 
 import re
@@ -20,7 +20,7 @@ PREFERENCE_APPLIED = "Preference-Applied"
 """Header of answers: the preference of the request that had an effect."""
 
 RESOLUTIONS: Mapping[str, bool] = {"merge-duplicates": True, "ignore-duplicates": False}
-"""Whether an upsert with this resolution updates existing rows."""
+"""Resolutions of an upsert; True for the one that updates existing rows."""
 
 _NAMES = by_letters((MAX_AFFECTED, RESOLUTION))
 _PART = re.compile(
@@ -30,7 +30,7 @@ _PART = re.compile(
 )
 """A preference, or a parameter after it; both may be blank.
 
-All repetitions are possessive: two that share a run of blanks would divide it in every way.
+All repetitions are possessive, to prevent quadratic backtracking on runs of blanks.
 """
 _ESCAPED = re.compile(r"\\(.)")
 _COUNT = re.compile(r"[0-9]{1,15}")
@@ -67,7 +67,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
 
 
 def check_preferences(head: Head, operation: Signature) -> None:
-    """Raise InvalidRequest for a preference of another operation. As `preferences` otherwise."""
+    """Raise InvalidRequest for a preference of another operation, or as `preferences`."""
     found = preferences(head)
     if "rollback" in found.get("tx", ()):
         raise InvalidRequest("Prefer has tx=rollback, but writes cannot be taken back.")
@@ -80,7 +80,7 @@ def check_preferences(head: Head, operation: Signature) -> None:
 
 
 def preferred_max_affected(head: Head) -> int | None:
-    """The smallest number of `max-affected`; None without it."""
+    """The smallest number of `max-affected`; None without this preference."""
     values = preferences(head).get(MAX_AFFECTED, ())
     for value in values:
         if _COUNT.fullmatch(value) is None:
@@ -92,7 +92,7 @@ def preferred_max_affected(head: Head) -> int | None:
 
 
 def preferred_resolution(head: Head) -> str | None:
-    """One of `RESOLUTIONS`; None without it."""
+    """One of `RESOLUTIONS`; None without this preference."""
     values = preferences(head).get(RESOLUTION, ())
     for value in values:
         if value not in RESOLUTIONS:

@@ -1,4 +1,4 @@
-"""A request on its way through the web layer."""
+"""Request in the web layer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ HeaderLines = Sequence[tuple[bytes, bytes]]
 
 
 class Request(msgspec.Struct):
-    """The head of a request, and everything that was found out about it so far.
+    """The head of a request, and the results of its steps so far.
 
     `event.path` is the raw path without a last slash.
     """
@@ -28,10 +28,10 @@ class Request(msgspec.Struct):
     event: RequestEvent
     state: "State"
     cors: HeaderLines
-    """The CORS lines of its answer."""
+    """CORS lines of the answer."""
     title: str = ""
     """Raw path segment of the worksheet, "" on other paths."""
     row: str = ""
     """Raw path segment of the row, "" on other paths."""
     lease: RateLease | None = None
-    """Set at its admission."""
+    """Rate-limit lease, set at admission."""

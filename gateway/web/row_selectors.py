@@ -1,12 +1,12 @@
 """Selectors of writes to several rows: the filter of `where`, the key fields of `on_conflict`.
 
 Rules
-- A write by filter changes many rows, so nothing of its filter is ignored. A missing or empty
-  `where`, an empty object in it, and a filter that says nothing of the rows
+- A write by filter changes many rows, so no part of its filter is ignored. A missing or empty
+  `where`, an empty object in it, and a filter that does not depend on the rows
   (`operators.verdict`) are errors.
-- Each row of an upsert has a value in each key field, and no two rows have values that one cell
-  could equal, as far as that is known without the sheet. If the first row lacks a key field, the
-  header decides whether there is such a field at all.
+- Each row of an upsert has a value in each key field, and no two rows have values that could match
+  one cell, as far as this is known without the sheet. If the first row lacks a key field, the
+  header decides if that is an unknown field.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -54,18 +54,18 @@ _ALWAYS = (
 
 
 class FilterAsked(msgspec.Struct, frozen=True):
-    """The rows that a write is for, and the number of them that the client expects at most."""
+    """Filter of a write, and the maximum number of matching rows that the client accepts."""
 
     where: Condition
     max_affected: int | None
     readings: tuple[str, ...] = ()
-    """The second readings that were used."""
+    """Names of the lenient decodings that were used."""
 
 
 def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
     """Parse the parameters of a write by filter. Raises InvalidQuery.
 
-    The values of those in `again` are decoded once more.
+    Parameters in `again` are decoded once more.
     """
     asking = asking_of(decoded(text), again)
     where = parse_filter(asking)
@@ -80,7 +80,7 @@ def filter_asked(text: bytes, again: Leniency = PLAIN) -> FilterAsked:
 
 
 def filter_spelling(text: bytes) -> Sequence[tuple[str, Sequence[str]]]:
-    """The filter as it was sent, decoded once, to recognise it when it comes again."""
+    """The filter as sent, decoded once, for the fingerprint of an idempotent request."""
     return sorted(
         (name, values) for name, values in decoded(text).items() if name.startswith(WHERE)
     )
@@ -98,7 +98,7 @@ def _has_empty(condition: Condition) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class UpsertBody:
-    """Rows to create or update, and the fields that tell which."""
+    """Rows to create or update, and the key fields that match existing rows."""
 
     keys: tuple[str, ...]
     rows: tuple[Fields, ...]
@@ -106,12 +106,12 @@ class UpsertBody:
 
 
 async def read_upsert(request: Request, key_id: str, text: bytes) -> UpsertBody:
-    """The checked rows of a body; `text` are the parameters. Raises InvalidQuery, InvalidBody."""
+    """Parse and check an upsert; `text` has the parameters. Raises InvalidQuery, InvalidBody."""
     return await read_body(request, key_id, partial(_parse_upsert, conflict_names(text)))
 
 
 def conflict_names(text: bytes) -> Selection:
-    """The distinct names of `on_conflict`: comma-separated, a JSON array, or with brackets."""
+    """Parse the distinct names of `on_conflict`: comma-separated, a JSON array, or in brackets."""
     asking = asking_of(decoded(text))
     whole = ""
     if ON_CONFLICT in asking.bracketed:
@@ -149,9 +149,10 @@ def _check_count(names: Collection[str]) -> None:
 
 
 def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
-    """The names, as they are fields of a row, for each row has them.
+    """The key fields that `names` mean, among the fields of a row.
 
-    The whole text if it is one field, or names decoded once more if they are fields only so.
+    The whole text is one name if the row has such a field. Names that are fields only after another
+    decoding are decoded once more.
     """
     find = _finder(fields)
     if names.whole and find(names.whole) is not None:
@@ -169,7 +170,7 @@ def _keys_in(fields: Fields, names: Selection) -> tuple[str, ...]:
 
 
 def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
-    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them."""
+    """The first `MAX_PROBLEMS` problems, and all further ones of the last row among them."""
     problems: list[Problem] = []
     seen: list[dict[Hashable, int]] = [{} for _ in keys]
     for number, fields in enumerate(body.rows):
@@ -190,7 +191,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
 
 
 def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
-    """Finds the name of a field: exactly, without blanks around it, or the only one in NFC."""
+    """Make a search for a field: by the exact name, without blanks around it, or unique in NFC."""
     trimmed: dict[str, str] = {}
     by_form: dict[str, str | None] = {}
 

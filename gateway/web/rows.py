@@ -1,11 +1,11 @@
-"""Operations on rows: how each is carried out, and its steps.
+"""Operations on rows: the selection of an operation, and its steps.
 
 Rules
 - The steps of every request: admission, `check`, price, `parse`, `run`, `answer`. The price of
   `no-cache` is charged in `parse`, where it is known.
 - Lenient decoding: the plain reading comes first; only a missing field or worksheet allows another.
   If that fails too, the first error counts.
-- What is none of the operations gets the answer of a missing method: a delete without the right,
+- A request without an operation gets the answer of a missing method: a delete without the right,
   before its key is charged, and a `PATCH` that has neither a filter nor a list.
 - `If-Match` is the state of one row. A write to several rows refuses it, and is refused on a plan
   that requires it. `*` is any state of existing rows: only an upsert, which may create rows,
@@ -92,7 +92,7 @@ class Asked(msgspec.Struct, frozen=True):
     """A parsed request, apart from its worksheet."""
 
     parameters: Any = None
-    """Those that a second reading may change; None if there are none."""
+    """Parsed parameters that lenient decoding may change; None if there are none."""
     again: Callable[[Leniency], Any] | None = None
     """Parses `parameters` again, some of them decoded once more."""
     row: int = 0
@@ -102,13 +102,13 @@ class Asked(msgspec.Struct, frozen=True):
     idempotent: IdempotentRequest | None = None
     is_array: bool = False
     submission: Any = None
-    """Of a create-only key (`Submission`)."""
+    """Row of a create-only key (`Submission`)."""
     format: str = ""
-    """Of a schema."""
+    """Format of a schema."""
     applied: Mapping[str, str] = {}
     """Headers of the answer about preferences."""
     admitted: Any = None
-    """Of a list, as what it was admitted (`Admitted`)."""
+    """Admission of a list (`Admitted`)."""
 
 
 PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
@@ -116,26 +116,26 @@ PathKind = Literal["spreadsheet", "worksheet", "schema", "row"]
 
 @dataclass(frozen=True, kw_only=True)
 class RowOperation(Signature):
-    """An operation: when it is meant, and how it is carried out."""
+    """An operation: its conditions and its steps."""
 
     methods: tuple[str, ...]
     path: PathKind = "worksheet"
-    """What its path names last."""
+    """Kind of resource at the end of its path."""
 
     row: str = ""
-    """A condition: this segment in place of a row."""
+    """Condition: this segment in place of a row number."""
     parameter: str = ""
-    """A condition: this parameter is given."""
+    """Condition: the query has this parameter."""
     is_of_list: bool = False
-    """A condition: the body is a JSON list."""
+    """Condition: the body is a JSON list."""
     is_export: bool = False
-    """A condition: `format` or `Accept` asks for an export."""
+    """Condition: `format` or `Accept` requests an export."""
     needs: Callable[[Caller], bool] | None = None
-    """A condition: the caller has this right."""
+    """Condition: the caller has this right."""
 
     price: int = 1
     check: Callable[[Request, Admitted], None] | None = None
-    """Refuses what the plan excludes, before more than a usual request is charged."""
+    """Refuses operations that the plan excludes, before a higher price is charged."""
     parse: Callable[[Request, Admitted], Awaitable[Asked]]
     run: Callable[[Request, Admitted, Target, Asked], Awaitable[Any]]
     answer: Callable[[Request, Target, Asked, Any], Answer]
@@ -153,9 +153,9 @@ ByMethod = Mapping[str, Sequence[RowOperation]]
 
 
 async def carry_out(request: Request, operations: ByMethod) -> Answer:
-    """Carry out the operation that a request to this path means: the first whose conditions hold.
+    """Carry out the first operation at this path whose conditions the request meets.
 
-    Without one, a method is missing: `Allow` lists operations without conditions.
+    Without such an operation the method is missing; `Allow` lists operations without conditions.
     """
     admission, query = request.state["admission"], request.scope["query_string"]
     lines = request.head.lines
@@ -196,9 +196,9 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
 async def run_as_meant(
     operation: RowOperation, request: Request, admitted: Admitted, asked: Asked
 ) -> tuple[Target, Asked, Any]:
-    """The result of an operation, and how the worksheet's name and the parameters were meant.
+    """Run an operation, with lenient decoding if a field or the worksheet does not exist.
 
-    They are meant as they are, unless a field or a worksheet is missing so.
+    Returns the worksheet and the request as decoded, and the result.
     """
     aliases, plain, plainly_asked = request.state["title_aliases"], admitted.target, asked
     target, title = plain, plain.worksheet.title
@@ -224,7 +224,7 @@ async def run_as_meant(
             asked, again, failed = plainly_asked, PLAIN, {}
             if target is not plain:
                 aliases.forget(plain)
-                if missing is not None:  # the remembered worksheet does not exist any more
+                if missing is not None:  # the remembered worksheet no longer exists
                     raise not_found_by(plain, missing) from missing
                 target = plain
                 continue
@@ -271,10 +271,10 @@ def run_list(
 
 
 MOST_LINKS = 4
-"""Requests for which an answer keeps its `Link`."""
+"""Maximum number of requests for which an answer caches its `Link`."""
 
 LONGEST_LINK = 2_048
-"""Bytes of a `Link`; proxies and clients refuse heads that are too long."""
+"""Maximum size of a `Link` in bytes; proxies and clients refuse heads that are too long."""
 
 
 def listed_rows(request: Request, target: Target, asked: Asked, served: Served) -> Answer:
@@ -435,7 +435,7 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
 
 
 async def parse_filter(request: Request, admitted: Admitted, *, is_update: bool) -> Asked:
-    """Write fields to all rows that match, or delete the rows."""
+    """Parse a write of fields to all matching rows, or a delete of these rows."""
     caller, text = admitted.caller, admitted.asked
     parse = partial(filter_asked, text)
     asked = parse(PLAIN)
@@ -516,7 +516,7 @@ def written_rows(
 
 
 CREATED = "created"
-"""Member of an upserted row: whether it is new."""
+"""Member of an upserted row; True if the row is new."""
 
 
 def upserted(request: Request, target: Target, asked: Asked, settled: Settled) -> Answer:

@@ -1,11 +1,12 @@
-"""`/v2/sheets`, the worksheets of a spreadsheet, and the schema of the typed records of one.
+"""`/v2/sheets`, the worksheets of a spreadsheet, and the schema of a worksheet's typed records.
 
 Rules
-- Both are made of what a key sees: no hidden worksheet or column appears in them. A key that does
-  not see all columns gets no `x-column`, which would count the hidden ones.
-- A schema says what typed answers hold (`gateway.table.column_types`), with empty cells as the
-  operator configured them. Google enforces no types, so a record may differ.
-- A name in TypeScript is a string of JSON without invisible characters: none ends its line.
+- Both contain only what a key sees: no hidden worksheet or column appears in them. A key that does
+  not see all columns gets no `x-column`, which would reveal the number of hidden ones.
+- A schema describes typed answers (`gateway.table.column_types`), with empty cells as configured.
+  Google enforces no types, so a record may differ.
+- A name in TypeScript is a JSON string with invisible characters escaped, so that it cannot end its
+  line.
 """
 
 import json
@@ -48,7 +49,7 @@ _JSON_TYPES: Mapping[TypeName, str] = {
     "text": "string",
 }
 _ANY = ("string", "number", "boolean")
-"""The JSON types of a column of which nothing is known."""
+"""JSON types of a column without a known type."""
 RIGHTS = ("read", "create", "update", "delete")
 
 
@@ -67,7 +68,7 @@ class _Fields(NamedTuple):
 async def run_worksheets(
     request: Request, admitted: Admitted, target: Target, _asked: Asked
 ) -> Served:
-    """The worksheets that the key sees. Cost: that of `Catalogue.read`."""
+    """List the worksheets that the key sees. Cost: that of `Catalogue.read`."""
     state, caller, access = request.state, admitted.caller, target.access
     spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
     contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
@@ -130,7 +131,7 @@ async def parse_schema(_request: Request, admitted: Admitted) -> Asked:
 
 
 def _format(admitted: Admitted) -> str:
-    """The format of a schema. Raises InvalidQuery if there is none of this name."""
+    """Parse the format of a schema. Raises InvalidQuery for an unknown one."""
     asked = single_text(asking_of(decoded(admitted.asked)), FORMAT) or JSON_FORMAT
     if asked not in _CONTENT_TYPES:
         raise InvalidQuery(f"{FORMAT} of a schema must be {' or '.join(_CONTENT_TYPES)}.")
@@ -138,7 +139,7 @@ def _format(admitted: Admitted) -> str:
 
 
 async def run_schema(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
-    """The schema of a worksheet. Cost: that of `Catalogue.read`.
+    """Make the schema of a worksheet. Cost: that of `Catalogue.read`.
 
     Raises WorksheetNotFound, NoHeaderRow, and InvalidQuery for a parameter with a field's name.
     """
@@ -181,9 +182,9 @@ def _json_schema(worksheet: Listed, fields: _Fields) -> bytes:
 
 
 def json_schema_of(type_: ColumnType, empty: EmptyCell) -> dict[str, object]:
-    """The JSON Schema of the typed cells of a column; null is an error or, perhaps, an empty one.
+    """JSON Schema of the typed cells of a column; null is an error or, if configured, empty.
 
-    `format` of a date-time or time is that of ISO 8601, without an offset.
+    `format` of a date-time or time means ISO 8601 without an offset.
     """
     schema: dict[str, object] = {"type": [*_json_types(type_), "null"]}
     (only, *others) = type_.names or ("text",)
@@ -214,7 +215,7 @@ def _typescript(worksheet: Listed, fields: _Fields) -> bytes:
 
 
 def _type_expression(type_: ColumnType, empty: EmptyCell) -> str:
-    """A union such as `number | null`; a date is a string."""
+    """Type in TypeScript, such as `number | null`; a date is a string."""
     types = [*map(_quoted, type_.options)] or [*_json_types(type_)]
     if empty == "" and "string" not in types:
         types.append('""')
@@ -222,7 +223,7 @@ def _type_expression(type_: ColumnType, empty: EmptyCell) -> str:
 
 
 def _interface_name(title: str) -> str:
-    """The letters and digits of a title, each word with a capital; no keyword begins with one."""
+    """Letters and digits of a title, words capitalised; so it is never a keyword."""
     plain = "".join(each if f"a{each}".isidentifier() and each != "_" else " " for each in title)
     name = "".join(word[:1].upper() + word[1:] for word in plain.split())
     return name if name.isidentifier() else f"Worksheet{name}"

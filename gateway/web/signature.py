@@ -33,7 +33,7 @@ SELECTING: Final = (WHERE, ON_CONFLICT)
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """The right that an operation needs, and the names that it takes."""
+    """The rights that an operation needs, and the names of its parameters and preferences."""
 
     kind: RequestKind = "other"
     """Its name in log and metrics."""
@@ -42,18 +42,18 @@ class Signature:
     writes: tuple[Right, ...] = ()
     """The rights to write that it needs; every key but a create-only key may read."""
     is_for_create_only: bool = False
-    """True if a create-only key may ask for it."""
+    """True if a create-only key may use the operation."""
     parameters: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     hint: str = ""
-    """Advice if a parameter is not one of its own."""
+    """Advice in the refusal of a parameter of another operation."""
     ignores_words: bool = False
-    """True if words of other services are no mistake, because no rows are answered."""
+    """True if words of other services are ignored, because no rows are answered."""
     is_write: bool = field(init=False)
     names: frozenset[bytes] = field(init=False)
-    """The parameters as they are sent."""
+    """Encoded names of its parameters."""
     brackets: tuple[bytes, ...] = field(init=False)
-    """The beginnings of its parameters with brackets."""
+    """Prefixes of its parameters with brackets."""
 
     def __post_init__(self) -> None:
         brackets = (f"{name}[" for name in self.parameters if name in BRACKETED)

@@ -22,11 +22,11 @@ class State(TypedDict):
     forms: "Forms"
     store: KeyStore
     ready: Callable[[], Awaitable[None]]
-    """Raises an error unless keys can be looked up now."""
+    """Function that raises an error if keys cannot be looked up now."""
     outlasts_outage: Callable[[], bool]
     """True if known keys are served without the key store."""
     is_redis_available: Callable[[], bool | None]
-    """None without Redis."""
+    """True if Redis is available; None without Redis."""
     was_accepted: Callable[[], Awaitable[bool]]
     """True if Google accepted an account since the start."""
     refused_accounts: Callable[[], int]

@@ -1,12 +1,11 @@
-"""Aliases of worksheets that do not exist by their plain name, and the error if there is none.
+"""Aliases of worksheets that do not exist by their plain name, and the error without an alias.
 
 Rules
-- Another title of a worksheet is tried if it was in the list that lacked the plain name, and if the
-  key may know it. So it costs no additional call. All writes go to the queue of the real title.
+- An alias is tried if its title is in the list that lacks the plain name, and if the key may know
+  it. So it costs no additional call. All writes go to the queue of the real title.
 - An error names only worksheets that the caller may know.
-- The result is remembered, because finding out that a worksheet is missing costs two reads: for
-  reads `REMEMBERED_SECONDS`, for writes as long as a header is fresh. Keys with access to other
-  worksheets share nothing.
+- An alias is cached, because a missing worksheet costs two reads: for reads `REMEMBERED_SECONDS`,
+  for writes as long as a header is fresh. Keys with access to other worksheets share no entries.
 """
 
 import time
@@ -32,9 +31,9 @@ MAX_COMPARED = 200
 """Maximum number of compared titles; the work per title is bounded too."""
 
 _LONGEST = 40
-"""Compared characters of a title."""
+"""Maximum number of compared characters of a title."""
 _MAX_WEIGHED = 8
-"""Number of titles, those with most common characters, whose order of characters is compared."""
+"""Number of titles with the most common characters whose order of characters is compared."""
 _LIKE = 0.6
 """Minimum similarity of near titles, at most 1.0, as in difflib."""
 _KEPT = 64
@@ -43,7 +42,7 @@ _Place = tuple[WorksheetId, frozenset[str] | None]
 
 
 class TitleAlias(NamedTuple):
-    """The worksheet that a name means, its reading, and when this was found."""
+    """The real title of a name, its lenient decoding, and the time of the look-up in seconds."""
 
     reading: str
     title: str
@@ -51,10 +50,7 @@ class TitleAlias(NamedTuple):
 
 
 class TitleAliases:
-    """Names of worksheets that needed a second reading.
-
-    `write_seconds` is their lifetime for writes.
-    """
+    """Cache of title aliases; `write_seconds` is their lifetime for writes."""
 
     def __init__(
         self, *, write_seconds: float, timer: Callable[[], float] = time.monotonic
@@ -90,12 +86,12 @@ def _place(target: Target) -> _Place:
 
 
 def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
-    """The error in words for this caller."""
+    """The error with a message for this caller."""
     return worksheet_not_found(target.worksheet, error.titles, _hint(target, error.titles))
 
 
 def _hint(target: Target, titles: Sequence[str]) -> str:
-    """The titles that the caller may know, or the similar ones if they are many.
+    """Hint with the titles that the caller may know, or only similar ones if there are many.
 
     The spreadsheet may have more, so the text does not claim to be complete.
     """

@@ -1,12 +1,12 @@
 """Parameters that an operation does not take: refused with advice, or ignored.
 
 Rules
-- Refused are parameters of other operations, misspelt ones, and words of other services for what
-  this API names differently: ignored, they would list or change other rows than meant.
+- Refused are parameters of other operations, misspelt ones, and other services' words for
+  parameters of this API. If ignored, the request would list or change other rows than meant.
 - A name is misspelt if its letters are those of a known one: it differs in capitals, blanks, dashes
   and other signs, is encoded once more, or stands behind an `&` that was escaped for HTML.
-- Names of fields are refused, too, where the header is known: `Judgement.fields` are those that a
-  name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). Behind a
+- Names of fields are refused, too, once the header is known: `Judgement.fields` are the fields that
+  a name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a
   sign, a value needs no `=` (`population>5`).
 - Cache busters are ignored, even if a field has that name. So are all other words, and names
   without a value.
@@ -24,7 +24,7 @@ from gateway.web.signature import BRACKETED, CREDENTIALS, CURSOR, PARAMETERS, SE
 CACHE_BUSTERS: Final = frozenset(
     {"_", "_ts", "ts", "t", "v", "cb", "nocache", "noCache", "no_cache"}
 )
-"""Pages send them with random values; `nocache` is no misspelt `no-cache`."""
+"""Parameters that pages send with random values; `nocache` is not a misspelt `no-cache`."""
 
 _PAGE = "a list is paged with limit and skip, as in limit=20&skip=40."
 _CURSOR = "a list is paged with cursor: send cursor= first, then the cursor of each answer."
@@ -85,7 +85,7 @@ WORDS: Final[Mapping[str, str]] = {
 OData, Google, Strapi, Stripe and Firebase."""
 
 _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
-"""A name and its brackets; behind them, a value may be folded into it."""
+"""A name and its brackets; a value may follow within the name."""
 
 
 def by_letters(names: Iterable[str]) -> Mapping[str, str]:
@@ -96,7 +96,7 @@ def by_letters(names: Iterable[str]) -> Mapping[str, str]:
 def misspelling(name: str, names: Mapping[str, str], bracketless: Collection[str] = ()) -> str:
     """Describe the mistake in an unknown name, after "Unknown parameter "; "" for another word.
 
-    `names` are those of `by_letters`; with brackets, those in `bracketless` are misspelt, too.
+    `names` is a result of `by_letters`. Names in `bracketless` are misspelt if they have brackets.
     """
     found = _SPELLED.match(unquote(name) if "%" in name else name)
     if found is None:
@@ -111,7 +111,7 @@ def misspelling(name: str, names: Mapping[str, str], bracketless: Collection[str
 _NAMES = by_letters((*PARAMETERS, *CREDENTIALS))
 _BRACKETLESS = frozenset((*PARAMETERS, *CREDENTIALS)) - frozenset(BRACKETED)
 _NAME = re.compile(r"(?:amp;)?(?P<base>[^\[=]*)[^=]*=?(?P<value>.*)", re.DOTALL)
-"""A name with its brackets, and a value that is folded into it."""
+"""A name with its brackets, and a value within the name."""
 _OPERATOR = re.compile(
     r"(?P<field>.+?)(?:[\[.:<>!~=]|->"
     r"|__?(?:eq|neq?|gte?|lte?|i?like|n?in|i?contains|i?starts_?with|i?ends_?with|i?exact"

@@ -48,7 +48,7 @@ KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
 """Lines of the table of operations."""
 
 _KEPT = 4
-"""Sets of operations whose errors are kept, for the keys with equal rights."""
+"""Number of cached sets of operations, each with its error components."""
 
 _TEXT: Node = {"type": "string"}
 PAGE: Node = {HTML: {"schema": _TEXT}}

@@ -52,7 +52,10 @@ _OF_KEY = (
 
 
 async def describe(request: Request) -> Answer:
-    """Without a key no call to Google; with one those of `Catalogue`, at most once a minute."""
+    """The document for the request's key, or in general without a key.
+
+    Cost with a key: that of `Catalogue`, at most once a minute; without a key no call to Google.
+    """
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)
     if find_credentials(request.head, parameters.credentials).key is None:

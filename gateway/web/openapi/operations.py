@@ -54,7 +54,7 @@ _VERBS: Mapping[tuple[OperationKind, str], str] = {
     ("update", "PATCH"): "patch",
     ("delete_where", "DELETE"): "remove",
 }
-"""First words of names that are not the operation's."""
+"""First words of names, where they differ from the operation."""
 _LONGEST_EXAMPLE = 20
 
 _IN_HEADERS: Nodes = {

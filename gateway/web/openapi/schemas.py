@@ -215,7 +215,7 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
 def worksheet_schemas(place: Place) -> Nodes:
     """Components of a worksheet: its rows, the bodies of its writes, its fields and filters.
 
-    A generator of clients names a class for each, and drops what it cannot name.
+    A generator of clients makes a class for each, and drops components with unsuitable names.
     """
     stem, row = place.stem, schema_reference(f"{place.stem}Row")
     schemas = {f"{stem}Row": _row(place), f"{stem}Page": _page(row)}
@@ -361,9 +361,10 @@ def _fields(place: Place) -> Node:
 
 
 def _enumeration(values: Sequence[str]) -> Node:
-    """The values, with names for the constants that generators of clients make of them.
+    """Enumeration with names for the constants in generated clients.
 
-    Their own names would be equal for `total sales` and `Total_Sales`, and a number for `-name`.
+    The generators' own names would be equal for `total sales` and `Total_Sales`, and a number for
+    `-name`.
     """
     plain = [re.sub(r"\W+", "_", value).strip("_").upper() for value in values]
     names: dict[str, str] = {}

@@ -99,7 +99,7 @@ def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
     """True if Google credentials or sheet rows may be sent to this http(s) URL.
 
     Allowed are https at Google and loopback addresses; `allow_insecure` allows every host. URLs
-    with user information are never allowed. The path may be anything: token URLs have one.
+    with user information are never allowed. Any path is allowed, because token URLs have one.
     """
     # URL parsers disagree about what follows these characters.
     if re.search(r"[^\x21-\x7e]|[\\@]", url):

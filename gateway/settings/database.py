@@ -1,8 +1,7 @@
 """The database in the configuration: a SQLite file, or the URL of a PostgreSQL database.
 
-Providers of databases show URLs in the form of libpq; SQLAlchemy's form is taken, too. A URL may
-contain a password, so neither the text of a `PostgresUrl` nor a problem shows more of it than host,
-port and name.
+Providers of databases show URLs in the form of libpq; SQLAlchemy's form is accepted, too. A URL may
+contain a password, so the text of a `PostgresUrl` and of a problem has only host, port and name.
 """
 
 import re
@@ -19,7 +18,7 @@ _OPTIONS = {
     *("host", "passfile", "password", "port", "prepared_statement_cache_size"),
     *("ssl", "target_session_attrs", "user"),
 }
-"""Options that the driver takes; `sslmode` is libpq's name of `ssl`."""
+"""Options that the driver accepts; `sslmode` is libpq's name of `ssl`."""
 _SESSIONS = ("any", "primary", "standby", "prefer-standby", "read-write", "read-only")
 _SSL = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
@@ -34,7 +33,7 @@ _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "ssl": (_SSL.__contains__, f"one of {', '.join(_SSL)}"),
     "target_session_attrs": (_SESSIONS.__contains__, f"one of {', '.join(_SESSIONS)}"),
 }
-"""Values that the driver takes, of options that do not take any text."""
+"""Checks and descriptions of values, for options that do not accept every text."""
 _FORM = re.compile(
     r"(?:postgresql(?:\+asyncpg)?|postgres)://"
     r"(?P<address>(?:[^:@/?#\s]*(?::(?P<password>[^:@/?#\s]*))?@)?"

@@ -70,9 +70,9 @@ def file_layer(
 
     `file_settings` are the settings that name files, with their defaults; `*` is each table of an
     array. Relative names, including defaults, start at the directory of this file, so that one
-    configuration means one key store, wherever a command runs. URLs stay as they are. A file must
-    be private if `secrets` recognizes a value in it. It may be a pipe, from a program that decrypts
-    it, or an empty device.
+    configuration means one key store, wherever a command runs. URLs are not changed. The file must
+    be private if `secrets` recognizes a value in it. It may be a pipe from a decrypting program, or
+    an empty device.
     """
     file = path or DEFAULT_FILE
     try:
@@ -108,7 +108,7 @@ def environment_layer(
 ) -> Layer:
     """`GATEWAY_SECTION__KEY` as tables; other names with the prefix are problems.
 
-    `removed` has the problems of settings of earlier versions.
+    `removed` has the problems for settings of earlier versions.
     """
     named = {
         name: _key_path(name)

@@ -1,4 +1,4 @@
-"""Files of the gateway and of its operator: opened without waiting, and not by links of others."""
+"""Safe opening of files of the gateway and its operator: without blocking, or links of others."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from typing import BinaryIO
 HOW_TO_MEND = "run chmod 600 on it"
 
 _NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Follow no link, and do not wait for the other end of a pipe."""
+"""Flags to follow no link, and not to wait for the other end of a pipe."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -39,9 +39,9 @@ def is_changeable_by_others(mode: int) -> bool:
 
 
 def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open a file, created for its owner alone if it is missing; returns its descriptor.
+    """Open a file, created for its owner alone if missing; returns its descriptor.
 
-    Raises OSError if the path is a symbolic link: what is written would reach another file.
+    Raises OSError for a symbolic link, which would lead writes to another file.
     """
     try:
         return os.open(path, flags | _NO_LINK, 0o600)
@@ -54,7 +54,7 @@ def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
 def own_target(path: Path) -> Path:
     """The file that an operator's link leads to, or the path itself.
 
-    Raises OSError if the link is of another user than this one and root.
+    Raises OSError if the owner of the link is neither this user nor root.
     """
     if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
         raise OSError(errno.ELOOP, "it is a symbolic link of another user: delete it", str(path))
@@ -66,9 +66,9 @@ def own_target(path: Path) -> Path:
 def give_name(
     file: Path, path: Path, *, link: Callable[[Path, Path], None] = os.link, keeps: bool = False
 ) -> None:
-    """Give a complete file another name, atomically. Raises OSError, also if the name is taken.
+    """Rename a complete file atomically. Raises OSError, also if the new name is taken.
 
-    With `keeps` it has both names, unless the file system has no links.
+    With `keeps` the file has both names, unless the file system has no links.
     """
     try:
         link(file, path)
@@ -83,7 +83,7 @@ def give_name(
 
 
 def give_owner(file: Path, like: Path) -> None:
-    """As root, give a new file to the owner of a file or folder. Raises OSError."""
+    """Give a new file the owner of another file or folder, if run as root. Raises OSError."""
     if os.geteuid() == 0:
         owner = like.stat()
         os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)

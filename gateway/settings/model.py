@@ -83,7 +83,7 @@ class ServerSettings(Section):
     port: Port = 8000
     """Port to listen on; 0 means any free port."""
     shutdown_seconds: Seconds = 25.0
-    """How long running requests and queued writes may take to finish after SIGTERM."""
+    """Maximum time for running requests and queued writes to finish after SIGTERM."""
     max_body_bytes: Count = 1_048_576
     """Maximum size of a request body; larger bodies get 413."""
     max_url_bytes: Count = 8_192
@@ -91,13 +91,13 @@ class ServerSettings(Section):
     max_head_bytes: Count = 16_384
     """Maximum size of a request's line and headers; larger ones get 431."""
     body_timeout_seconds: Seconds = 30.0
-    """How long a request body may take to arrive; slower ones get 408."""
+    """Maximum time for a request body to arrive; slower ones get 408."""
     head_timeout_seconds: Seconds = 10.0
-    """How long the head of a request may take to arrive; slower ones get 408."""
+    """Maximum time for the head of a request to arrive; slower ones get 408."""
     answer_timeout_seconds: Seconds = 30.0
-    """How long a client may take to read 64 KiB of its answer; slower clients are cut off."""
+    """Maximum time for a client to read 64 KiB of its answer; slower clients are cut off."""
     idle_timeout_seconds: Seconds = 75.0
-    """How long an idle connection stays open; longer than a proxy in front keeps connections."""
+    """Lifetime of an idle connection; longer than that of a proxy in front."""
     max_connections: Count = 4096
     """Maximum number of connections; one more closes an idle one, or gets 503."""
     max_connections_per_address: CountOrZero | None = None
@@ -209,11 +209,11 @@ class CacheSettings(Section):
     """`[cache]`: cached data of worksheets."""
 
     header_ttl_seconds: SecondsOrZero = 10.0
-    """How long reads and creates use a cached header row; 0 reads it each time."""
+    """Lifetime of a cached header row for reads and creates; 0 reads it each time."""
     max_worksheets: Count = 1000
     """Maximum number of cached worksheets."""
     rows_ttl_seconds: SecondsOrZero = 5.0
-    """How long cached rows of a worksheet are served; 0 reads them each time."""
+    """Lifetime of the cached rows of a worksheet; 0 reads them each time."""
     max_stale_seconds: SecondsOrZero = 3600.0
     """Maximum age of rows that are served while Google does not answer."""
     max_bytes: Count = 536_870_912
@@ -278,7 +278,7 @@ class AccessSettings(Section):
     pepper_file: Annotated[FileName | None, Field(validate_default=True)] = None
     """File of the pepper, created if needed; by default DATABASE.pepper beside a SQLite file."""
     grace_seconds: Annotated[float, Field(ge=5.0)] = 300.0
-    """How long known keys stay valid while a PostgreSQL database is away; then requests get 503."""
+    """Maximum outage of a PostgreSQL database in which known keys work; then requests get 503."""
     failures_per_minute: CountOrZero = 20
     """Wrong keys allowed per minute and address, and as many at once; 0: no limit."""
     trusted_proxies: Annotated[tuple[Proxy, ...], BeforeValidator(parse_proxies)] = ()
@@ -409,7 +409,7 @@ class WorksheetSettings(Section):
     record_field: str = ""
     """Field that every record has: rows at the end that show nothing in it are not records."""
     filled_down: bool = True
-    """Whether rows at the end with only FALSE and blank cells are not records."""
+    """Excludes rows at the end with only FALSE and blank cells from the records."""
 
     @model_validator(mode="after")
     def _check_ends(self) -> "WorksheetSettings":

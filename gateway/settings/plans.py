@@ -28,19 +28,19 @@ class PlanSettings(Section):
     """`[plans.NAME]`: rights and limits of a key of this plan."""
 
     where_and_order: bool = True
-    """Whether lists may be filtered and sorted."""
+    """Allows filters and sorting in lists."""
     max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
     """Maximum number of rows in one answer; a larger `limit` is reduced to it."""
     max_export_rows: CountOrZero = 50_000
     """Maximum number of rows of an export; 0: no exports."""
     writes: bool = True
-    """Whether rows may be created and updated."""
+    """Allows creating and updating rows."""
     deletes: bool = False
-    """Whether keys with the right to delete may delete rows."""
+    """Allows deleting rows with keys that have the right to delete."""
     max_affected: CountOrZero = 100
     """Maximum number of rows that a write by filter may change; 0: no writes by filter."""
     require_if_match: bool = False
-    """Whether updates and deletes require If-Match with the ETag of the row."""
+    """Requires If-Match with the ETag of the row for updates and deletes."""
     requests_per_minute: CountOrZero = 600
     """Requests per minute and key, plus a burst of a tenth (at least 10); 0: no limit."""
     max_concurrent: CountOrZero = 250

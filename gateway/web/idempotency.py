@@ -18,7 +18,7 @@ from gateway.worksheets.writes import Fields, FormFields, WriteIdentity
 IDEMPOTENCY_KEY = "Idempotency-Key"
 HEADER = IDEMPOTENCY_KEY.lower().encode()
 _OTHER_HEADER = b"x-idempotency-key"
-"""That of other services: ignored, a repetition would be a second write."""
+"""Header of other services, which is refused: if ignored, a repetition would write twice."""
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 """Header of a replayed answer."""
 
@@ -74,11 +74,11 @@ async def read_idempotent_request(
     is_typed: bool = False,
     own_key: str | None = None,
 ) -> IdempotentRequest | None:
-    """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
+    """Read the idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
 
-    `own_key` is one that is not in the head, as that of a form.
-    `asked` are the parameters that decide what is written, as JSON. A request with `is_typed` is
-    another one than the same without it, and a typed form another one than typed JSON.
+    `own_key` is a key outside the head, such as a form's. `asked` are the parameters that the write
+    depends on, as JSON. Typed and untyped requests have different fingerprints, and so have typed
+    forms and typed JSON.
     """
     given = request.head.values(HEADER)
     if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:

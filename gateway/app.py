@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -87,7 +87,7 @@ async def _opened(
         store.storing_usage(_now),
         store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
         _cluster(settings, clock) as cluster,
-        _access(settings, pepper, store, cluster) as (keys, admission),
+        _access(settings, pepper, store, cluster) as (keys, admission, reread_keys),
         _google(settings, open_clients, store, cluster) as google,
         open_turnstile(settings.turnstile) as turnstile,
         aclosing(_rows(settings, pepper, google, ledger, cluster, clock)) as rows,
@@ -102,6 +102,8 @@ async def _opened(
                 timer=asyncio.get_running_loop().time,
             ),
             store=store,
+            reread_keys=reread_keys,
+            sheets=google.sheets,
             ready=store.ping,
             outlasts_outage=lambda: keys.outlasts_outage,
             is_redis_available=lambda: cluster.store.is_available if cluster else None,
@@ -124,8 +126,8 @@ async def _opened(
 @asynccontextmanager
 async def _access(
     settings: Settings, pepper: bytes, store: KeyStore, cluster: "Cluster | None"
-) -> AsyncIterator[tuple[ActiveKeys, Admission]]:
-    """Keys as they are now, and who may call with them."""
+) -> AsyncIterator[tuple[ActiveKeys, Admission, Callable[[], Awaitable[None]]]]:
+    """Keys as they are now, who may call with them, and `State.reread_keys`."""
     await warn_of_any_spreadsheet_keys(store, _now())
     access = settings.access
     is_server = isinstance(access.database, PostgresUrl)
@@ -136,6 +138,10 @@ async def _access(
     def forget_keys() -> None:
         auth_cache.clear()
         keys.changed()
+
+    async def reread_keys() -> None:
+        forget_keys()
+        await keys.settled()
 
     await keys.load()
     async with (
@@ -156,7 +162,8 @@ async def _access(
             used=last_use.note,
         )
         rates = KeyRates(settings.plans, new_usage=cluster.key_rates.usage if cluster else KeyUsage)
-        yield keys, Admission(gatekeeper.identify, rates, auth_cache, access.trusted_proxies)
+        admission = Admission(gatekeeper.identify, rates, auth_cache, access.trusted_proxies)
+        yield keys, admission, reread_keys
 
 
 @asynccontextmanager

@@ -636,15 +636,22 @@ class PreconditionFailed(GatewayError):
 
     code, name, status = 4120, "PreconditionFailed", 412
 
-    def __init__(self, existing: Mapping[str, object], *, tag: str, has_tags: bool = True) -> None:
+    def __init__(
+        self,
+        existing: Mapping[str, object],
+        *,
+        tag: str,
+        has_tags: bool = True,
+        noun: str = "row",
+    ) -> None:
         found = (
-            "does not have the tag of the current row"
+            f"does not have the tag of the current {noun}"
             if has_tags
             else "is not a list of tags in quotes, or all of them are weak (W/), so it matches no "
-            "row"
+            f"{noun}"
         )
         super().__init__(
-            f"If-Match {found}. Nothing was written; 'existing' is the current row. Look at it, "
+            f"If-Match {found}. Nothing was written; 'existing' is the current {noun}. Look at it, "
             "then send the update with the ETag of this answer, including the quotes."
         )
         self.existing = existing

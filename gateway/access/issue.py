@@ -1,16 +1,18 @@
 """Creation and edits of keys: validate the operator's request, store it with its author."""
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from gateway.access.caller import normal_origin, web_url
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, KeyStore
-from gateway.table.a1 import is_spreadsheet_id
+from gateway.storage.key_store import RIGHTS, Grants, KeyEdit, KeyRecord, KeyStore
+from gateway.table.a1 import id_in, is_spreadsheet_id
+from gateway.table.header import ColumnGrant
 from gateway.table.texts import composed
 
 ID_PREFIX = "key_"
@@ -37,15 +39,17 @@ async def create_key(
     now: datetime,
     random_bytes: RandomBytes = secrets.token_bytes,
     by: str = "",
+    key_id: str = "",
 ) -> tuple[KeyRecord, str]:
     """Create a key: returns its stored record and the key itself; `by` is its author.
 
-    Raises `ConfigError` with all problems of the request; nothing is stored then.
+    The ID is random without `key_id`. Raises `ConfigError` with all problems of the request, and
+    IntegrityError if there is a key with this ID; nothing is stored then.
     """
     check_request(request, plans, now)
     key = mint_key(random_bytes)
     record = KeyRecord(
-        id=ID_PREFIX + random_digits(ID_DIGITS, random_bytes),
+        id=key_id or new_id(random_bytes),
         name=request.name,
         last4=key[-4:],
         plan=request.plan,
@@ -55,6 +59,10 @@ async def create_key(
     )
     await store.add(record, digest(key, pepper), by=by)
     return record, key
+
+
+def new_id(random_bytes: RandomBytes = secrets.token_bytes) -> str:
+    return ID_PREFIX + random_digits(ID_DIGITS, random_bytes)
 
 
 def check_request(
@@ -86,8 +94,8 @@ async def update_key(
 ) -> KeyEdit | None:
     """Give a key the name, plan, grants and expiry of a request; returns what changed.
 
-    Returns None if a concurrent edit changed the same fields or revoked the key. Raises
-    `ConfigError` as `check_request` does.
+    Returns None if a concurrent edit changed any of these or revoked the key. Raises `ConfigError`
+    as `check_request` does.
     """
     check_request(request, plans, now, before=before)
     after = replace(
@@ -143,6 +151,66 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
     }
 
 
+def request_of(members: Mapping[str, Any]) -> KeyRequest:
+    """The request for a key with the members of `editable`; spreadsheets may be URLs.
+
+    A time without a zone is in UTC. Raises ConfigError if it is not one.
+    """
+    spreadsheets, expires = members["spreadsheets"], members["expiresAt"]
+    columns = ColumnGrant(_names(members["columns"]), _names(members["writableColumns"]))
+    try:
+        ends = expires and datetime.fromisoformat(expires)
+        ends = ends and (ends if ends.tzinfo else ends.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ConfigError("--expires: must be a time such as 2099-12-31T18:00:00Z") from error
+    grants = Grants(
+        spreadsheets=None if spreadsheets is None else spreadsheet_ids(spreadsheets),
+        worksheets=_names(members["worksheets"]),
+        columns=columns,
+        may_refresh=members["mayRefresh"],
+        origins=frozenset(members["origins"]),
+        next_url=members["next"] or "",
+        needs_challenge=members["turnstile"],
+        **{f"may_{right}": right in members["may"] for right in RIGHTS},
+    )
+    return KeyRequest(
+        name=members["name"], plan=members["plan"], grants=grants, expires_at=ends or None
+    )
+
+
+def spreadsheet_ids(given: Collection[str]) -> frozenset[str]:
+    """IDs of spreadsheets, extracted from URLs if needed."""
+    return frozenset(text if is_spreadsheet_id(text) else id_in(text) or text for text in given)
+
+
+def member_of(problem: str) -> tuple[str, str]:
+    """The member of `editable` that a problem of a request concerns, and the problem itself."""
+    option, _, text = problem.partition(": ")
+    return _MEMBERS.get(option, option.removeprefix("--")), text
+
+
+_MEMBERS = {
+    "--spreadsheet": "spreadsheets",
+    "--worksheet": "worksheets",
+    "--column": "columns",
+    "--writable-column": "writableColumns",
+    "--origin": "origins",
+    "--expires": "expiresAt",
+}
+
+
+def warnings_of(
+    record: KeyRecord, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
+) -> Iterator[str]:
+    """What an operator should know about the grants of a key, new or changed since `before`."""
+    plan = plans.get(record.plan)
+    is_any = record.grants.spreadsheets is None
+    if is_any and (before is None or before.grants.spreadsheets is not None):
+        yield "this key may use every spreadsheet shared with the account."
+    if record.grants.may_delete and plan is not None and not plan.deletes:
+        yield f"this key cannot delete rows yet: set plans.{record.plan}.deletes to true."
+
+
 def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
     """A key as a JSON object, without a secret."""
     found, grants = editable(record), record.grants
@@ -164,6 +232,10 @@ def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
 
 def _moment(instant: datetime | None) -> str | None:
     return None if instant is None else instant.isoformat()
+
+
+def _names(names: Collection[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
 
 
 def _listed(names: frozenset[str] | None) -> list[str] | None:
@@ -235,14 +307,14 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         ("--turnstile", grants.needs_challenge),
     ):
         if is_given and grants.may_read:
-            yield f"{option}: only for forms, whose key may only create: --may create"
+            yield f"{option}: only for forms, whose key may only create"
     if columns.writable and not may_write:
-        yield "--writable-column: a --read-only key may write no field"
+        yield "--writable-column: a read-only key may write no field"
     if columns.readable is not None:
         seen = {*map(composed, columns.readable)}
         for name in sorted(columns.writable or ()):
             if composed(name) not in seen:
-                yield f"--writable-column: {name!r} is not among --column: name it there, too"
+                yield f"--writable-column: {name!r} is not among the columns: name it there, too"
 
 
 def _is_encodable(text: str) -> bool:

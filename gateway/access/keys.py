@@ -262,6 +262,11 @@ class ActiveKeys:
         self._needed = self._begun + 1
         self._under_way()
 
+    async def settled(self) -> None:
+        """Wait for the changes that were signalled. Raises KeysUnavailable."""
+        while self._done < self._needed:
+            await self._refreshed()
+
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._keys
 

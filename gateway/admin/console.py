@@ -34,12 +34,24 @@ from gateway.access.admins import SESSION, Admins
 from gateway.access.pepper import load_pepper
 from gateway.admin.acting import ActingAs
 from gateway.admin.data import data_page, row_page, save_row
-from gateway.admin.keys import keys_page, list_keys
+from gateway.admin.key_pages import keys_page
+from gateway.admin.keys import (
+    KeyFields,
+    Rotation,
+    delete_key,
+    delete_rotation,
+    get_key,
+    list_keys,
+    patch_key,
+    post_key,
+    post_rotation,
+)
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect
 from gateway.errors import (
     GatewayError,
     InvalidBody,
     InvalidQuery,
+    InvalidRequest,
     MethodNotAllowed,
     MissingApiKey,
     OriginNotAllowed,
@@ -57,6 +69,7 @@ from gateway.web.body import read_body
 from gateway.web.client_address import client_address
 from gateway.web.error_responses import error_answer
 from gateway.web.frame import Frame
+from gateway.web.head import read_condition
 from gateway.web.pages import ASSETS, make_asset
 from gateway.web.parsing import invalid_body
 from gateway.web.request import Request
@@ -127,6 +140,12 @@ OPERATIONS: Sequence[Operation] = (
     Operation("POST", "/data/row", save_row),
     Operation("GET", "/keys", keys_page),
     Operation("GET", f"{API}/keys", list_keys),
+    Operation("POST", f"{API}/keys", post_key, body=KeyFields),
+    Operation("GET", f"{API}/keys/{{id}}", get_key),
+    Operation("PATCH", f"{API}/keys/{{id}}", patch_key, body=KeyFields),
+    Operation("DELETE", f"{API}/keys/{{id}}", delete_key),
+    Operation("POST", f"{API}/keys/{{id}}/rotate", post_rotation, body=Rotation),
+    Operation("DELETE", f"{API}/keys/{{id}}/rotate", delete_rotation),
 )
 """Of two paths that match, the first is meant."""
 _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each in OPERATIONS}
@@ -209,6 +228,8 @@ class _Console:
         body: msgspec.Struct | None = None
         if operation.path.startswith(API):
             _check_parameters(query, operation)
+            if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
+                raise InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
             body = await read_body(request, admin.key_id, partial(_members, operation.body))
         elif operation.method == "POST":
             form = await read_body(request, admin.key_id, _form)

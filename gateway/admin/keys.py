@@ -1,11 +1,100 @@
-"""The list of keys, with what they may do and when they were used; never a secret."""
+"""Operations on keys: those of `sheets-gateway keys`, for the admin API and for the pages.
 
-from datetime import datetime
+Rules
+- What the command line checks is checked here, by the same functions. Its accounts are those of the
+  gateway: a look for spreadsheets, worksheets and fields counts against the quota.
+- A change counts in this process when it is answered.
+- A key is in the answer to its creation or rotation, and nowhere else.
+"""
 
-from gateway.access.issue import key_members
-from gateway.admin.pages import AdminRequest, Json, Page, url
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gateway.access.grant_check import Looked, check_grants, find_names
+from gateway.access.issue import (
+    KeyRequest,
+    check_request,
+    create_key,
+    editable,
+    key_members,
+    member_of,
+    request_of,
+    rotate_key,
+    update_key,
+    warnings_of,
+)
+from gateway.admin.pages import AdminRequest, Json
+from gateway.errors import (
+    InvalidRequest,
+    KeysUnavailable,
+    PreconditionFailed,
+    PreconditionRequired,
+    Problem,
+    RouteNotFound,
+)
+from gateway.google.sheets import CallContext, in_call_context
+from gateway.settings.model import ConfigError
 from gateway.storage.damaged_rows import DamagedRow
-from gateway.storage.key_store import KeyRecord
+from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, Right
+from gateway.table.header import opaque_tag
+from gateway.web.head import read_condition
+from gateway.web.parsing import unstorable
+from gateway.worksheets.access import Layouts
+
+_MOST_LOOKED_AT = 20
+"""Spreadsheets of one request that are looked at: each costs 1 to 3 reads."""
+_MOST_SECONDS = 9999 * 86_400
+_NEW: Mapping[str, object] = {
+    "name": "",
+    "plan": "paid",
+    "spreadsheets": [],
+    "worksheets": None,
+    "columns": None,
+    "writableColumns": None,
+    "may": ["read", "create", "update"],
+    "mayRefresh": False,
+    "origins": [],
+    "next": None,
+    "turnstile": False,
+    "expiresAt": None,
+}
+
+
+class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Members of a new key or of a change, with the names of `editable`."""
+
+    name: str | UnsetType = UNSET
+    plan: str | UnsetType = UNSET
+    spreadsheets: list[str] | UnsetType | None = UNSET
+    """IDs or URLs; None for every spreadsheet."""
+    worksheets: list[str] | UnsetType | None = UNSET
+    columns: list[str] | UnsetType | None = UNSET
+    writable_columns: list[str] | UnsetType | None = UNSET
+    may: list[Right] | UnsetType = UNSET
+    may_refresh: bool | UnsetType = UNSET
+    origins: list[str] | UnsetType = UNSET
+    next: str | UnsetType | None = UNSET
+    turnstile: bool | UnsetType = UNSET
+    expires_at: str | UnsetType | None = UNSET
+    check: bool = True
+    """False: do not look whether spreadsheets, worksheets and fields exist."""
+
+
+class Rotation(msgspec.Struct, forbid_unknown_fields=True):
+    overlap_seconds: Annotated[float, msgspec.Meta(ge=0, le=_MOST_SECONDS)] = 86_400
+
+
+class Saved(NamedTuple):
+    """A key after a change, and what its operator should know."""
+
+    record: KeyRecord
+    warnings: Sequence[str]
 
 
 async def list_keys(asked: AdminRequest) -> Json:
@@ -15,43 +104,197 @@ async def list_keys(asked: AdminRequest) -> Json:
     return Json(content={"keys": found, "damaged": [each.row for each in damaged]})
 
 
-async def keys_page(asked: AdminRequest) -> Page:
-    now = asked.acting.now()
-    rows = [_shown(record, now) for record in await asked.acting.keys()]
-    active = sum(row["state"] == "active" for row in rows)
-    return Page(template="keys.html", values={"keys": rows, "active": active})
+async def post_key(asked: AdminRequest) -> Json:
+    saved, key = await make_key(asked, msgspec.to_builtins(asked.body))
+    location = {"Location": f"/admin/v1/keys/{saved.record.id}"}
+    return _answer(asked, saved.record, 201, location, key=key, warnings=saved.warnings)
 
 
-def _shown(record: KeyRecord, now: datetime) -> dict[str, object]:
-    grants = record.grants
-    state = record.state(now)
-    sheets = grants.spreadsheets
-    limits = ["any spreadsheet" if sheets is None else _names("spreadsheet", sheets)]
-    for noun, names in (
-        ("worksheet", grants.worksheets),
-        ("column", grants.columns.readable),
-        ("writable column", grants.columns.writable),
-        ("origin", grants.origins or None),
-    ):
-        if names is not None:
-            limits.append(_names(noun, names))
-    rights = ("read", "create", "update", "delete", "refresh")
-    return {
-        "id": record.id,
-        "name": record.name,
-        "last4": record.last4,
-        "plan": record.plan,
-        "state": state,
-        "may": ", ".join(each for each in rights if getattr(grants, f"may_{each}")),
-        "limits": limits,
-        "created": f"{record.created_at:%Y-%m-%d}",
-        "used": f"{record.last_used_at:%Y-%m-%d}" if record.last_used_at else "",
-        "expires": f"{record.expires_at:%Y-%m-%d}" if record.expires_at else "",
-        "data": url("/data", key=record.id) if state == "active" else "",
-    }
+async def get_key(asked: AdminRequest) -> Json:
+    return _answer(asked, await find_key(asked))
 
 
-def _names(noun: str, names: frozenset[str]) -> str:
-    """A few names, else their number."""
-    shown = ", ".join(sorted(names))
-    return f"{noun} {shown}" if len(names) <= 3 and len(shown) <= 60 else f"{len(names)} {noun}s"
+async def patch_key(asked: AdminRequest) -> Json:
+    record, condition = await find_key(asked, is_open=True), read_condition(asked.request.head)
+    if condition is None:
+        raise PreconditionRequired("Send If-Match with the ETag of the key, or with *.")
+    if not condition.holds(tag_of(record)):
+        raise other_state(asked, record, has_tags=condition.tags != frozenset())
+    saved = await change_key(asked, record, msgspec.to_builtins(asked.body))
+    return _answer(asked, saved.record, warnings=saved.warnings)
+
+
+async def delete_key(asked: AdminRequest) -> Json:
+    await revoke_key(asked)
+    return Json(content={"id": asked.id, "state": "revoked"})
+
+
+async def post_rotation(asked: AdminRequest) -> Json:
+    record, key = await give_secret(asked, asked.body.overlap_seconds)
+    return _answer(asked, record, 201, key=key)
+
+
+async def delete_rotation(asked: AdminRequest) -> Json:
+    return _answer(asked, await end_old_secret(asked))
+
+
+def _answer(
+    asked: AdminRequest,
+    record: KeyRecord,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    **more: object,
+) -> Json:
+    members = {**key_members(record, asked.acting.now()), **more}
+    return Json(content=members, status=status, headers={"ETag": tag_of(record), **(headers or {})})
+
+
+async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
+    """The key of the path; with `is_open` not a revoked one. Raises RouteNotFound."""
+    for each in await asked.acting.keys():
+        if each.id == asked.id and not (is_open and each.revoked_at):
+            return each
+    state = " that is not revoked" if is_open else ""
+    raise RouteNotFound(f"There is no key with this ID{state}. Give the ID of a key, not its name.")
+
+
+async def make_key(
+    asked: AdminRequest, given: Mapping[str, Any], key_id: str = ""
+) -> tuple[Saved, str]:
+    """A new key with these members, and its secret. Cost: that of `check_grants`.
+
+    Raises InvalidBody with a problem for each member, and IntegrityError as `create_key`.
+    """
+    plans = asked.settings.plans
+    request, unchecked = await _checked(asked, {**_NEW, **given}, None)
+    record, key = await create_key(
+        request,
+        store=asked.request.state["store"],
+        pepper=asked.pepper,
+        plans=plans,
+        now=asked.acting.now(),
+        by=_author(asked),
+        key_id=key_id,
+    )
+    await _count_at_once(asked)
+    return Saved(record, [*warnings_of(record, plans), *unchecked]), key
+
+
+async def change_key(asked: AdminRequest, record: KeyRecord, given: Mapping[str, Any]) -> Saved:
+    """The key with other members. Cost: that of `check_grants` if these are names.
+
+    Raises InvalidBody, and PreconditionFailed if others changed the key since it was `record`.
+    """
+    plans = asked.settings.plans
+    request, unchecked = await _checked(asked, {**editable(record), **given}, record)
+    edit = await update_key(
+        record,
+        request,
+        store=asked.request.state["store"],
+        plans=plans,
+        now=asked.acting.now(),
+        by=_author(asked),
+    )
+    after = await find_key(asked, is_open=True)
+    if edit is None:
+        raise other_state(asked, after)
+    await _count_at_once(asked)
+    return Saved(after, [*warnings_of(after, plans, record), *unchecked])
+
+
+async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
+    """The key with a second secret, and this secret; the present one counts for the overlap.
+
+    Raises InvalidRequest if an old secret counts still.
+    """
+    record, now = await find_key(asked, is_open=True), asked.acting.now()
+    key = await rotate_key(
+        record,
+        store=asked.request.state["store"],
+        pepper=asked.pepper,
+        overlap=timedelta(seconds=overlap_seconds),
+        now=now,
+        by=_author(asked),
+    )
+    if key is None:
+        raise InvalidRequest(
+            "The old secret of this key is still valid, and a third would end it early. End the "
+            "old secret first."
+        )
+    await _count_at_once(asked)
+    return await find_key(asked), key
+
+
+async def end_old_secret(asked: AdminRequest) -> KeyRecord:
+    """The key without its old secret. Raises RouteNotFound if it has none."""
+    edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=_author(asked), action="ended")
+    if not await asked.request.state["store"].end_rotation(edit):
+        await find_key(asked, is_open=True)
+        raise RouteNotFound("This key has no old secret.")
+    await _count_at_once(asked)
+    return await find_key(asked)
+
+
+async def revoke_key(asked: AdminRequest) -> None:
+    """Revoke a key, also a damaged one. Raises RouteNotFound."""
+    store, now = asked.request.state["store"], asked.acting.now()
+    if not await store.revoke(asked.id, now, by=_author(asked)):
+        await find_key(asked, is_open=True)
+    await _count_at_once(asked)
+
+
+def tag_of(record: KeyRecord) -> str:
+    """The tag of what an operator may change of a key; its use and rotation leave it as it is."""
+    state = (record.id, editable(record), record.revoked_at is not None)
+    return opaque_tag(msgspec.json.encode(state))
+
+
+def other_state(
+    asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
+) -> PreconditionFailed:
+    """The error for a change of another state than the present one."""
+    existing = key_members(record, asked.acting.now())
+    return PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
+
+
+async def _checked(
+    asked: AdminRequest, members: dict[str, Any], before: KeyRecord | None
+) -> tuple[KeyRequest, Sequence[str]]:
+    """The request with these members, and what could not be looked at. Raises InvalidBody."""
+    is_looked_at = members.pop("check", True)
+    try:
+        request = request_of(members)
+        check_request(request, asked.settings.plans, asked.acting.now(), before=before)
+        names = _names(request.grants)
+        if not is_looked_at or (before is not None and names == _names(before.grants)):
+            return request, ()
+        looked = await _look(asked, request.grants)
+        if looked.problems:
+            raise ConfigError(*looked.problems)
+    except ConfigError as error:
+        found = map(member_of, error.problems)
+        raise unstorable([Problem(f"#/{name}", text) for name, text in found]) from error
+    return request, [f"not checked: {each}" for each in looked.unchecked]
+
+
+def _names(grants: Grants) -> tuple[object, ...]:
+    return grants.spreadsheets, grants.worksheets, grants.columns
+
+
+async def _look(asked: AdminRequest, grants: Grants) -> Looked:
+    if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
+        text = f"at most {_MOST_LOOKED_AT} are looked at; leave this check out"
+        return Looked(problems=[f"--spreadsheet: {text}"])
+    sheets, layouts = asked.request.state["sheets"], Layouts(asked.settings.worksheets)
+    with in_call_context(CallContext(asked.admin.key_id)):
+        return await check_grants(grants, partial(find_names, sheets, layouts, grants))
+
+
+def _author(asked: AdminRequest) -> str:
+    return f"{asked.admin.name} ({asked.admin.key_id})"
+
+
+async def _count_at_once(asked: AdminRequest) -> None:
+    """Let a change that is stored count now; if the store fails meanwhile, it counts within 5 s."""
+    with suppress(KeysUnavailable):
+        await asked.request.state["reread_keys"]()

@@ -106,7 +106,6 @@ _EITHER = (
     ("expires", "never_expires"),
 )
 """Parameters of an update that exclude each other."""
-_ANY_SPREADSHEET = "this key may use every spreadsheet shared with the account."
 
 
 @keys.command(
@@ -145,7 +144,7 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Create a key and print it; it is shown only once."""
-    from gateway.access.issue import KeyRequest
+    from gateway.access.issue import KeyRequest, spreadsheet_ids, warnings_of
     from gateway.commands.key_tables import printed_json
     from gateway.storage.key_store import Grants
     from gateway.table.header import ColumnGrant
@@ -154,7 +153,7 @@ def create(
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
     grants = Grants(
-        spreadsheets=None if any_spreadsheet else _ids(spreadsheet or ()),
+        spreadsheets=None if any_spreadsheet else spreadsheet_ids(spreadsheet or ()),
         worksheets=_named(worksheet),
         columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
         may_refresh=refresh,
@@ -175,9 +174,8 @@ def create(
     )
     if new_store and is_styled(err=True):
         say(f"{new_store} is a new key store: a gateway with another one refuses the key", err=True)
-    if any_spreadsheet:
-        warn(_ANY_SPREADSHEET)
-    _warn_of_deletes(settings, record)
+    for text in warnings_of(record, settings.plans):
+        warn(text)
     if as_json:
         say(printed_json({"id": record.id, "key": key}))
     else:
@@ -257,7 +255,13 @@ def update(
     config: ConfigOption = None,
 ) -> None:
     """Change a key: a repeatable option replaces all of its values. The key itself stays."""
-    from gateway.access.issue import KeyRequest, check_request, update_key
+    from gateway.access.issue import (
+        KeyRequest,
+        check_request,
+        spreadsheet_ids,
+        update_key,
+        warnings_of,
+    )
     from gateway.commands.key_tables import edit_row
     from gateway.table.header import ColumnGrant
 
@@ -273,7 +277,9 @@ def update(
         rights = _rights(may) if may is not None else {}
         grants = replace(
             old,
-            spreadsheets=_changed(old.spreadsheets, _ids(spreadsheet or ()), any_spreadsheet),
+            spreadsheets=_changed(
+                old.spreadsheets, spreadsheet_ids(spreadsheet or ()), any_spreadsheet
+            ),
             worksheets=_changed(old.worksheets, worksheet, all_worksheets),
             columns=ColumnGrant(
                 readable=_changed(old.columns.readable, column, all_columns),
@@ -304,9 +310,9 @@ def update(
                 [f"{key_id} was changed by another administrator at the same time: try again"],
                 status=1,
             )
-        if grants.spreadsheets is None and old.spreadsheets is not None:
-            warn(_ANY_SPREADSHEET)
-        _warn_of_deletes(settings, replace(record, plan=request.plan, grants=grants))
+        after = replace(record, plan=request.plan, grants=grants)
+        for text in warnings_of(after, settings.plans, record):
+            warn(text)
         return [f"{key_id} is changed: {edit_row(edit)[-1]}"] if edit.changes else []
 
     changed = _in_store(settings, key_id, change)
@@ -541,25 +547,11 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
     return {f"may_{right}": right in named for right in RIGHTS}
 
 
-def _warn_of_deletes(settings: "Settings", record: "KeyRecord") -> None:
-    plan = settings.plans.get(record.plan)
-    if record.grants.may_delete and plan is not None and not plan.deletes:
-        name = f"plans.{record.plan}.deletes"
-        warn(f"this key cannot delete rows yet: set {name} to true.")
-
-
 def _warn_of_pepper() -> None:
     warn(
         "the pepper differs from the one last used with this key store; a gateway with another "
         "pepper will not accept this key."
     )
-
-
-def _ids(given: Collection[str]) -> frozenset[str]:
-    """IDs of spreadsheets, extracted from URLs if needed."""
-    from gateway.table.a1 import id_in, is_spreadsheet_id
-
-    return frozenset(text if is_spreadsheet_id(text) else id_in(text) or text for text in given)
 
 
 def _named(names: list[str] | None) -> frozenset[str] | None:

@@ -154,12 +154,12 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
     Warn if this cannot be checked.
     """
-    from gateway.commands.grant_check import check_grants
+    from gateway.commands.grant_check import look_for
 
     if grants.spreadsheets is None:
         return
     with waiting("Waiting for Google"):
-        looked = await check_grants(settings, grants)
+        looked = await look_for(settings, grants)
     if looked.problems:
         fail([*looked.problems, "nothing was changed; --no-check does it anyway"])
     for each in looked.unchecked:

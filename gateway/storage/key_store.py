@@ -126,6 +126,7 @@ _SECRETS = (keys.c.digest, keys.c.old_digest)
 _RECORD_COLUMNS = [each for each in keys.columns if each not in {*_SECRETS}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _EXPIRES_AT, _OLD_ENDS_AT = map(_RECORD_NAMES.index, ("expires_at", "old_ends_at"))
+_OF_USE = ("last4", "last_used_at", "old_ends_at")
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))
 )
@@ -337,10 +338,14 @@ class KeyStore:
         return await self._edit(edit, {"revoked_at": now.isoformat()})
 
     async def update(self, before: KeyRecord, after: KeyRecord, edit: KeyEdit) -> bool:
-        """Store changed columns of a key; False if a concurrent edit changed one or revoked it."""
+        """Store changed columns of a key; False if a concurrent edit changed any or revoked it.
+
+        Rotations and uses do not count as edits here.
+        """
         old, new = _row(before), _row(after)
         changed = {name: value for name, value in new.items() if value != old[name]}
-        return await self._edit(edit, changed, {name: old[name] for name in changed})
+        kept = {name: value for name, value in old.items() if name not in _OF_USE}
+        return await self._edit(edit, changed, kept)
 
     async def rotate(
         self, key_id: str, digest: bytes, last4: str, ends_at: datetime, edit: KeyEdit

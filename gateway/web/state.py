@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypedDict
 
+from gateway.google.sheets import Sheets
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission
@@ -21,6 +22,9 @@ class State(TypedDict):
     parsing: Parsing
     forms: "Forms"
     store: KeyStore
+    reread_keys: Callable[[], Awaitable[None]]
+    """Lets changes of keys count at once in this process. Raises KeysUnavailable."""
+    sheets: Sheets
     ready: Callable[[], Awaitable[None]]
     """Function that raises an error if keys cannot be looked up now."""
     outlasts_outage: Callable[[], bool]

@@ -189,7 +189,7 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
                     REQUEST.grants, columns=ColumnGrant(frozenset({"a"}), frozenset({"a", "b"}))
                 )
             },
-            "--writable-column: 'b' is not among --column",
+            "--writable-column: 'b' is not among the columns",
             id="written and not seen",
         ),
         pytest.param(
@@ -198,7 +198,7 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
                     REQUEST.grants, columns=ColumnGrant(frozenset({"a"}), frozenset({"a "}))
                 )
             },
-            "--writable-column: 'a ' is not among --column",
+            "--writable-column: 'a ' is not among the columns",
             id="written under another spelling",
         ),
         pytest.param(
@@ -210,7 +210,7 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
                     may_update=False,
                 )
             },
-            "--writable-column: .*--read-only",
+            "--writable-column: .*read-only",
             id="written by a read-only key",
         ),
         pytest.param(

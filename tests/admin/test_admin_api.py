@@ -2,12 +2,19 @@
 
 import json
 from collections.abc import Sequence
+from io import StringIO
+from typing import Any
 
 import pytest
 
 from gateway.admin.console import API, COOKIE, OPERATIONS, Operation
-from tests.admin.conftest import SAME_ORIGIN, Console
+from gateway.errors import UpstreamTimeout
+from gateway.telemetry.events import configure_logging, reset_logging
+from tests.admin.conftest import NASTY, SAME_ORIGIN, Console
 from tests.asgi_client import Answer
+from tests.fakes import BOOK
+
+Headers = Sequence[tuple[str, str]]
 
 OF_API = [each for each in OPERATIONS if each.path.startswith(API)]
 UNSAFE = [each for each in OPERATIONS if each.method != "GET"]
@@ -21,10 +28,13 @@ def path_of(operation: Operation) -> str:
     return operation.path.replace("{id}", "key_unknown1")
 
 
-def ask(console: Console, method: str, path: str, json_body: object = None) -> Answer:
-    """Send a program's request with the admin key, below `/admin/v1`."""
-    headers = [("Authorization", f"Bearer {console.admin_key}")]
-    body = b"" if json_body is None else json.dumps(json_body).encode()
+def ask(
+    console: Console, method: str, path: str, body: object = None, headers: Headers = ()
+) -> Answer:
+    """Send a program's request with the admin key, below `/admin/v1`; a body is JSON or bytes."""
+    headers = [("Authorization", f"Bearer {console.admin_key}"), *headers]
+    if not isinstance(body, bytes):
+        body = b"" if body is None else json.dumps(body).encode()
     return console.send(method, f"{API}{path}", headers=headers, body=body, session="")
 
 
@@ -44,7 +54,7 @@ def test_each_operation_needs_an_admin_key(
     console: Console, operation: Operation, credentials: str
 ) -> None:
     """Others get 401 as JSON."""
-    headers: Sequence[tuple[str, str]] = {
+    headers: Headers = {
         "none": SAME_ORIGIN,
         "API key": [("Authorization", f"Bearer {console.surface.keys['paid']}")],
         "Basic": [("Authorization", "Basic YTpi")],
@@ -62,8 +72,8 @@ def test_each_operation_needs_an_admin_key(
     [
         ("GET", "", (404, 4040), None),
         ("GET", "/nothing", (404, 4040), None),
-        ("PUT", "/keys", (405, 4051), "GET, HEAD"),
-        ("OPTIONS", "/keys", (405, 4051), "GET, HEAD"),
+        ("PUT", "/keys", (405, 4051), "GET, HEAD, POST"),
+        ("OPTIONS", "/keys/x/rotate", (405, 4051), "DELETE, POST"),
         ("GET", "/keys?since=1", (400, 4002), None),
         ("GET", "/keys?apiKey=x", (400, 4002), None),
     ],
@@ -92,7 +102,7 @@ def test_errors_are_those_of_the_api(
     ],
 )
 def test_no_other_site_changes_anything(
-    console: Console, operation: Operation, headers: list[tuple[str, str]]
+    console: Console, operation: Operation, headers: Headers
 ) -> None:
     """Each unsafe operation of the table is refused before it runs."""
     answer = console.send(operation.method, path_of(operation), headers=headers)
@@ -113,3 +123,162 @@ def test_a_list_of_keys_has_no_secret(console: Console) -> None:
     assert not any(key.encode() in answer.said for key in console.surface.keys.values())
     assert head.status_code == 200
     assert head.headers["content-length"] == str(len(answer.content))
+
+
+def make(console: Console, **members: object) -> tuple[dict[str, Any], str]:
+    """A new key that may use the book, and its tag."""
+    answer = ask(console, "POST", "/keys", {"name": "made", "spreadsheets": [BOOK], **members})
+    assert answer.status_code == 201, answer.content
+    assert answer.headers["location"] == f"{API}/keys/{answer.json()['id']}"
+    return answer.json(), answer.headers["etag"]
+
+
+def status_of(console: Console, key: str, method: str = "GET", target: str = "Cities") -> int:
+    """The status of a request to the API with a key."""
+    headers = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json")]
+    body = b'{"name": "x"}' if method == "POST" else b""
+    sent = console.surface.send(method, target, key=None, headers=headers, body=body)
+    return int(sent.status_code)
+
+
+def test_each_operation_on_a_key_counts_at_once(console: Console) -> None:
+    """Make, narrow, rotate, end and revoke; each secret is in one answer, and never in the log."""
+    log, said = StringIO(), list[bytes]()
+    configure_logging(log)
+
+    def do(method: str, path: str = "", json_body: object = None, tag: str = "") -> Answer:
+        lines = [("If-Match", tag)] if tag else []
+        answer = ask(console, method, f"/keys{path}", json_body, lines)
+        said.append(answer.said)
+        return answer
+
+    made = do("POST", "", {"name": "life", "spreadsheets": [BOOK], "plan": "all"})
+    key, path = made.json()["key"], f"/{made.json()['id']}"
+    first, allowed = [status_of(console, key, each) for each in ("GET", "POST")], do("GET", path)
+    missing = do("PATCH", path, {"may": ["read"]})
+    stale = do("PATCH", path, {"may": ["read"]}, '"x"')
+    narrow = do("PATCH", path, {"may": ["read"]}, allowed.headers["etag"])
+    narrowed = [status_of(console, key, each) for each in ("GET", "POST")]
+    again = do("PATCH", path, {"name": "late"}, allowed.headers["etag"])
+    rotated = do("POST", f"{path}/rotate", {"overlap_seconds": 60})
+    both = [status_of(console, each) for each in (key, rotated.json()["key"])]
+    third = do("POST", f"{path}/rotate")
+    ended, without = do("DELETE", f"{path}/rotate"), do("DELETE", f"{path}/rotate")
+    after_end = [status_of(console, each) for each in (key, rotated.json()["key"])]
+    revoked, gone = do("DELETE", path), status_of(console, rotated.json()["key"])
+    late = [do("DELETE", path), do("PATCH", path, {"name": "x"}, "*"), do("POST", f"{path}/rotate")]
+    shown = do("GET", path).json()
+    reset_logging()
+
+    assert first == [200, 201]
+    assert allowed.headers["etag"] == made.headers["etag"]
+    assert (refused(missing), refused(stale)) == ((428, 4280), (412, 4120))
+    assert stale.json()["existing"]["worksheets"] is None
+    assert stale.headers["etag"] == allowed.headers["etag"]
+    assert "of the current key" in stale.json()["message"]
+    assert (narrow.status_code, narrow.json()["may"], narrowed) == (200, ["read"], [200, 405])
+    assert narrow.headers["etag"] != allowed.headers["etag"]
+    assert refused(again) == (412, 4120)
+    assert (rotated.status_code, both, after_end) == (201, [200, 200], [401, 200])
+    assert rotated.json()["oldSecretEndsAt"] is not None
+    assert (refused(third), refused(without)) == ((400, 4000), (404, 4040))
+    assert ended.json()["oldSecretEndsAt"] is None
+    assert (revoked.json(), gone) == ({"id": path[1:], "state": "revoked"}, 401)
+    assert [refused(each) for each in late] == [(404, 4040)] * 3
+    assert (shown["state"], shown["name"]) == ("revoked", "life")
+    for secret in (key, rotated.json()["key"]):
+        assert b"\n".join(said).count(secret.encode()) == 1
+        assert secret not in log.getvalue()
+    assert f"{API}/keys{path}" in log.getvalue()
+    assert console.admin_key not in log.getvalue()
+    edits = console.call(console.surface.state["store"].edits, path[1:])
+    actions = ["created", "updated", "rotated", "ended", "revoked"]
+    assert [each.action for each in edits] == actions
+    assert {each.by.partition(" (")[0] for each in edits} == {"admin"}
+
+
+@pytest.mark.parametrize(
+    ("members", "pointers"),
+    [
+        ({"name": ""}, ["#/name"]),
+        ({"name": "n" * 201, "plan": "gold"}, ["#/name", "#/plan"]),
+        ({"name": "\ud800"}, ["#/name"]),
+        ({"plan": "\ud800"}, ["#/plan"]),
+        ({"spreadsheets": []}, ["#/spreadsheets"]),
+        ({"spreadsheets": ["other-book"]}, ["#/spreadsheets"]),
+        ({"spreadsheets": ["a/b"]}, ["#/spreadsheets"]),
+        ({"spreadsheets": [f"book{each}" for each in range(21)]}, ["#/spreadsheets"]),
+        ({"worksheets": ["Nowhere"]}, ["#/worksheets"]),
+        ({"worksheets": [NASTY, "Cities", ""]}, ["#/worksheets"]),
+        ({"columns": ["nowhere"]}, ["#/columns"]),
+        ({"columns": ["name"], "writableColumns": ["state"]}, ["#/writableColumns"]),
+        ({"may": []}, ["#/may"]),
+        ({"may": ["create", "update"]}, ["#/may"]),
+        ({"origins": ["\ud800", NASTY]}, ["#/origins", "#/origins"]),
+        ({"next": "https://a.example/"}, ["#/next"]),
+        ({"turnstile": True}, ["#/turnstile"]),
+        ({"expiresAt": "soon"}, ["#/expiresAt"]),
+        ({"expiresAt": "9999-12-31T23:59:59-10:00"}, ["#/expiresAt"]),
+        ({"expiresAt": "2000-01-01"}, ["#/expiresAt"]),
+        ({"mayDelete": True}, ["#"]),
+        ({"\ud800": 1}, ["#"]),
+        ({"name": 5}, ["#"]),
+        ({"may": ["write"]}, ["#"]),
+        ({"check": None}, ["#"]),
+        (["name"], ["#"]),
+        (b'{"name": "a", "name": "b"}', ["#"]),
+        (b'{"name": NaN}', ["#"]),
+        (b'{"name": ' + b"9" * 5000 + b"}", ["#"]),
+        (b"[" * 100_000, ["#"]),
+        (b'{"name": "\xff"}', ["#"]),
+        ("name".encode("utf-16"), ["#"]),
+    ],
+    ids=lambda each: ascii(each)[:40],
+)
+def test_a_mistaken_body_makes_no_key(console: Console, members: Any, pointers: list[str]) -> None:
+    """The error names each member as the command line's does, and nothing is stored."""
+    body = members
+    if isinstance(members, dict):
+        body = {"name": "mistaken", "spreadsheets": [BOOK], **members}
+    before = ask(console, "GET", "/keys").content
+
+    answer = ask(console, "POST", "/keys", body)
+
+    assert refused(answer) == (400, 104)
+    assert [each["pointer"] for each in answer.json()["errors"]] == pointers
+    assert answer.json()["outcome"] == "not_applied"
+    assert ask(console, "GET", "/keys").content == before
+
+
+def test_names_are_looked_for_unless_told_not_to(console: Console) -> None:
+    """A look costs 1 read, with columns 2; a change of other members costs none."""
+    reads = []
+    for members in ({}, {"columns": ["name"]}, {"check": False, "worksheets": ["Later"]}):
+        before = console.surface.calls.reads
+        found, tag = make(console, **members)
+        reads.append(console.surface.calls.reads - before)
+    before = console.surface.calls.reads
+    headers = [("If-Match", tag)]
+    renamed = ask(console, "PATCH", f"/keys/{found['id']}", {"name": "b"}, headers)
+    console.surface.calls.failure = UpstreamTimeout("Google is slow.")
+    unchecked, _ = make(console, worksheets=["Perhaps"])
+
+    assert reads == [1, 2, 0]
+    assert (renamed.status_code, console.surface.calls.reads - before) == (200, 1)
+    assert unchecked["warnings"] == [f"not checked: spreadsheet {BOOK}: Google is slow."]
+
+
+def test_warnings_are_those_of_the_command_line(console: Console) -> None:
+    """A key for every spreadsheet, and one that deletes on a plan without deletes."""
+    found, tag = make(
+        console, spreadsheets=None, may=["read", "delete"], expiresAt="2999-12-31T18:00:00+02:00"
+    )
+    path, headers = f"/keys/{found['id']}", [("If-Match", tag)]
+    changed = ask(console, "PATCH", path, {"plan": "all"}, headers).json()
+
+    assert [each.partition(":")[0] for each in found["warnings"]] == [
+        "this key may use every spreadsheet shared with the account.",
+        "this key cannot delete rows yet",
+    ]
+    assert found["expiresAt"] == "2999-12-31T16:00:00+00:00"
+    assert changed["warnings"] == []

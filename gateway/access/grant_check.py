@@ -1,0 +1,113 @@
+"""Check of what a key is granted: spreadsheets, worksheets and fields that do not exist."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from heapq import nlargest
+
+from gateway.errors import (
+    GatewayError,
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UnsupportedDocument,
+)
+from gateway.google.sheets import Sheets
+from gateway.storage.key_store import Grants
+from gateway.table.quoting import quoted
+from gateway.table.record import MAX_PROBLEMS
+from gateway.table.texts import composed
+from gateway.worksheets.access import Layouts, WorksheetId
+from gateway.worksheets.catalogue import read_first_rows
+from gateway.worksheets.loader import header_of
+
+MISSING = (SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument)
+LONGEST_NAME = 60
+"""Characters of a name in a problem."""
+MOST_NEAR = 3
+"""Names in a problem about one that does not exist."""
+MOST_COMPARED = 200
+"""Names among which near ones are looked for."""
+
+Names = tuple[set[str], set[str]]
+"""Titles of worksheets, and names of fields, in NFC."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What does not exist, and what could not be looked at."""
+
+    problems: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+
+async def check_grants(grants: Grants, names_in: Callable[[str], Awaitable[Names]]) -> Looked:
+    """Look for the spreadsheets, worksheets and fields of a key.
+
+    `names_in` returns the names in a spreadsheet, as `find_names` does, or raises GatewayError.
+    """
+    looked, titles, fields = Looked(), set[str](), set[str]()
+    for spreadsheet in sorted(grants.spreadsheets or ()):
+        try:
+            found = await names_in(spreadsheet)
+        except MISSING as error:
+            looked.problems.append(f"--spreadsheet: {spreadsheet}: {error.message}")
+        except GatewayError as error:
+            looked.unchecked.append(f"spreadsheet {spreadsheet}: {error.message}")
+        else:
+            titles |= found[0]
+            fields |= found[1]
+    if looked.problems or looked.unchecked:
+        return looked
+    for option, noun, names, known in (
+        ("--worksheet", "worksheet", grants.worksheets, titles),
+        ("--column", "field", grants.columns.readable, fields),
+        ("--writable-column", "field", grants.columns.writable, fields),
+    ):
+        for name in sorted(names or ()):
+            if composed(name) not in known:
+                problem = f"there is no {noun} {_shown(name)}"
+                near = _near(name, known) if len(looked.problems) < MAX_PROBLEMS else ()
+                if near:
+                    problem += f"; near it are {', '.join(map(_shown, near))}"
+                looked.problems.append(f"{option}: {problem}")
+    return looked
+
+
+def _near(name: str, known: Collection[str]) -> Sequence[str]:
+    """Names like one that does not exist, the nearest first; none if that takes milliseconds."""
+    if len(known) > MOST_COMPARED:
+        return ()
+    start = name[:LONGEST_NAME].casefold()
+
+    def likeness(other: str) -> float:
+        return SequenceMatcher(None, start, other[:LONGEST_NAME].casefold()).ratio()
+
+    return nlargest(MOST_NEAR, sorted(known), key=likeness)
+
+
+def _shown(name: str) -> str:
+    return quoted(name, longest=LONGEST_NAME)
+
+
+async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:
+    """The worksheets of a spreadsheet, and the fields of those that are granted.
+
+    Cost: 1 read for the worksheets, and with fields those of `read_first_rows`.
+    """
+    listed = await sheets.list_worksheets(spreadsheet)
+    titles = {composed(each.title) for each in listed}
+    if grants.columns.readable is None and grants.columns.writable is None:
+        return titles, set()
+    granted = None if grants.worksheets is None else {*map(composed, grants.worksheets)}
+    meant = [each for each in listed if granted is None or composed(each.title) in granted]
+    if not meant:
+        return titles, set()
+    view = await read_first_rows(sheets, spreadsheet, meant, layouts)
+    if len(view.worksheets) < len(meant):
+        raise SheetTooLarge("it has too many columns to look for fields; name its worksheets")
+    fields: set[str] = set()
+    for each in view.worksheets:
+        layout = layouts.of(WorksheetId(spreadsheet, each.title))
+        fields |= {*map(composed, header_of(each, layout).columns)}
+    return titles, fields

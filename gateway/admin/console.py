@@ -34,7 +34,7 @@ from gateway.access.admins import SESSION, Admins
 from gateway.access.pepper import load_pepper
 from gateway.admin.acting import ActingAs
 from gateway.admin.data import data_page, row_page, save_row
-from gateway.admin.key_pages import keys_page
+from gateway.admin.key_pages import key_page, keys_page, new_key_page, save_key, save_new_key
 from gateway.admin.keys import (
     KeyFields,
     Rotation,
@@ -139,6 +139,10 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/data/row", row_page),
     Operation("POST", "/data/row", save_row),
     Operation("GET", "/keys", keys_page),
+    Operation("GET", "/keys/new", new_key_page),
+    Operation("POST", "/keys/new", save_new_key),
+    Operation("GET", "/keys/{id}", key_page),
+    Operation("POST", "/keys/{id}", save_key),
     Operation("GET", f"{API}/keys", list_keys),
     Operation("POST", f"{API}/keys", post_key, body=KeyFields),
     Operation("GET", f"{API}/keys/{{id}}", get_key),
@@ -311,11 +315,10 @@ def _redirect(location: str, lines: Mapping[str, str] = _SAFE) -> Answer:
 
 def _form(body: bytes, _content_type: str) -> list[tuple[str, str]]:
     """The fields of an urlencoded form, in its order; a browser ends their lines with CR LF."""
-    text = body.decode("utf-8", "replace")
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(body.decode(), True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError as error:
-        raise InvalidBody(f"A form has at most {_MOST_FIELDS} fields.") from error
+        raise InvalidBody(f"A form is UTF-8, and has at most {_MOST_FIELDS} fields.") from error
     return [(name.replace("\r\n", "\n"), value.replace("\r\n", "\n")) for name, value in pairs]
 
 

@@ -50,7 +50,7 @@ from gateway.worksheets.access import Layouts
 _MOST_LOOKED_AT = 20
 """Spreadsheets of one request that are looked at: each costs 1 to 3 reads."""
 _MOST_SECONDS = 9999 * 86_400
-_NEW: Mapping[str, object] = {
+NEW_KEY: Mapping[str, object] = {
     "name": "",
     "plan": "paid",
     "spreadsheets": [],
@@ -64,6 +64,7 @@ _NEW: Mapping[str, object] = {
     "turnstile": False,
     "expiresAt": None,
 }
+"""Members that a new key has unless others are given."""
 
 
 class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -166,7 +167,7 @@ async def make_key(
     Raises InvalidBody with a problem for each member, and IntegrityError as `create_key`.
     """
     plans = asked.settings.plans
-    request, unchecked = await _checked(asked, {**_NEW, **given}, None)
+    request, unchecked = await _checked(asked, {**NEW_KEY, **given}, None)
     record, key = await create_key(
         request,
         store=asked.request.state["store"],

@@ -1,7 +1,7 @@
 """A view of rows as code: the same request with curl, fetch and the two clients.
 
 Rules: a worksheet's name and a filter may be any text, and none ends its quotes. The key is a
-placeholder, for the gateway does not know it.
+placeholder, for the gateway does not know it, except in the answer to its creation.
 """
 
 import json
@@ -45,6 +45,23 @@ def snippets(
         f"for await (const row of sheets.sheet({sheet}).rows({argument})) {{\n"
         "  console.log(row.rowIndex, row.fields);\n}",
     }
+
+
+def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read: bool) -> str:
+    """A line for curl with a new key, for the worksheet if one is known.
+
+    With a key that may only create, it has a field to fill in.
+    """
+    title, spreadsheet = title or ("" if may_read else "SHEET"), spreadsheet or "SPREADSHEET_ID"
+    path = f"{api_url}/v2/sheets/{quote(title, safe='')}".removesuffix("/")
+    lines = [
+        f"curl {shlex.quote(f'{path}?limit=3' if title and may_read else path)}",
+        f"  -H {shlex.quote(f'Authorization: Bearer {key}')}",
+        f"  -H {shlex.quote(f'X-Spreadsheet-Id: {spreadsheet}')}",
+    ]
+    if not may_read:
+        lines += ["  -H 'Content-Type: application/json'", """  -d '{"FIELD": "value"}'"""]
+    return " \\\n".join(lines)
 
 
 def _quoted(text: str) -> str:

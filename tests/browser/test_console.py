@@ -98,18 +98,18 @@ def test_pages_are_accessible_and_fit(
         for name, path in PAGES.items():
             page.goto(console_url + path)
             page.evaluate(axe)
-            violations = _violations(page)
+            faults = violations(page)
             wide = page.evaluate("document.documentElement.scrollWidth") - width
-            if violations or wide > 0:
-                found[name] = (violations, wide)
+            if faults or wide > 0:
+                found[name] = (faults, wide)
         page.evaluate("document.querySelector('h1').style.color = '#888a'")
-        planted = _violations(page)
+        planted = violations(page)
 
     assert found == {}
     assert planted == ["color-contrast"]
 
 
-def _violations(page: Page) -> list[str]:
+def violations(page: Page) -> list[str]:
     result = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
     return [each["id"] for each in result["violations"]]
 

@@ -28,7 +28,8 @@ def test_an_admin_key_opens_the_console_until_it_is_revoked(
         headers = {"Sec-Fetch-Site": "same-origin"}
         with client_of(found[1]) as client:
             signed_in = client.post("/sign-in", data={"secret": key}, headers=headers)
-            paid = re.search('href="(/data[?]key=[^"]+)"[^>]*>paid<', client.get("/keys").text)
+            rows = re.compile('href="(/data[?]key=[^"]+)" aria-label="Rows of paid"')
+            paid = rows.search(client.get("/keys").text)
             assert paid is not None
             page = client.get(f"{paid[1]}&sheet=Cities")
             listed = run("admin", "list", *options).stdout

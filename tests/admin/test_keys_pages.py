@@ -1,0 +1,270 @@
+"""The Keys pages: the list, and the forms to make, change, rotate and revoke a key."""
+
+import json
+import re
+from html import unescape
+from io import StringIO
+from urllib.parse import urlencode
+
+import pytest
+
+from gateway.admin.console import OPERATIONS
+from gateway.telemetry.events import configure_logging, reset_logging
+from tests.admin.conftest import NASTY, SAME_ORIGIN, Console, fields_in, odd_tags
+from tests.asgi_client import Answer
+from tests.fakes import BOOK
+
+SECRET = re.compile(r"sgw_[0-9A-Za-z]{36}")
+LONG = "n" * 10_000
+RTL = "\u202edrowssap \u05e9\u05dc\u05d5\u05dd"
+
+
+def new_form(console: Console, **texts: str) -> dict[str, str]:
+    """The form of a new key for the book, filled in; "" unticks a box."""
+    form = {**fields_in(console.page("/keys/new")), "spreadsheets": BOOK, "name": "made"}
+    form |= {"plan": "paid", **texts}  # a choice
+    return {name: text for name, text in form.items() if text}
+
+
+def make(console: Console, **texts: str) -> tuple[str, str]:
+    """The ID and the secret of a new key."""
+    form = new_form(console, **texts)
+    answer = console.send("POST", "/keys/new", form=form)
+    assert answer.status_code == 200, answer.content.decode()
+    return form["id"], SECRET.findall(answer.content.decode())[0]
+
+
+def edit_form(console: Console, key_id: str, **texts: str) -> dict[str, str]:
+    form = {**fields_in(console.page(f"/keys/{key_id}")), "action": "save"}
+    form |= {"plan": "paid", **texts}
+    return {name: text for name, text in form.items() if text}
+
+
+def save(console: Console, key_id: str, form: dict[str, str]) -> Answer:
+    return console.send("POST", f"/keys/{key_id}", form=form)
+
+
+def count(console: Console) -> int:
+    return len(console.call(console.surface.state["store"].list))
+
+
+def record_of(console: Console, key_id: str) -> object:
+    records = console.call(console.surface.state["store"].list)
+    return next(each for each in records if each.id == key_id)
+
+
+def status_of(console: Console, key: str, method: str = "GET") -> int:
+    headers = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json")]
+    body = b'{"name": "x"}' if method == "POST" else b""
+    return console.surface.send(method, "Cities", key=None, headers=headers, body=body).status_code
+
+
+def test_a_secret_is_shown_once_with_a_request_that_runs(console: Console) -> None:
+    """On the answer to the form; not on other pages, in URLs, headers or the log."""
+    log = StringIO()
+    configure_logging(log)
+    form = new_form(console, name="once")
+    made = console.send("POST", "/keys/new", form=form)
+    page = unescape(made.content.decode())
+    secret = SECRET.findall(page)[0]
+    again = console.send("POST", "/keys/new", form=form)
+    others = [
+        again,
+        console.send("GET", again.headers["location"]),
+        console.send("GET", "/keys"),
+        console.send("GET", f"/data?key={form['id']}"),
+    ]
+    reset_logging()
+
+    assert (made.status_code, made.headers["cache-control"]) == (200, "no-store")
+    assert "curl 'https://api.example/v2/sheets/Cities?limit=3' \\\n" in page
+    assert f"  -H 'Authorization: Bearer {secret}' \\\n  -H 'X-Spreadsheet-Id: {BOOK}'" in page
+    assert "location" not in made.headers
+    assert status_of(console, secret) == 200
+    assert not any(secret.encode() in each.said for each in others)
+    assert "/keys/new" in log.getvalue()
+    assert secret not in log.getvalue()
+
+
+def test_a_form_that_is_sent_again_makes_no_second_key(console: Console) -> None:
+    """It leads to the key that it made, whatever became of it; and a rotation makes no third."""
+    form = new_form(console, name="twice")
+    first, count_before = console.send("POST", "/keys/new", form=form), count(console)
+    again = console.send("POST", "/keys/new", form={**form, "name": "another"})
+    rotation = {**fields_in(console.page(f"/keys/{form['id']}")), "action": "rotate"}
+    rotation |= {"overlap": "0"}
+    rotated = [save(console, form["id"], rotation) for _ in range(2)]
+    forged = console.send("POST", "/keys/new", form={**form, "id": "key_../x"})
+
+    assert first.status_code == 200
+    assert (again.status_code, again.headers["location"]) == (303, f"/keys/{form['id']}?done=made")
+    assert "This form has made this key already" in console.page(f"/keys/{form['id']}", done="made")
+    assert [each.status_code for each in rotated] == [200, 303]
+    assert rotated[1].headers["location"].endswith("done=rotated")
+    assert status_of(console, SECRET.findall(rotated[0].content.decode())[0]) == 200
+    assert (forged.status_code, count(console)) == (400, count_before)
+
+
+@pytest.mark.parametrize(
+    ("texts", "field", "words"),
+    [
+        ({"name": LONG}, "name", "1 to 200"),
+        ({"name": RTL}, "name", "printable"),
+        ({"spreadsheets": ""}, "spreadsheets", "name at least one"),
+        ({"any": "on"}, "spreadsheets", "not both"),
+        ({"spreadsheets": "elsewhere"}, "spreadsheets", "elsewhere"),
+        ({"worksheets": f"Cities\r\n{NASTY}x"}, "worksheets", "there is no worksheet"),
+        ({"columns": "name\r\nnowhere"}, "columns", "there is no field"),
+        ({"may.read": ""}, "may", "without read"),
+        ({"origins": NASTY}, "origins", "is not scheme"),
+        ({"expiresAt": "soon"}, "expiresAt", "must be a time"),
+        ({"next": "https://a.example/"}, "next", "only create"),
+        ({"plan": NASTY}, "plan", "is not configured"),
+    ],
+    ids=lambda each: ascii(each)[:40],
+)
+def test_a_mistake_stands_beside_its_field(
+    console: Console, texts: dict[str, str], field: str, words: str
+) -> None:
+    """The form keeps what was typed, and nothing is made."""
+    form = new_form(console, **texts)
+    before = count(console)
+
+    answer = console.send("POST", "/keys/new", form=form)
+    page = answer.content.decode()
+    noted = re.search(f'id="error-{field}">(.*?)</p>', page, re.DOTALL)
+    kept = fields_in(page)
+
+    assert answer.status_code == 400
+    assert noted is not None
+    assert words in unescape(noted[1])
+    assert f'error-{field}"' in page.partition(f'id="error-{field}"')[0]  # as its description
+    assert odd_tags(page) == []
+    assert count(console) == before
+    for name, text in form.items():
+        if name not in ("plan", "action"):
+            assert kept[name] == text.replace("\r\n", "\n") or kept[name] == "on"
+
+
+def test_a_form_that_is_not_utf_8_makes_no_key(console: Console) -> None:
+    """A lone surrogate or another byte is not replaced by a sign that others have too."""
+    body = urlencode(new_form(console, name="NAME"))
+    lines = [*SAME_ORIGIN, ("Content-Type", "application/x-www-form-urlencoded")]
+    before = count(console)
+    for odd in ("%ED%A0%80", "%FF", "\xff"):
+        sent = body.replace("NAME", odd).encode("latin-1")
+        answer = console.send("POST", "/keys/new", headers=lines, body=sent)
+
+        assert answer.status_code == 400
+    assert count(console) == before
+
+
+def test_an_edit_that_lost_a_race_keeps_the_input(console: Console) -> None:
+    """Two tabs: the second save shows the present values, and replaces them when sent again."""
+    key_id, secret = make(console, name="raced")
+    mine = edit_form(console, key_id, name="mine", **{"may.create": ""})
+    theirs = edit_form(console, key_id, name="theirs", origins="https://a.example")
+    first, lost = save(console, key_id, theirs), save(console, key_id, mine)
+    page = lost.content.decode()
+    kept = fields_in(page)
+    second = {**{name: text for name, text in mine.items() if name != "tag"}, "tag": kept["tag"]}
+    won = save(console, key_id, second)
+
+    assert (first.status_code, lost.status_code, won.status_code) == (303, 412, 303)
+    assert (kept["name"], kept["origins"], "may.create" in kept) == ("mine", "", False)
+    assert "Now: <b>theirs</b>" in page
+    assert "Now: <b>https://a.example</b>" in page
+    assert "Now: <b>yes</b>" in page
+    assert status_of(console, secret, "POST") == 403
+    assert "mine" in console.page(f"/keys/{key_id}")
+
+
+def test_a_list_that_was_not_changed_stays_as_it_is(console: Console) -> None:
+    """Also with names that a browser sends as several lines."""
+    odd = ["a\r\nb", " lead", "c\rd"]
+    made = console.surface.sheets
+    made.add("a\r\nb", [["x"]])
+    made.add("c\rd", [["x"]])
+    body = {"name": "odd", "spreadsheets": [BOOK], "worksheets": odd}
+    headers = [("Authorization", f"Bearer {console.admin_key}")]
+    found = console.send("POST", "/admin/v1/keys", headers=headers, body=_json(body)).json()
+    before = console.surface.calls.reads
+
+    saved = save(console, found["id"], edit_form(console, found["id"], name="even"))
+    shown = console.send("GET", f"/admin/v1/keys/{found['id']}", headers=headers).json()
+
+    assert saved.status_code == 303
+    assert (shown["name"], shown["worksheets"]) == ("even", sorted(odd))
+    assert console.surface.calls.reads == before
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_a_key_is_rotated_ended_and_revoked(console: Console) -> None:
+    """Each at once; the pages say what is valid, and a revoked key has no form."""
+    key_id, secret = make(console, name="worn")
+    rotation = {**fields_in(console.page(f"/keys/{key_id}")), "action": "rotate"}
+    odd = save(console, key_id, {**rotation, "overlap": "soon"})
+    rotated = save(console, key_id, {**rotation, "overlap": "3600"})
+    new = SECRET.findall(rotated.content.decode())[0]
+    both = [status_of(console, each) for each in (secret, new)]
+    page = console.page(f"/keys/{key_id}")
+    ended = save(console, key_id, {"action": "end"})
+    after = [status_of(console, each) for each in (secret, new)]
+    revoked = save(console, key_id, {"action": "revoke"})
+    again = save(console, key_id, {"action": "revoke"})
+    last = console.page(f"/keys/{key_id}")
+
+    assert (odd.status_code, rotated.status_code, both) == (400, 200, [200, 200])
+    assert "Two secrets are valid" in page
+    assert (ended.status_code, after) == (303, [401, 200])
+    assert (revoked.status_code, again.status_code) == (303, 404)
+    assert status_of(console, new) == 401
+    assert 'action="/keys' not in last
+    assert "revoked" in last
+
+
+def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> None:
+    """Newest first; each leads to its page, and one that reads to its rows."""
+    gone, _ = make(console, name="gone")
+    save(console, gone, {"action": "revoke"})
+    form, _ = make(console, name="form", **{"may.read": "", "may.update": ""})
+    page = console.page("/keys")
+    rows = [unescape(each) for each in page.split("<tr>")[2:]]
+
+    assert "form" in rows[0]
+    assert "create only" in rows[0]
+    assert f"/data?key={form}" not in rows[0]
+    assert f'href="/keys/{form}"' in rows[0]
+    assert f"/data?key={console.key_id('paid')}" in page
+    assert [">revoked<" in each for each in rows].index(True) > len(rows) - 10
+    assert "curl https://api.example/v2/sheets/SHEET" in unescape(
+        console.send(
+            "POST", "/keys/new", form=new_form(console, **{"may.read": "", "may.update": ""})
+        ).content.decode()
+    )
+
+
+def test_names_of_others_run_nowhere(console: Console) -> None:
+    """Every page of the table, and each answer to a form, escapes the name of a key."""
+    form = new_form(console, name=NASTY, worksheets=NASTY)
+    key_id = form["id"]
+    made = console.send("POST", "/keys/new", form=form)
+    pages = [
+        console.send(each.method, f"{each.path.replace('{id}', key_id)}?key={key_id}")
+        for each in OPERATIONS
+        if each.method == "GET"
+    ]
+    edit = edit_form(console, key_id)
+    pages += [made, save(console, key_id, {**edit, "tag": "x"})]
+    pages += [save(console, key_id, {**edit, "origins": NASTY})]
+    pages += [save(console, key_id, {**edit, "action": "rotate", "overlap": "0"})]
+    pages += [console.send("POST", f"/keys/{key_id}", form={"action": NASTY, "name": NASTY})]
+    save(console, key_id, {"action": "revoke"})
+    texts = [each.content.decode() for each in pages if b"<html" in each.content]
+
+    assert sum(NASTY in unescape(text) for text in texts) >= 8
+    assert not any(NASTY in text for text in texts)
+    assert [odd_tags(text) for text in texts] == [[]] * len(texts)

@@ -1,0 +1,219 @@
+"""The Keys pages in a browser: a key from its making to its end, with a mouse and without."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from gateway.commands.demo import Demo, running_demo
+from gateway.server.sockets import bind
+from tests.browser.test_console import axe as axe
+from tests.browser.test_console import violations
+
+LONG = "a-name-without-a-blank-" * 8
+PAGES = ("list", "new", "refused", "secret", "key", "conflict", "two secrets", "revoked")
+
+
+@pytest.fixture(scope="module")
+def keys_demo() -> Iterator[Demo]:
+    """The demo, whose keys its tests change."""
+    with running_demo(bind("127.0.0.1", 0), {}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def session(browser: Browser, keys_demo: Demo) -> Any:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(keys_demo.sign_in_url)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/data**")
+        return context.cookies()
+
+
+@pytest.fixture(scope="module")
+def keys_url(keys_demo: Demo) -> str:
+    return keys_demo.sign_in_url.replace("/sign-in", "/keys").partition("#")[0]
+
+
+def field(page: Page, label: str) -> Any:
+    return page.get_by_label(label, exact=True)
+
+
+def click(page: Page, button: str) -> None:
+    page.get_by_role("button", name=button).click()
+
+
+def run_curl(line: str, **replaced: str) -> str:
+    """The status of a copied line, as a shell runs it."""
+    for old, new in replaced.items():
+        line = line.replace(old, new)
+    shell = f"{line} -s -o /dev/null -w '%{{http_code}}'"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)  # noqa: S603, S607
+    return done.stdout
+
+
+def test_a_key_lives_from_its_making_to_its_end(
+    context: BrowserContext, session: Any, keys_url: str
+) -> None:
+    """Make, run its copied request, narrow, rotate, end the old secret and revoke."""
+    context.add_cookies(session)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(keys_url)
+    page.get_by_role("link", name="New key").click()
+    field(page, "Name").fill("website")
+    field(page, "Spreadsheets").fill("demo")
+    click(page, "Make key")
+    expect(page.get_by_role("status")).to_contain_text("shown only once")
+    click(page, "Copy request")
+    line = page.evaluate("navigator.clipboard.readText()")
+    click(page, "Copy key")
+    key = page.evaluate("navigator.clipboard.readText()")
+    made = run_curl(line)
+    page.get_by_role("link", name="Done").click()
+    assert key not in page.content()
+    field(page, "Worksheets").fill("Products")
+    field(page, "create").uncheck()
+    field(page, "update").uncheck()
+    click(page, "Save")
+    expect(page.get_by_role("status")).to_contain_text("Saved")
+    narrowed = [run_curl(line), run_curl(line, Cities="Products")]
+    page.get_by_label("The present secret ends").select_option("in an hour")
+    click(page, "Make another secret")
+    second = page.locator("#secret-text").inner_text()
+    page.get_by_role("link", name="Done").click()
+    products = line.replace("Cities", "Products")
+    both = [run_curl(products), run_curl(products.replace(key, second))]
+    click(page, "End the old secret now")
+    ended = [run_curl(products), run_curl(products.replace(key, second))]
+    page.get_by_text("Revoke key").click()
+    click(page, "Revoke website for good")
+    expect(page.get_by_role("status")).to_have_text("The key is revoked.")
+    page.go_back()
+
+    assert re.match(rf"curl '.*/v2/sheets/Cities\?limit=3' .*Bearer {key}'", line, re.DOTALL)
+    assert (made, narrowed) == ("200", ["403", "200"])
+    assert (both, ended) == (["200", "200"], ["401", "200"])
+    assert run_curl(products.replace(key, second)) == "401"
+    assert second not in page.content()
+
+
+def test_a_key_is_made_with_the_keyboard_alone(
+    context: BrowserContext, session: Any, keys_url: str
+) -> None:
+    """In the order of the page, with boxes, a choice, a mistake that is mended, and a reload."""
+    context.add_cookies(session)
+    page = context.new_page()
+    page.goto(f"{keys_url}/new")
+    field(page, "Name").focus()
+    keys = page.keyboard
+    keys.type("typed")
+    keys.press("Tab")
+    keys.type("free")
+    keys.press("Tab")
+    keys.type("demo")
+    keys.press("Tab")
+    keys.press("Tab")
+    keys.press("Tab")
+    keys.press("Tab")
+    keys.press("Space")  # update
+    keys.press("Tab")
+    keys.press("Tab")
+    keys.type("Nowhere")
+    page.get_by_role("button", name="Make key").focus()
+    keys.press("Enter")
+    mended = field(page, "Worksheets")
+    expect(mended).to_have_accessible_description(re.compile("there is no worksheet"))
+    expect(mended).to_have_value("Nowhere")
+    mended.focus()
+    keys.press("Control+A")
+    keys.type("Cities")
+    page.get_by_role("button", name="Make key").focus()
+    keys.press("Enter")
+    expect(
+        page.get_by_text("May read and create: spreadsheet demo; worksheet Cities.")
+    ).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("status")).to_contain_text("has made this key already")
+    expect(field(page, "Plan")).to_have_value("free")
+    page.get_by_text("Revoke key").focus()
+    keys.press("Enter")
+    keys.press("Tab")
+    keys.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("The key is revoked.")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_pages_are_accessible_and_fit(
+    browser: Browser, session: Any, keys_url: str, axe: str, scheme: Any, width: int
+) -> None:
+    """axe finds nothing on any page of a key, and none is wider than the window."""
+    found: dict[str, object] = {}
+    looked_at = []
+    with browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
+    ) as context:
+        context.add_cookies(session)
+        page = context.new_page()
+
+        def look(name: str) -> None:
+            looked_at.append(name)
+            page.evaluate(axe)
+            wide = page.evaluate("document.documentElement.scrollWidth") - width
+            if (faults := violations(page)) or wide > 0:
+                found[name] = (faults, wide)
+
+        page.goto(f"{keys_url}/new")
+        look("new")
+        field(page, "Name").fill(LONG)
+        field(page, "Spreadsheets").fill("demo")
+        field(page, "Origins").fill("no-origin")
+        page.get_by_text("Forms and more").click()
+        field(page, "Page after a form").fill("/")
+        click(page, "Make key")
+        look("refused")
+        field(page, "Origins").fill("")
+        field(page, "Page after a form").fill("")
+        click(page, "Make key")
+        look("secret")
+        page.get_by_role("link", name="Done").click()
+        look("key")
+        page.locator("[name=tag]").evaluate("each => { each.value = 'stale' }")
+        field(page, "read").uncheck()
+        field(page, "Origins").fill("https://www.example.org")
+        click(page, "Save")
+        look("conflict")
+        click(page, "Make another secret")
+        page.get_by_role("link", name="Done").click()
+        look("two secrets")
+        page.goto(keys_url)
+        look("list")
+        page.get_by_role("link", name=LONG, exact=True).first.click()
+        page.get_by_text("Revoke key").click()
+        click(page, "for good")
+        look("revoked")
+
+    assert found == {}
+    assert sorted(looked_at) == sorted(PAGES)
+
+
+def test_a_key_is_made_without_the_script(browser: Browser, session: Any, keys_url: str) -> None:
+    """Only the buttons that copy are missing."""
+    with browser.new_context(java_script_enabled=False) as context:
+        context.add_cookies(session)
+        page = context.new_page()
+        page.goto(f"{keys_url}/new")
+        field(page, "Name").fill("plain")
+        field(page, "Spreadsheets").fill("demo")
+        click(page, "Make key")
+        expect(page.locator("#secret-text")).to_contain_text("sgw_")
+        assert page.get_by_role("button", name="Copy").count() == 0
+        page.get_by_role("link", name="Done").click()
+        page.get_by_text("Revoke key").click()
+        click(page, "Revoke plain for good")
+        expect(page.get_by_role("status")).to_have_text("The key is revoked.")

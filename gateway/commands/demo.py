@@ -68,6 +68,7 @@ class Demo:
     """Of the console, with a token for one sign-in."""
     config: Path
     """The settings, with which the commands `keys` manage the keys of the demo."""
+    admin_key: str
     full_key: str
     unfiltered_key: str
     read_only_key: str
@@ -119,7 +120,7 @@ def running_demo(
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
         console = bind("127.0.0.1", 0)
-        token = asyncio.run(_sign_in_token(settings))
+        admin_key, token = asyncio.run(_admin(settings))
         app = with_console(create_app(settings), settings, console, beside=listening)
         server = make_gateway_server(app, settings.server, proxies=settings.access.trusted_proxies)
         url = stack.enter_context(in_background(server, listening, console))
@@ -129,6 +130,7 @@ def running_demo(
             emulator_url=emulator_url,
             sign_in_url=f"{base_url(console)}/sign-in#{token}",
             config=config,
+            admin_key=admin_key,
             full_key=full,
             unfiltered_key=unfiltered,
             read_only_key=read_only,
@@ -196,10 +198,11 @@ async def _create_keys(settings: Settings, full_bytes: RandomBytes) -> list[str]
     return keys
 
 
-async def _sign_in_token(settings: Settings) -> str:
+async def _admin(settings: Settings) -> tuple[str, str]:
+    """An admin key, and a token for one sign-in."""
     async with opened_admins(settings) as admins:
-        owner, _ = await admins.create("demo")
-        return await admins.link(owner)
+        owner, key = await admins.create("demo")
+        return key, await admins.link(owner)
 
 
 def _public_digits(count: int) -> bytes:

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Sequence
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.admin.console import API, COOKIE, OPERATIONS, Operation
+from gateway.admin.keys import KeyFields
 from gateway.errors import UpstreamTimeout
 from gateway.telemetry.events import configure_logging, reset_logging
 from tests.admin.conftest import NASTY, SAME_ORIGIN, Console
@@ -282,3 +284,12 @@ def test_warnings_are_those_of_the_command_line(console: Console) -> None:
     ]
     assert found["expiresAt"] == "2999-12-31T16:00:00+00:00"
     assert changed["warnings"] == []
+
+
+def test_operations_and_members_are_documented() -> None:
+    """The page has a line for each row of the table, and for each member of a key."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "admin-api.md").read_text("utf-8")
+    members = [name for name in KeyFields.__struct_encode_fields__ if f"`{name}`" not in page]
+
+    assert [name_of(each) for each in OF_API if f"| `{name_of(each)}`" not in page] == []
+    assert members == []

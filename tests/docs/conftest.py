@@ -46,7 +46,13 @@ def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
     stage = make_stage(
         tmp_path,
         environ={"GATEWAY_GOOGLE__ENDPOINT": google.url},
-        noted={"gateway-url": demo.url, "emulator-url": demo.emulator_url, "key": demo.full_key},
+        noted={
+            "gateway-url": demo.url,
+            "emulator-url": demo.emulator_url,
+            "key": demo.full_key,
+            "admin-url": demo.sign_in_url.partition("/sign-in")[0],
+            "admin-key": demo.admin_key,
+        },
     )
     # As a browser saves it: whoever follows the pages makes it his own.
     key_file = stage.checkout / "service-account.json"

@@ -32,6 +32,8 @@ MEANT: Mapping[str, str] = {
     "http://127.0.0.1:9099": '$(cat "$STATE/emulator-url")',
     "sgw_…": '$(cat "$STATE/key")',
     "KEY_ID": '$(cat "$STATE/key-id")',
+    "http://127.0.0.1:8001": '$(cat "$STATE/admin-url")',
+    "sga_…": '$(cat "$STATE/admin-key")',
     "ADMIN_ID": '$(cat "$STATE/admin-id")',
     "SPREADSHEET_ID": "demo",
     "/sheets/WORKSHEET": "/sheets/Cities",

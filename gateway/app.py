@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from gateway.access.keys import (
 from gateway.access.pepper import cursor_key, load_pepper, row_tag_key
 from gateway.access.rates import KeyRates, KeyUsage
 from gateway.access.turnstile import open_turnstile
+from gateway.errors import KeysUnavailable
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.google import Google, assemble, open_budgets
@@ -141,7 +142,8 @@ async def _access(
 
     async def reread_keys() -> None:
         forget_keys()
-        await keys.settled()
+        with suppress(KeysUnavailable):  # it counts within 5 s all the same
+            await keys.settled()
 
     await keys.load()
     async with (

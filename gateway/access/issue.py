@@ -1,16 +1,18 @@
 """Creation and edits of keys: validate the operator's request, store it with its author."""
 
+import json
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+import msgspec
 
 from gateway.access.caller import normal_origin, web_url
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import RIGHTS, Grants, KeyEdit, KeyRecord, KeyStore
+from gateway.storage.key_store import RIGHTS, Grants, KeyEdit, KeyRecord, KeyStore, Right
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.header import ColumnGrant
 from gateway.table.texts import composed
@@ -151,31 +153,43 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
     }
 
 
-def request_of(members: Mapping[str, Any]) -> KeyRequest:
-    """The request for a key with the members of `editable`; spreadsheets may be URLs.
+class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The members of `editable`, by default those of a new key; spreadsheets may be URLs."""
 
-    A time without a zone is in UTC. Raises ConfigError if it is not one.
-    """
-    spreadsheets, expires = members["spreadsheets"], members["expiresAt"]
-    columns = ColumnGrant(_names(members["columns"]), _names(members["writableColumns"]))
+    name: str = ""
+    plan: str = "paid"
+    spreadsheets: list[str] | None = msgspec.field(default_factory=list)
+    worksheets: list[str] | None = None
+    columns: list[str] | None = None
+    writable_columns: list[str] | None = None
+    may: list[Right] = msgspec.field(default_factory=lambda: ["read", "create", "update"])
+    may_refresh: bool = False
+    origins: list[str] = msgspec.field(default_factory=list)
+    next: str | None = None
+    turnstile: bool = False
+    expires_at: str | None = None
+    """ISO 8601; in UTC without an offset."""
+
+
+def request_of(fields: KeyFields) -> KeyRequest:
+    """The request for a key with these members. Raises ConfigError if the expiry is no time."""
     try:
-        ends = expires and datetime.fromisoformat(expires)
+        ends = datetime.fromisoformat(fields.expires_at) if fields.expires_at else None
         ends = ends and (ends if ends.tzinfo else ends.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ConfigError("--expires: must be a time such as 2099-12-31T18:00:00Z") from error
+    sheets = fields.spreadsheets
     grants = Grants(
-        spreadsheets=None if spreadsheets is None else spreadsheet_ids(spreadsheets),
-        worksheets=_names(members["worksheets"]),
-        columns=columns,
-        may_refresh=members["mayRefresh"],
-        origins=frozenset(members["origins"]),
-        next_url=members["next"] or "",
-        needs_challenge=members["turnstile"],
-        **{f"may_{right}": right in members["may"] for right in RIGHTS},
+        spreadsheets=None if sheets is None else spreadsheet_ids(sheets),
+        worksheets=_names(fields.worksheets),
+        columns=ColumnGrant(_names(fields.columns), _names(fields.writable_columns)),
+        may_refresh=fields.may_refresh,
+        origins=frozenset(fields.origins),
+        next_url=fields.next or "",
+        needs_challenge=fields.turnstile,
+        **{f"may_{right}": right in fields.may for right in RIGHTS},
     )
-    return KeyRequest(
-        name=members["name"], plan=members["plan"], grants=grants, expires_at=ends or None
-    )
+    return KeyRequest(name=fields.name, plan=fields.plan, grants=grants, expires_at=ends)
 
 
 def spreadsheet_ids(given: Collection[str]) -> frozenset[str]:
@@ -228,6 +242,33 @@ def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
         "oldSecretEndsAt": _moment(record.old_ends_at) if record.has_old_secret(now) else None,
         "state": record.state(now),
     }
+
+
+def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
+    """The restrictions of a key; anything not listed is unrestricted."""
+    grants: Grants = record.grants
+    named = grants.spreadsheets
+    yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
+    for title, names in (
+        ("worksheets", grants.worksheets),
+        ("columns", grants.columns.readable),
+        ("writes", grants.columns.writable),
+    ):
+        if names is not None:
+            yield f"{title}: {_quoted(names)}"
+    if grants.origins:
+        yield f"origins: {', '.join(sorted(grants.origins))}"
+    if grants.next_url:
+        yield f"forms go to {grants.next_url}"
+    if grants.needs_challenge:
+        yield "Turnstile"
+    if record.old_ends_at is not None and record.has_old_secret(now):
+        yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
+
+
+def _quoted(names: frozenset[str]) -> str:
+    """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
 
 
 def _moment(instant: datetime | None) -> str | None:

@@ -36,7 +36,7 @@ from gateway.admin.acting import ActingAs
 from gateway.admin.data import data_page, row_page, save_row
 from gateway.admin.key_pages import key_page, keys_page, new_key_page, save_key, save_new_key
 from gateway.admin.keys import (
-    KeyFields,
+    KeyBody,
     Rotation,
     delete_key,
     delete_rotation,
@@ -61,7 +61,6 @@ from gateway.errors import (
 )
 from gateway.settings.address import host_in, is_ip_address
 from gateway.settings.model import AdminSettings, ApiSettings, Settings
-from gateway.storage.admin_secrets import AdminSecret
 from gateway.table.quoting import printable, quoted
 from gateway.telemetry.events import upstream_failed
 from gateway.web.answers import Answer, header_lines, json_answer
@@ -144,9 +143,9 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/keys/{id}", key_page),
     Operation("POST", "/keys/{id}", save_key),
     Operation("GET", f"{API}/keys", list_keys),
-    Operation("POST", f"{API}/keys", post_key, body=KeyFields),
+    Operation("POST", f"{API}/keys", post_key, body=KeyBody),
     Operation("GET", f"{API}/keys/{{id}}", get_key),
-    Operation("PATCH", f"{API}/keys/{{id}}", patch_key, body=KeyFields),
+    Operation("PATCH", f"{API}/keys/{{id}}", patch_key, body=KeyBody),
     Operation("DELETE", f"{API}/keys/{{id}}", delete_key),
     Operation("POST", f"{API}/keys/{{id}}/rotate", post_rotation, body=Rotation),
     Operation("DELETE", f"{API}/keys/{{id}}/rotate", delete_rotation),
@@ -197,10 +196,10 @@ class _Console:
         where_from = partial(client_address, request.scope, self.settings.access.trusted_proxies)
         path = request.event.path
         if (method, path) == ("POST", _SIGN_IN):
-            form = dict(await read_body(request, "", _form))
-            session = await admins.sign_in(form.get("secret", "").strip(), where_from)
+            typed = dict(await read_body(request, "", _form))
+            session = await admins.sign_in(typed.get("secret", "").strip(), where_from)
             lines = self._cookie(session, SESSION.total_seconds())
-            return _redirect(_own_path(form.get("next", "")), lines)
+            return _redirect(_own_path(typed.get("next", "")), lines)
         if (method, path) == ("GET", _SIGN_IN):
             return self._sign_in_page(request, 200, "")
         key, session = _credentials(request)
@@ -213,31 +212,15 @@ class _Console:
                 await admins.secrets.remove(admin.digest)
             return _redirect(_SIGN_IN, self._cookie("", 0))
         operation, key_id = _operation_at(method, path)
-        result = await operation.handle(await self._asked(request, operation, admin, key_id))
-        if isinstance(result, Redirect):
-            return _redirect(result.location)
-        if isinstance(result, Json):
-            lines = {**_SAFE, **result.headers}
-            return json_answer(result.content, status=result.status, headers=lines)
-        return self._render(
-            result.template, result.status, {"admin": admin.name, "nav": path, **result.values}
-        )
-
-    async def _asked(
-        self, request: Request, operation: Operation, admin: AdminSecret, key_id: str
-    ) -> AdminRequest:
-        """What is asked of an operation. Raises InvalidQuery, InvalidBody."""
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), True)
         form: Sequence[tuple[str, str]] = ()
-        body: msgspec.Struct | None = None
+        members: Mapping[str, Any] = {}
         if operation.path.startswith(API):
-            _check_parameters(query, operation)
-            if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
-                raise InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
-            body = await read_body(request, admin.key_id, partial(_members, operation.body))
-        elif operation.method == "POST":
+            _check_head(request, query, operation)
+            members = await read_body(request, admin.key_id, partial(_members, operation.body))
+        elif method == "POST":
             form = await read_body(request, admin.key_id, _form)
-        return AdminRequest(
+        asked = AdminRequest(
             request=request,
             settings=self.settings,
             pepper=self.pepper,
@@ -245,9 +228,18 @@ class _Console:
             id=key_id,
             query=query,
             form=form,
-            body=body,
+            members=members,
             acting=ActingAs(request, self.settings.plans, self.pepper),
             api_url=self.api_url,
+        )
+        result = await operation.handle(asked)
+        if isinstance(result, Redirect):
+            return _redirect(result.location)
+        if isinstance(result, Json):
+            lines = {**_SAFE, **result.headers}
+            return json_answer(result.content, status=result.status, headers=lines)
+        return self._render(
+            result.template, result.status, {"admin": admin.name, "nav": path, **result.values}
         )
 
     def _admins_of(self, request: Request) -> Admins:
@@ -337,7 +329,8 @@ def _operation_at(method: str, path: str) -> tuple[Operation, str]:
     raise RouteNotFound(f"The path does not exist. The console begins at /, the API at {API}/keys.")
 
 
-def _check_parameters(query: Sequence[tuple[str, str]], operation: Operation) -> None:
+def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: Operation) -> None:
+    """Refuse parameters and conditions that an operation of the API does not evaluate."""
     names = [name for name, _ in query]
     for name in names:
         if name not in operation.parameters:
@@ -345,10 +338,14 @@ def _check_parameters(query: Sequence[tuple[str, str]], operation: Operation) ->
             raise InvalidQuery(f"Unknown parameter {quoted(name)}; allowed: {known}.")
     if len({*names}) < len(names):
         raise InvalidQuery("A parameter is given twice.")
+    if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
+        raise InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
+    if b"idempotency-key" in request.head.lines:
+        raise InvalidRequest("The admin API takes no Idempotency-Key. Leave it out.")
 
 
-def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> msgspec.Struct:
-    """A JSON object of this form; an empty body is one without members. Raises InvalidBody."""
+def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
+    """The members of a JSON object of this form, in an empty body none. Raises InvalidBody."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(members := dict(pairs)) < len(pairs):
@@ -356,11 +353,12 @@ def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> msg
         return members
 
     try:
-        members: Any = json.loads(body.decode() or "{}", object_pairs_hook=once)
-        return msgspec.convert(members, form)
+        members: Mapping[str, Any] = json.loads(body.decode() or "{}", object_pairs_hook=once)
+        msgspec.convert(members, form)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         detail = printable(str(error)[:_LONGEST_DETAIL])
         raise invalid_body(f"The body is invalid: {detail}.") from error
+    return members
 
 
 def _is_own_host(request: Request, settings: AdminSettings) -> bool:

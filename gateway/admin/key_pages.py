@@ -7,17 +7,26 @@ Rules
 - A form has texts. A list whose text did not change stays as it is, whatever its names contain.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from sqlalchemy.exc import IntegrityError
 
-from gateway.access.issue import ID_DIGITS, ID_PREFIX, editable, new_id, warnings_of
+from gateway.access.issue import (
+    ID_DIGITS,
+    ID_PREFIX,
+    KeyFields,
+    editable,
+    new_id,
+    restrictions,
+    warnings_of,
+)
 from gateway.admin.keys import (
-    NEW_KEY,
-    Saved,
     change_key,
     end_old_secret,
     find_key,
@@ -32,12 +41,14 @@ from gateway.admin.snippets import first_request
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, Problem
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import RIGHTS, KeyRecord
+from gateway.table.quoting import printable
 
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{ID_PREFIX}[0-9A-Za-z]{{{ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
 """Seconds for which a secret counts after a rotation."""
 _USE = timedelta(hours=24)
+_PATIENCE_SECONDS = 3.0
 _DONE = {
     "saved": "Saved. It counts within 5 seconds everywhere.",
     "made": "This form has made this key already, and showed its secret. If you did not copy it, "
@@ -59,7 +70,7 @@ async def keys_page(asked: AdminRequest) -> Page:
 
 
 async def new_key_page(asked: AdminRequest) -> Page:
-    return _form(asked, new_id(), _texts(NEW_KEY))
+    return await _form(asked, new_id(), _NEW)
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
@@ -69,17 +80,17 @@ async def save_new_key(asked: AdminRequest) -> Page | Redirect:
     if _ID.fullmatch(key_id) is None:
         raise InvalidBody("The form has no ID of a key. Open it again.")
     try:
-        saved, secret = await make_key(asked, _members(texts), key_id)
+        record, secret, warnings = await make_key(asked, _members(texts), key_id)
     except IntegrityError:
         return Redirect(url(f"/keys/{key_id}", done="made"))
     except GatewayError as error:
-        return _form(asked, key_id, texts, error)
-    return await _made(asked, saved, secret)
+        return await _form(asked, key_id, texts, error=error)
+    return await _made(asked, record, secret, warnings)
 
 
 async def key_page(asked: AdminRequest) -> Page:
     record = await find_key(asked)
-    return await _of_key(asked, record, _texts(editable(record)))
+    return await _form(asked, record.id, _texts(editable(record)), record)
 
 
 async def save_key(asked: AdminRequest) -> Page | Redirect:
@@ -98,94 +109,83 @@ async def save_key(asked: AdminRequest) -> Page | Redirect:
             return Redirect(url(path, done="rotated"))
         if form.get("overlap") not in _OVERLAPS:
             raise InvalidBody("The form does not say when the old secret ends. Open it again.")
-        record, secret = await give_secret(asked, float(form["overlap"]))
-        return await _made(asked, Saved(record, ()), secret)
+        return await _made(asked, *await give_secret(asked, float(form["overlap"])))
     texts, shown = _typed(form), _members(_texts(editable(record)))
     try:
         if form.get("tag") != tag_of(record):
             raise other_state(asked, record)
         given = {name: each for name, each in _members(texts).items() if each != shown[name]}
-        saved = await change_key(asked, record, given)
+        record, warnings = await change_key(asked, record, given)
     except GatewayError as error:
-        return await _of_key(asked, await find_key(asked), texts, error)
-    if saved.warnings:
-        return await _of_key(
-            asked, saved.record, _texts(editable(saved.record)), warnings=saved.warnings
-        )
+        return await _form(asked, record.id, texts, await find_key(asked), error=error)
+    if warnings:
+        return await _form(asked, record.id, _texts(editable(record)), record, warnings)
     return Redirect(url(path, done="saved"))
 
 
-async def _of_key(
-    asked: AdminRequest,
-    record: KeyRecord,
-    texts: Mapping[str, str],
-    error: GatewayError | None = None,
-    warnings: Sequence[str] = (),
-) -> Page:
-    """The page of a key, with these texts in its form."""
-    now, plans = asked.acting.now(), asked.settings.plans
-    use = await asked.request.state["store"].usage(now - _USE, record.id)
-    present = _texts(editable(record))
-    is_conflict = isinstance(error, PreconditionFailed)
-    facts = {
-        "key": _shown(record, now),
-        "requests": sum(each.requests for each in use),
-        "refused": sum(each.requests for each in use if each.code),
-        "old_ends": f"{record.old_ends_at:%Y-%m-%d %H:%M}" if record.has_old_secret(now) else "",
-        "overlaps": _OVERLAPS,
-        "warnings": dict.fromkeys([*warnings_of(record, plans), *warnings]),
-        "present": {
-            name: text for name, text in present.items() if is_conflict and text != texts[name]
-        },
-        "tag": tag_of(record),
-        "done": _DONE.get(asked.asked("done"), ""),
-    }
-    return _form(asked, record.id, texts, error, facts)
-
-
-def _form(
+async def _form(
     asked: AdminRequest,
     key_id: str,
     texts: Mapping[str, str],
+    record: KeyRecord | None = None,
+    warnings: Sequence[str] = (),
+    *,
     error: GatewayError | None = None,
-    facts: Mapping[str, object] | None = None,
 ) -> Page:
-    """The form of a key; of a new one without facts. Errors stand beside the fields."""
-    problems = error.problems if error is not None else ()
+    """The form of a key with these texts, and errors beside its fields; without a record, new."""
+    plans, now = asked.settings.plans, asked.acting.now()
     errors: dict[str, str] = {}
-    for each in problems:
+    for each in error.problems if error is not None else ():
         name = each.pointer.removeprefix("#/")
         errors[name] = f"{errors[name]}; {each.detail}" if name in errors else each.detail
     if error is not None:
         asked.request.event.code = error.code
-    nothing: Mapping[str, object] = {"key": None, "present": {}, "warnings": (), "done": ""}
-    values = {
-        **(facts or nothing),
+    is_conflict = isinstance(error, PreconditionFailed)
+    values: dict[str, object] = {
+        "key": None,
         "id": key_id,
         "texts": texts,
+        "present": {},
         "errors": errors,
-        "problem": error.message if error is not None and not problems else "",
-        "is_conflict": isinstance(error, PreconditionFailed),
-        "plans": sorted({*asked.settings.plans, texts["plan"]}),
+        "problem": error.message if error is not None and not errors else "",
+        "is_conflict": is_conflict,
+        "warnings": warnings,
+        "plans": sorted({*plans, texts["plan"]}),
         "rights": RIGHTS,
+        "done": _DONE.get(asked.asked("done"), ""),
     }
+    if record is not None:
+        use = await asked.request.state["store"].usage(now - _USE, record.id)
+        present = _texts(editable(record)) if is_conflict else texts
+        values |= {
+            "key": _shown(record, now),
+            "requests": sum(each.requests for each in use),
+            "refused": sum(each.requests for each in use if each.code),
+            "old_ends": record.old_ends_at if record.has_old_secret(now) else None,
+            "overlaps": _OVERLAPS,
+            "present": {name: text for name, text in present.items() if text != texts[name]},
+            "warnings": dict.fromkeys([*warnings_of(record, plans), *warnings]),
+            "tag": tag_of(record),
+        }
     return Page(template="key.html", values=values, status=error.status if error else 200)
 
 
-async def _made(asked: AdminRequest, saved: Saved, secret: str) -> Page:
+async def _made(
+    asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
+) -> Page:
     """The page with a secret, and a request with it. Cost: that of the list of worksheets."""
-    record, title = saved.record, min(saved.record.grants.worksheets or ("",))
-    spreadsheet = min(record.grants.spreadsheets or ("",))
-    if spreadsheet and not title and record.grants.may_read:
-        try:
-            caller = asked.acting.caller(record)
-            listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
+    grants = record.grants
+    spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
+    if spreadsheet and not title and grants.may_read:
+        # The secret waits for it, and must not be lost to an impatient browser.
+        with suppress(GatewayError, TimeoutError):
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                caller = asked.acting.caller(record)
+                listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
             title = next((each["name"] for each in listed.body["sheets"]), "")
-        except GatewayError as error:
-            asked.request.event.code = error.code
-    curl = first_request(asked.api_url, secret, spreadsheet, title, record.grants.may_read)
+    curl = first_request(asked.api_url, secret, spreadsheet, title, grants.may_read)
     shown = _shown(record, asked.acting.now())
-    values = {"key": shown, "secret": secret, "curl": curl, "warnings": saved.warnings}
+    values = {"key": shown, "secret": secret, "curl": curl, "warnings": warnings}
     return Page(template="secret.html", values=values)
 
 
@@ -204,8 +204,11 @@ def _texts(members: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+_NEW = _texts(msgspec.to_builtins(KeyFields()))
+
+
 def _typed(form: Mapping[str, str]) -> dict[str, str]:
-    return {name: form.get(name, "") for name in _texts(NEW_KEY)}
+    return {name: form.get(name, "") for name in _NEW}
 
 
 def _members(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -232,16 +235,6 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
     """A key as pages show it."""
     grants, state = record.grants, record.state(now)
-    sheets = grants.spreadsheets
-    limits = ["every spreadsheet" if sheets is None else _named("spreadsheet", sheets)]
-    for noun, names in (
-        ("worksheet", grants.worksheets),
-        ("column", grants.columns.readable),
-        ("writable column", grants.columns.writable),
-        ("origin", grants.origins or None),
-    ):
-        if names is not None:
-            limits.append(_named(noun, names))
     *others, last = grants.rights or ("nothing",)
     return {
         "id": record.id,
@@ -250,15 +243,9 @@ def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
         "plan": record.plan,
         "state": state,
         "may": f"{', '.join(others)} and {last}" if others else f"{last} only",
-        "limits": limits,
+        "limits": printable("; ".join(restrictions(record, now))),
         "created": f"{record.created_at:%Y-%m-%d}",
         "used": f"{record.last_used_at:%Y-%m-%d}" if record.last_used_at else "never",
         "expires": f"{record.expires_at:%Y-%m-%d}" if record.expires_at else "never",
         "data": url("/data", key=record.id) if state == "active" and grants.may_read else "",
     }
-
-
-def _named(noun: str, names: frozenset[str]) -> str:
-    """A few names, else their number."""
-    shown = ", ".join(sorted(names))
-    return f"{noun} {shown}" if len(names) <= 3 and len(shown) <= 60 else f"{len(names)} {noun}s"

@@ -8,16 +8,16 @@ Rules
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from gateway.access.grant_check import Looked, check_grants, find_names
 from gateway.access.issue import (
+    KeyFields,
     KeyRequest,
     check_request,
     create_key,
@@ -32,7 +32,6 @@ from gateway.access.issue import (
 from gateway.admin.pages import AdminRequest, Json
 from gateway.errors import (
     InvalidRequest,
-    KeysUnavailable,
     PreconditionFailed,
     PreconditionRequired,
     Problem,
@@ -41,7 +40,7 @@ from gateway.errors import (
 from gateway.google.sheets import CallContext, in_call_context
 from gateway.settings.model import ConfigError
 from gateway.storage.damaged_rows import DamagedRow
-from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, Right
+from gateway.storage.key_store import Grants, KeyEdit, KeyRecord
 from gateway.table.header import opaque_tag
 from gateway.web.head import read_condition
 from gateway.web.parsing import unstorable
@@ -50,52 +49,18 @@ from gateway.worksheets.access import Layouts
 _MOST_LOOKED_AT = 20
 """Spreadsheets of one request that are looked at: each costs 1 to 3 reads."""
 _MOST_SECONDS = 9999 * 86_400
-NEW_KEY: Mapping[str, object] = {
-    "name": "",
-    "plan": "paid",
-    "spreadsheets": [],
-    "worksheets": None,
-    "columns": None,
-    "writableColumns": None,
-    "may": ["read", "create", "update"],
-    "mayRefresh": False,
-    "origins": [],
-    "next": None,
-    "turnstile": False,
-    "expiresAt": None,
-}
-"""Members that a new key has unless others are given."""
+"""Of an overlap, as in the command line."""
 
 
-class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Members of a new key or of a change, with the names of `editable`."""
+class KeyBody(KeyFields):
+    """The body of a create, and of a change, which leaves other members as they are."""
 
-    name: str | UnsetType = UNSET
-    plan: str | UnsetType = UNSET
-    spreadsheets: list[str] | UnsetType | None = UNSET
-    """IDs or URLs; None for every spreadsheet."""
-    worksheets: list[str] | UnsetType | None = UNSET
-    columns: list[str] | UnsetType | None = UNSET
-    writable_columns: list[str] | UnsetType | None = UNSET
-    may: list[Right] | UnsetType = UNSET
-    may_refresh: bool | UnsetType = UNSET
-    origins: list[str] | UnsetType = UNSET
-    next: str | UnsetType | None = UNSET
-    turnstile: bool | UnsetType = UNSET
-    expires_at: str | UnsetType | None = UNSET
     check: bool = True
-    """False: do not look whether spreadsheets, worksheets and fields exist."""
+    """False: do not look whether spreadsheets, worksheets and columns exist."""
 
 
 class Rotation(msgspec.Struct, forbid_unknown_fields=True):
     overlap_seconds: Annotated[float, msgspec.Meta(ge=0, le=_MOST_SECONDS)] = 86_400
-
-
-class Saved(NamedTuple):
-    """A key after a change, and what its operator should know."""
-
-    record: KeyRecord
-    warnings: Sequence[str]
 
 
 async def list_keys(asked: AdminRequest) -> Json:
@@ -106,9 +71,9 @@ async def list_keys(asked: AdminRequest) -> Json:
 
 
 async def post_key(asked: AdminRequest) -> Json:
-    saved, key = await make_key(asked, msgspec.to_builtins(asked.body))
-    location = {"Location": f"/admin/v1/keys/{saved.record.id}"}
-    return _answer(asked, saved.record, 201, location, key=key, warnings=saved.warnings)
+    record, key, warnings = await make_key(asked, asked.members)
+    location = {"Location": f"/admin/v1/keys/{record.id}"}
+    return _answer(asked, record, 201, location, key=key, warnings=warnings)
 
 
 async def get_key(asked: AdminRequest) -> Json:
@@ -121,8 +86,8 @@ async def patch_key(asked: AdminRequest) -> Json:
         raise PreconditionRequired("Send If-Match with the ETag of the key, or with *.")
     if not condition.holds(tag_of(record)):
         raise other_state(asked, record, has_tags=condition.tags != frozenset())
-    saved = await change_key(asked, record, msgspec.to_builtins(asked.body))
-    return _answer(asked, saved.record, warnings=saved.warnings)
+    record, warnings = await change_key(asked, record, asked.members)
+    return _answer(asked, record, warnings=warnings)
 
 
 async def delete_key(asked: AdminRequest) -> Json:
@@ -131,7 +96,8 @@ async def delete_key(asked: AdminRequest) -> Json:
 
 
 async def post_rotation(asked: AdminRequest) -> Json:
-    record, key = await give_secret(asked, asked.body.overlap_seconds)
+    overlap = msgspec.convert(asked.members, Rotation).overlap_seconds
+    record, key = await give_secret(asked, overlap)
     return _answer(asked, record, 201, key=key)
 
 
@@ -143,11 +109,11 @@ def _answer(
     asked: AdminRequest,
     record: KeyRecord,
     status: int = 200,
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
     **more: object,
 ) -> Json:
     members = {**key_members(record, asked.acting.now()), **more}
-    return Json(content=members, status=status, headers={"ETag": tag_of(record), **(headers or {})})
+    return Json(content=members, status=status, headers={"ETag": tag_of(record), **headers})
 
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
@@ -160,47 +126,36 @@ async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
 
 
 async def make_key(
-    asked: AdminRequest, given: Mapping[str, Any], key_id: str = ""
-) -> tuple[Saved, str]:
-    """A new key with these members, and its secret. Cost: that of `check_grants`.
+    asked: AdminRequest, given: Mapping[str, object], key_id: str = ""
+) -> tuple[KeyRecord, str, Sequence[str]]:
+    """A new key with these members, its secret, and warnings. Cost: that of `check_grants`.
 
     Raises InvalidBody with a problem for each member, and IntegrityError as `create_key`.
     """
     plans = asked.settings.plans
-    request, unchecked = await _checked(asked, {**NEW_KEY, **given}, None)
+    request, unchecked = await _checked(asked, given)
     record, key = await create_key(
-        request,
-        store=asked.request.state["store"],
-        pepper=asked.pepper,
-        plans=plans,
-        now=asked.acting.now(),
-        by=_author(asked),
-        key_id=key_id,
+        request, **_edit(asked), plans=plans, pepper=asked.pepper, key_id=key_id
     )
-    await _count_at_once(asked)
-    return Saved(record, [*warnings_of(record, plans), *unchecked]), key
+    await asked.request.state["reread_keys"]()
+    return record, key, [*warnings_of(record, plans), *unchecked]
 
 
-async def change_key(asked: AdminRequest, record: KeyRecord, given: Mapping[str, Any]) -> Saved:
-    """The key with other members. Cost: that of `check_grants` if these are names.
+async def change_key(
+    asked: AdminRequest, before: KeyRecord, given: Mapping[str, object]
+) -> tuple[KeyRecord, Sequence[str]]:
+    """The key with other members, and warnings. Cost: that of `check_grants` if these are names.
 
-    Raises InvalidBody, and PreconditionFailed if others changed the key since it was `record`.
+    Raises InvalidBody, and PreconditionFailed if others changed the key since it was `before`.
     """
     plans = asked.settings.plans
-    request, unchecked = await _checked(asked, {**editable(record), **given}, record)
-    edit = await update_key(
-        record,
-        request,
-        store=asked.request.state["store"],
-        plans=plans,
-        now=asked.acting.now(),
-        by=_author(asked),
-    )
-    after = await find_key(asked, is_open=True)
+    request, unchecked = await _checked(asked, given, before)
+    edit = await update_key(before, request, **_edit(asked), plans=plans)
+    record = await find_key(asked, is_open=True)
     if edit is None:
-        raise other_state(asked, after)
-    await _count_at_once(asked)
-    return Saved(after, [*warnings_of(after, plans, record), *unchecked])
+        raise other_state(asked, record)
+    await asked.request.state["reread_keys"]()
+    return record, [*warnings_of(record, plans, before), *unchecked]
 
 
 async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
@@ -208,40 +163,39 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
 
     Raises InvalidRequest if an old secret counts still.
     """
-    record, now = await find_key(asked, is_open=True), asked.acting.now()
-    key = await rotate_key(
-        record,
-        store=asked.request.state["store"],
-        pepper=asked.pepper,
-        overlap=timedelta(seconds=overlap_seconds),
-        now=now,
-        by=_author(asked),
-    )
+    record, overlap = await find_key(asked, is_open=True), timedelta(seconds=overlap_seconds)
+    key = await rotate_key(record, **_edit(asked), pepper=asked.pepper, overlap=overlap)
     if key is None:
         raise InvalidRequest(
             "The old secret of this key is still valid, and a third would end it early. End the "
             "old secret first."
         )
-    await _count_at_once(asked)
+    await asked.request.state["reread_keys"]()
     return await find_key(asked), key
 
 
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:
     """The key without its old secret. Raises RouteNotFound if it has none."""
-    edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=_author(asked), action="ended")
+    edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=asked.author, action="ended")
     if not await asked.request.state["store"].end_rotation(edit):
         await find_key(asked, is_open=True)
         raise RouteNotFound("This key has no old secret.")
-    await _count_at_once(asked)
+    await asked.request.state["reread_keys"]()
     return await find_key(asked)
 
 
 async def revoke_key(asked: AdminRequest) -> None:
     """Revoke a key, also a damaged one. Raises RouteNotFound."""
     store, now = asked.request.state["store"], asked.acting.now()
-    if not await store.revoke(asked.id, now, by=_author(asked)):
+    if not await store.revoke(asked.id, now, by=asked.author):
         await find_key(asked, is_open=True)
-    await _count_at_once(asked)
+    await asked.request.state["reread_keys"]()
+
+
+def _edit(asked: AdminRequest) -> dict[str, Any]:
+    """The store, author and time of an edit."""
+    store, now = asked.request.state["store"], asked.acting.now()
+    return {"store": store, "by": asked.author, "now": now}
 
 
 def tag_of(record: KeyRecord) -> str:
@@ -259,15 +213,16 @@ def other_state(
 
 
 async def _checked(
-    asked: AdminRequest, members: dict[str, Any], before: KeyRecord | None
+    asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
 ) -> tuple[KeyRequest, Sequence[str]]:
     """The request with these members, and what could not be looked at. Raises InvalidBody."""
-    is_looked_at = members.pop("check", True)
+    present = {} if before is None else editable(before)
+    body = msgspec.convert({**present, **given}, KeyBody)
     try:
-        request = request_of(members)
+        request = request_of(body)
         check_request(request, asked.settings.plans, asked.acting.now(), before=before)
         names = _names(request.grants)
-        if not is_looked_at or (before is not None and names == _names(before.grants)):
+        if not body.check or (before is not None and names == _names(before.grants)):
             return request, ()
         looked = await _look(asked, request.grants)
         if looked.problems:
@@ -283,19 +238,10 @@ def _names(grants: Grants) -> tuple[object, ...]:
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
+    """What of these grants does not exist. Cost: that of `find_names` for each spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
         text = f"at most {_MOST_LOOKED_AT} are looked at; leave this check out"
         return Looked(problems=[f"--spreadsheet: {text}"])
     sheets, layouts = asked.request.state["sheets"], Layouts(asked.settings.worksheets)
     with in_call_context(CallContext(asked.admin.key_id)):
         return await check_grants(grants, partial(find_names, sheets, layouts, grants))
-
-
-def _author(asked: AdminRequest) -> str:
-    return f"{asked.admin.name} ({asked.admin.key_id})"
-
-
-async def _count_at_once(asked: AdminRequest) -> None:
-    """Let a change that is stored count now; if the store fails meanwhile, it counts within 5 s."""
-    with suppress(KeysUnavailable):
-        await asked.request.state["reread_keys"]()

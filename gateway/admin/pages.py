@@ -26,10 +26,15 @@ class AdminRequest:
     query: Sequence[tuple[str, str]]
     form: Sequence[tuple[str, str]] = ()
     """The fields of a page's form."""
-    body: Any = None
-    """The body of an operation of the API, as its row in the table of operations names it."""
+    members: Mapping[str, Any] = field(default_factory=dict)
+    """The body of an operation of the API, valid for the form in its row of the table."""
     acting: "ActingAs"
     api_url: str
+
+    @property
+    def author(self) -> str:
+        """Who makes an edit of a key."""
+        return f"{self.admin.name} ({self.admin.key_id})"
 
     def asked(self, name: str) -> str:
         """The first value of a parameter of the URL; "" without it."""

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from gateway.storage.key_store import Grants, KeyEdit, KeyRecord
+from gateway.access.issue import restrictions
+from gateway.storage.key_store import KeyEdit, KeyRecord
 from gateway.storage.usage import HourOfUse
 from gateway.table.quoting import printable
 
@@ -41,7 +42,7 @@ def key_row(record: KeyRecord) -> Row:
         "never" if record.last_used_at is None else f"{record.last_used_at:%Y-%m-%d %Hh}",
         "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
         record.name,
-        "; ".join(_restrictions(record)),
+        "; ".join(restrictions(record, now)),
     )
 
 
@@ -51,7 +52,7 @@ def key_cells(record: KeyRecord) -> Sequence[Sequence[str]]:
     return (
         (name, key_id, f"ends in {ends_in}"),
         (state, f"plan {plan}", f"used {used}", f"expires {expires}"),
-        (rights, *_restrictions(record)),
+        (rights, *restrictions(record, datetime.now(UTC))),
     )
 
 
@@ -130,30 +131,3 @@ def printed_json(value: object) -> str:
 
 def _short(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _restrictions(record: KeyRecord) -> Iterator[str]:
-    """The restrictions of a key; anything not listed is unrestricted."""
-    grants: Grants = record.grants
-    named = grants.spreadsheets
-    yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
-    for title, names in (
-        ("worksheets", grants.worksheets),
-        ("columns", grants.columns.readable),
-        ("writes", grants.columns.writable),
-    ):
-        if names is not None:
-            yield f"{title}: {_quoted(names)}"
-    if grants.origins:
-        yield f"origins: {', '.join(sorted(grants.origins))}"
-    if grants.next_url:
-        yield f"forms go to {grants.next_url}"
-    if grants.needs_challenge:
-        yield "Turnstile"
-    if record.old_ends_at is not None and record.has_old_secret(datetime.now(UTC)):
-        yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
-
-
-def _quoted(names: frozenset[str]) -> str:
-    """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
-    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))

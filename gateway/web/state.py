@@ -23,7 +23,7 @@ class State(TypedDict):
     forms: "Forms"
     store: KeyStore
     reread_keys: Callable[[], Awaitable[None]]
-    """Lets changes of keys count at once in this process. Raises KeysUnavailable."""
+    """Lets changes of keys count at once in this process, unless the store fails."""
     sheets: Sheets
     ready: Callable[[], Awaitable[None]]
     """Function that raises an error if keys cannot be looked up now."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.admin.console import API, COOKIE, OPERATIONS, Operation
-from gateway.admin.keys import KeyFields
+from gateway.admin.keys import KeyBody
 from gateway.errors import UpstreamTimeout
 from gateway.telemetry.events import configure_logging, reset_logging
 from tests.admin.conftest import NASTY, SAME_ORIGIN, Console
@@ -252,6 +252,22 @@ def test_a_mistaken_body_makes_no_key(console: Console, members: Any, pointers: 
     assert ask(console, "GET", "/keys").content == before
 
 
+@pytest.mark.parametrize("name", ["If-Match", "Idempotency-Key"])
+def test_what_an_operation_does_not_evaluate_is_refused(console: Console, name: str) -> None:
+    """A condition of a create or of a revocation, and a key against repetition."""
+    before = ask(console, "GET", "/keys").content
+    key_id = console.key_id("paid")
+    requests = [
+        ("POST", "/keys"),
+        ("DELETE", f"/keys/{key_id}"),
+        ("POST", f"/keys/{key_id}/rotate"),
+    ]
+    answers = [ask(console, *each, None, [(name, '"a"')]) for each in requests]
+
+    assert [refused(each) for each in answers] == [(400, 4000)] * 3
+    assert ask(console, "GET", "/keys").content == before
+
+
 def test_names_are_looked_for_unless_told_not_to(console: Console) -> None:
     """A look costs 1 read, with columns 2; a change of other members costs none."""
     reads = []
@@ -289,7 +305,7 @@ def test_warnings_are_those_of_the_command_line(console: Console) -> None:
 def test_operations_and_members_are_documented() -> None:
     """The page has a line for each row of the table, and for each member of a key."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "admin-api.md").read_text("utf-8")
-    members = [name for name in KeyFields.__struct_encode_fields__ if f"`{name}`" not in page]
+    members = [name for name in KeyBody.__struct_encode_fields__ if f"`{name}`" not in page]
 
     assert [name_of(each) for each in OF_API if f"| `{name_of(each)}`" not in page] == []
     assert members == []

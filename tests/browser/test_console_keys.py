@@ -135,7 +135,7 @@ def test_a_key_is_made_with_the_keyboard_alone(
     page.get_by_role("button", name="Make key").focus()
     keys.press("Enter")
     expect(
-        page.get_by_text("May read and create: spreadsheet demo; worksheet Cities.")
+        page.get_by_text('May read and create; spreadsheets: demo; worksheets: "Cities".')
     ).to_be_visible()
     page.reload()
     expect(page.get_by_role("status")).to_contain_text("has made this key already")

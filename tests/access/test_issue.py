@@ -3,10 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import KeyRequest, create_key, rotate_key, update_key
 from gateway.access.keys import is_well_formed
 from gateway.settings.model import ConfigError, Settings
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore
@@ -266,3 +267,18 @@ async def test_all_mistakes_are_reported_at_once(store: KeyStore) -> None:
         "--origin",
         "--expires",
     ]
+
+
+async def test_an_edit_of_an_outdated_key_changes_nothing(store: KeyStore) -> None:
+    """Another field that was changed meanwhile counts too; a use and a rotation do not."""
+    record, _ = await issue(store, REQUEST)
+    how: Any = {"store": store, "plans": Settings().plans, "now": NOW}
+    await store.touch(record.id, NOW)
+    await rotate_key(record, store=store, pepper=PEPPER, overlap=timedelta(days=1), now=NOW)
+
+    first = await update_key(record, replace(REQUEST, name="first"), **how)
+    late = await update_key(record, replace(REQUEST, plan="free"), **how)
+
+    assert first is not None
+    assert late is None
+    assert [(each.name, each.plan) for each in await store.list()] == [("first", "paid")]

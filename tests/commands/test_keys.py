@@ -364,7 +364,7 @@ def test_rights_are_an_option(
         (["--may", "create,update"], "--may: a key without read may only create"),
         (["--may", "create", "--refresh"], "--may: a key without read may only create"),
         (["--may", "read", "--delete"], "--may has all rights"),
-        (["--may", "read", "--writable-column", "a"], "--writable-column: a --read-only key"),
+        (["--may", "read", "--writable-column", "a"], "--writable-column: a read-only key"),
     ],
 )
 def test_wrong_rights_make_no_key(

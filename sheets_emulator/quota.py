@@ -21,7 +21,7 @@ class Usage:
     recent: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
 
     def has_spent(self, kind: str, limit: int, moment: float) -> bool:
-        """True if the last minute has as many calls as the limit; 0 is no limit."""
+        """True if the last minute has as many calls as the limit; 0 means no limit."""
         return 0 < limit <= len(self._window(kind, moment))
 
     def count(self, kind: str, moment: float) -> None:

@@ -9,9 +9,8 @@ Rules
   limit of invalid keys only decides how the others are refused.
 - An expiry takes effect at once, a revocation after a refresh.
 - The key itself is not stored.
-- A text that cannot be a key, such as another scheme, is refused with the reason and not counted:
-  it is no guess. The reason has words of this module only, never a part of the text, which may hold
-  a key.
+- A text that cannot be a key, such as another scheme, is refused with the reason and not counted as
+  a guess. The reason has words of this module only, never a part of the text, which may hold a key.
 - Invalid keys have a limit per client address, which counts only failures.
 
 Rules of the active keys in memory, by digest: a refresh reads what changed in the store
@@ -156,7 +155,7 @@ MAX_HOLDERS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """Rules while the store fails; the defaults are those of a SQLite file."""
+    """Rules while the store fails; the defaults are for a SQLite file."""
 
     grace_seconds: float = BELIEVED_SECONDS
     """Time for which an answer of the store is valid."""

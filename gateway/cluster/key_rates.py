@@ -8,7 +8,7 @@ Rules
 - An exchange charges the use by other processes to the local rate. Without such use it changes
   nothing.
 - Running requests of other processes are known as of the last exchange. A request that they would
-  have refused waits for another exchange. Those of a killed process expire after three seconds.
+  have refused waits for another exchange. A killed process's requests expire after three seconds.
 - Without Redis each process allows 1/N of rate, burst and running requests, N as last seen. When
   Redis returns, each process reports its remaining use. Until the answer the local rate stays; then
   it takes over Redis's instant, because other processes may report later.

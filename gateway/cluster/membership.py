@@ -1,4 +1,4 @@
-"""Membership of this process among those of a Redis: heartbeats, and its share of the rates.
+"""Membership of a process in the cluster of a Redis: heartbeats, and its share of the rates.
 
 Rules
 - A share is the part of each rate that a process may use while it does not reach Redis: 1/N with N

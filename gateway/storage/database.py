@@ -48,7 +48,7 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
 
 SCHEMA = "0008"
-"""The last migration that this version knows; those of later versions have higher numbers."""
+"""The last migration that this version knows; later versions have higher numbers."""
 FIRST_SCHEMA = "0005"
 """The first migration; lower numbers were of development versions."""
 

@@ -253,7 +253,7 @@ def place_of(worksheet: WorksheetId) -> str:
 
 
 def is_valid(now: float) -> ColumnElement[bool]:
-    """Condition of valid records: those of the last 24 h, and open ones with a fence."""
+    """Condition of valid records: not older than 24 h, or open with a fence."""
     return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
 
 

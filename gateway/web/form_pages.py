@@ -1,10 +1,10 @@
 """Pages for visitors who sent a form of a static page: thanks, and errors.
 
 Rules
-- A page answers only a form as a browser sends it, whose key is not in a header; all others get
-  JSON. Its status and its text are those of the JSON.
-- No script, nothing from elsewhere, one inline style that the policy names by its hash. Every text
-  is escaped.
+- A page answers only a browser's form, whose key is not in a header; other requests get JSON. Page
+  and JSON have the same status and text.
+- A page has no script, nothing external, and one inline style that the policy names by its hash.
+  Every text is escaped.
 - The link back goes to `Referer` if that is of the page's own `Origin`.
 """
 

@@ -3,8 +3,8 @@
 Rules
 - Refused are parameters of other operations, misspelt ones, and other services' words for
   parameters of this API. If ignored, the request would list or change other rows than meant.
-- A name is misspelt if its letters are those of a known one: it differs in capitals, blanks, dashes
-  and other signs, is encoded once more, or stands behind an `&` that was escaped for HTML.
+- A name is misspelt if a known one has the same letters: it differs in capitals, blanks, dashes and
+  other signs, is encoded once more, or follows an `&` that was escaped for HTML.
 - Names of fields are refused, too, once the header is known: `Judgement.fields` are the fields that
   a name may mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a
   sign, a value needs no `=` (`population>5`).

@@ -93,7 +93,7 @@ def _update(workbook: Workbook, old: Located, wanted: Message, names: set[str]) 
 
 
 def _put(workbook: Workbook, old: Located, new: Located) -> None:
-    """Put an item in place of another, or at the end of those of another worksheet."""
+    """Put an item in place of another, or at the end of another worksheet's items."""
     if new.location.sheet is not old.location.sheet:
         _remove(workbook, old)
         holder(workbook, new.location).append(new.item)

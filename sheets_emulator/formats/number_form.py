@@ -1,8 +1,7 @@
 """Number format sections for numbers: digits, grouping, percent, scientific.
 
 Rules:
-- Digits are those of the shortest decimal that parses to the same double; halves round away from
-  zero.
+- Digits come from the shortest decimal that parses to the same double; halves round away from zero.
 - Digits fill placeholders from the decimal point outwards, so literals between them keep their
   place; the first placeholder takes all remaining digits.
 - A comma between placeholders groups thousands; each comma after the last one divides by a

@@ -20,7 +20,7 @@ FOOTER = "footerColorStyle"  # the row property that gives a table a footer
 class Protection:
     """A protected part of a worksheet.
 
-    `editors` are e-mail addresses of users, `groups` those of groups. `range_id` is the protected
+    `editors` and `groups` are e-mail addresses of users and of groups. `range_id` is the protected
     named range, whose span it has. `open_spans` are the unprotected ranges of a protected
     worksheet.
     """

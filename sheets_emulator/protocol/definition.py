@@ -30,7 +30,7 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """`parameters` are those of every method; the members of schemas are by name."""
+    """Parts of the definition; every method has `parameters`, and `schemas` has members by name."""
 
     enumerations: Mapping[str, Sequence[str]]
     methods: Mapping[str, Method]

@@ -67,7 +67,7 @@ def leaves(mask: Mask, path: str = "") -> list[str]:
 def update_paths(text: str, kind: Type) -> list[str]:
     """The dotted leaf paths of an update's mask.
 
-    `gridProperties` gives a path for each of its fields, `*` those of all; 400 for an unknown
+    `gridProperties` gives a path for each of its fields, `*` for all fields; 400 for an unknown
     field.
     """
     mask = read_mask(text)

@@ -1,7 +1,7 @@
 """CellData: the content of a cell in requests and in answers of spreadsheets.get.
 
 Rules:
-- A request sets the members named by its field mask, and clears those of them that it does not
+- A request sets the members named by its field mask, and clears named members that it does not
   contain. Other members are ignored, as by Google.
 - Rich text, chips, pivot tables and data source tables are unsupported: 501 if a mask includes one.
 - `effectiveFormat` is the entered format plus the number format inherited by a formula. The

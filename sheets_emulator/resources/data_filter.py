@@ -3,8 +3,8 @@
 Rules:
 - A lookup selects the metadata that has all its members; a range selects the metadata of locations
   that intersect it.
-- Cells of a lookup are those of its metadata's worksheets, rows and columns; metadata of the
-  spreadsheet has no cells (assumed).
+- Cells of a lookup are its metadata's worksheets, rows and columns; metadata of the spreadsheet has
+  no cells (assumed).
 """
 
 from collections.abc import Callable, Mapping

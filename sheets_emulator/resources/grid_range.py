@@ -18,7 +18,7 @@ class Editing:
     """The spreadsheet and account of a batchUpdate request; an account of "" is the owner.
 
     `repeatable_metadata_ids`: developer metadata may get the ID of other metadata.
-    `first_free_rows` are those of tables to which an earlier request of the batch appended cells.
+    `first_free_rows` has tables to which an earlier request of the batch appended cells.
     """
 
     workbook: Workbook

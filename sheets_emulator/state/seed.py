@@ -47,7 +47,7 @@ TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most: split it."
 NAMES = {file_kind.XLSX: XLSX, file_kind.TEXT: CSV}
 """Suffixes of the kinds that are read."""
 UNREAD = {XLSX, ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".tab"}
-"""Suffixes of spreadsheets that are no worksheet of a folder."""
+"""Suffixes of spreadsheets, which are not worksheets of a folder."""
 NAMED_FILES = 3
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",

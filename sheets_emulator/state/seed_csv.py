@@ -2,8 +2,8 @@
 
 Rules:
 - The bytes show the encoding: a byte order mark, UTF-16 by its NULs, UTF-8, or Windows-1252 if
-  its letters and signs are likelier than those of other encodings, which a note says. Else the file
-  is refused.
+  its letters and signs are likelier than in other encodings, which a note says. Else the file is
+  refused.
 - A first line `sep=;` names the separator. Else the first records show it: the one of `,`, `;`,
   TAB and `|` that parts most of them into equally many cells. If two fit equally well, a note says
   so.

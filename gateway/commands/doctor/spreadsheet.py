@@ -46,7 +46,7 @@ async def check_spreadsheet(
 ) -> AsyncIterator[Finding]:
     """Check the ID, read access and each worksheet.
 
-    `worksheets` are those of the settings. Cost: 0 reads, or 1 and those of `read_worksheets`.
+    `worksheets` come from the settings. Cost: 0 reads, or 1 more than `read_worksheets`.
     """
     if not a1.is_spreadsheet_id(given):
         yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")

@@ -1,8 +1,7 @@
 """Answers in the document: response headers, and the errors of each operation.
 
-Rules: descriptions of errors are those of their classes, and `gateway.web.error_responses` makes
-the examples. Every error with a code is here, except those that no operation of the document can
-return.
+Rules: descriptions of errors come from their classes, examples from `gateway.web.error_responses`.
+Every error with a code is here, unless no operation of the document can return it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +31,7 @@ OperationKind = Literal[
     "delete_where",
     "refresh",
 ]
-"""Operations of the document: those of a path with a method, with all of their forms."""
+"""Operations of the document: one for each path and method, with all forms of the operation."""
 KINDS: Mapping[OperationKind, Sequence[RequestKind]] = {
     "list": ["list", "export"],
     "read": ["read"],

@@ -1,7 +1,7 @@
-"""Operations of the document: those of the key on rows, and health checks.
+"""Operations of the document: the key's operations on rows, and health checks.
 
-Rules: rights and parameters are those of the table of operations. An operation here is a path with
-a method, and so may have several lines there.
+Rules: rights and parameters come from the table of operations. An operation here is a path with a
+method, and so may have several lines there.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Request parameters of the document: path, query, headers.
 
-Rules: the query parameters of an operation are those of its lines in the table of operations.
+Rules: the query parameters of an operation come from its lines in the table of operations.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
 
 
 def _parameter(place: str, name: str, description: str, schema: Node) -> Node:
-    """A parameter in the query or a header; those that must be sent say so themselves."""
+    """An optional parameter in the query or a header."""
     return {"name": name, "in": place, "description": description, "schema": schema}
 
 

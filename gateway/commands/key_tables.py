@@ -76,7 +76,7 @@ def use_members(
 ) -> Sequence[Mapping[str, Any]]:
     """The use of keys as JSON objects, one for each hour and key, which is null without a key.
 
-    `names` are those of the keys by their IDs.
+    `names` are the names of keys by ID.
     """
     members = []
     for (hour, key_id), group in groupby(found, lambda each: (each.hour, each.key_id)):

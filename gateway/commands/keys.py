@@ -346,7 +346,7 @@ def rotate(
         if not await store.end_rotation(edit):
             await _active_key(store, key_id)
             fail([f"{key_id} has no old secret; keys list --active says which keys have one"])
-        return [f"the old secret of {key_id} is ended"]
+        return [f"the old secret of {key_id} is no longer valid"]
 
     async def make(store: "KeyStore") -> Sequence[str]:
         record = await _active_key(store, key_id)

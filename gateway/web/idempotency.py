@@ -83,8 +83,8 @@ async def read_idempotent_request(
     given = request.head.values(HEADER)
     if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:
         raise InvalidIdempotencyKey(
-            "X-Idempotency-Key is not read, so it would not keep a repetition from being a second "
-            "write. Send the key as Idempotency-Key."
+            "X-Idempotency-Key is not supported: a repetition would write twice. Send the "
+            "key as Idempotency-Key."
         )
     if own_key is not None:
         given = [*given, own_key]

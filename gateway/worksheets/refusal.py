@@ -103,7 +103,7 @@ def row_not_found(
     end = "last row that is not blank"
     columns = () if view is None else view.columns.values()
     if any(text_at(cells, column) for cells in below for column in columns):
-        end = "last record. Rows below it, which are only filled down, are no records"
+        end = "last record. Rows that are only filled down do not count as records"
     return RowNotFound(
         f"The worksheet has no row {row}. Data rows begin at {header_row + 1} and end with the "
         f"{end}."

@@ -272,7 +272,7 @@ def _create(place: Place) -> _Described:
     names = ("Row", *(["Upserts"] if has_upsert else []), "Results", *of_one)
     created = _answer(
         "The new row, or the new rows in the order of the body."
-        + (" Of a key that may only create, the sent fields." if place.is_any else ""),
+        + (" With a key that may only create, the sent fields." if place.is_any else ""),
         _of_write(OF_CREATES, place),
         {"anyOf": [schema_reference(f"{place.stem}{name}") for name in names]},
         has_preference=has_upsert,

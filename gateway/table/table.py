@@ -8,7 +8,7 @@ Rules
 - A number in plain notation that its value does not round to is a sign of that, too: rows moved
   between the reads. Some cells of each column are compared, among them the last one.
 - A format may display other numbers (`yyyy`, `dd.mm`) and other texts (`@" kg"`). It is known if a
-  value is displayed so in two pairs of reads and as itself by no cell, and if most displays are not
+  value is displayed so in two pairs of reads and otherwise by no cell, and if most displays are not
   those of other rows. From then on numbers of the column are not compared, and its texts are
   compared with what the format displays.
 """
@@ -63,10 +63,10 @@ class Unlike(NamedTuple):
 
     @property
     def as_format(self) -> "Unlike":
-        """The same if all these cells are of one state."""
+        """The same if all these cells seem to be of one state."""
         return Unlike(
             has_numbers=self.has_numbers or bool(self.numbers),
-            templates=self.templates.union(self.texts),
+            templates=self.templates.union(self.texts if _constants(self.texts) <= 1 else ()),
         )
 
 
@@ -567,11 +567,11 @@ def _compare(
                 if _is_displayed_as(value or "", text or ""):
                     continue
                 held, display = value or "", str(text or "")
-                template = next((each for each in templates if held.join(each) == display), None)
+                template = next((each for each in templates if _shows(each, held, display)), None)
                 if template is None:
                     if len(shown) == _MAX_UNLIKE:
                         return False
-                    template = tuple(display.split(held)) if held else (display,)
+                    template = tuple(display.split(held)) if held else (display, "")
                     templates.append(template)
                 some = shown.setdefault(template, [])
                 if len(some) < _MAX_UNLIKE:
@@ -597,11 +597,25 @@ def _judge(
     elif not others:
         known = known._replace(has_numbers=False)
     new = {each: frozenset(some) for each, some in shown.items() if each not in known.templates}
+    are_known = _constants(new) <= 1
     for template, some in new.items():
-        before = known.texts.get(template, frozenset())
-        if not (yield from _are_formatted(before, some, values, texts)):
-            return known._replace(numbers=others, texts=new)
+        before, cell_count = known.texts.get(template, frozenset()), 2 if len(template) == 1 else 1
+        are_known = are_known and (
+            yield from _are_formatted(before, some, values, texts, cell_count=cell_count)
+        )
+    if not are_known:
+        return known._replace(numbers=others, texts=new)
     return known._replace(numbers=others, texts={}, templates=frozenset(shown))
+
+
+def _constants(templates: Iterable[TextTemplate]) -> int:
+    """How many display the same for any text; several in a column are rather texts that moved."""
+    return sum(len(each) == 1 for each in templates)
+
+
+def _shows(template: TextTemplate, held: str, display: str) -> bool:
+    """True if a text is displayed by a template; one for any text displays no blank cell."""
+    return held.join(template) == display and (held != "" or len(template) > 1)
 
 
 def _is_another(value: object, text: str) -> bool:
@@ -618,28 +632,32 @@ def _is_another(value: object, text: str) -> bool:
 
 
 def _are_formatted(
-    before: frozenset[Cell], unlike: frozenset[Cell], values: Column, texts: Column
+    before: frozenset[Cell],
+    unlike: frozenset[Cell],
+    values: Column,
+    texts: Column,
+    *,
+    cell_count: int = 1,
 ) -> Work[bool]:
     """True if a format displays these numbers or texts, by those of another pair of reads.
 
-    Then both have a cell whose value no cell displays as itself: one that changed between the reads
-    would do so later. A blank cell is none.
+    Then so many cells are displayed as in that pair, whose values no cell displays otherwise: one
+    that changed between the reads of a pair would do so in the next one. A blank cell is none.
     """
-    again = {value for value, _ in before & unlike if value != ""}
+    again = {value: display for value, display in before & unlike if value != ""}
+    counts = Counter[object]()
     for start in range(0, len(values) if again else 0, BLOCK):
         yield _SHARING_STEPS * BLOCK
-        cells = zip(values[start : start + BLOCK], texts[start : start + BLOCK], strict=False)
-        again.difference_update(
-            value for value, text in cells if value in again and _is_itself(value, text)
-        )
-    return bool(again) and not (yield from _are_of_other_rows(unlike, values))
-
-
-def _is_itself(value: object, text: object) -> bool:
-    """True if a number or a text is displayed without a format, or rounded."""
-    if isinstance(value, str) or not isinstance(text, str):
-        return value == text
-    return bool(_PLAIN.fullmatch(text)) and not _is_another(value, text)
+        cells = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
+        for value, text in cells:
+            if value not in again or isinstance(value, bool):
+                continue
+            if again[value] == (text or ""):
+                counts[value] += 1
+            else:
+                del again[value]
+    is_often = sum(counts[value] for value in again) >= cell_count
+    return is_often and not (yield from _are_of_other_rows(unlike, values))
 
 
 def _are_of_other_rows(unlike: frozenset[Cell], values: Column) -> Work[bool]:

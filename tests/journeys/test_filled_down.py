@@ -684,7 +684,7 @@ def test_the_404_of_a_filled_down_row(
     ]
     blank = api.get("Tasks/9", key="clerk")
 
-    said = "begin at 4 and end with the last record. Rows below it, which are only filled down"
+    said = "begin at 4 and end with the last record. Rows that are only filled down do not count"
     assert [answer.status_code for answer in (*answers, blank)] == [404] * 3
     assert all(said in answer.json()["message"] for answer in answers)
     assert blank.json()["message"].endswith("end with the last row that is not blank.")

@@ -5,8 +5,8 @@ Rules
   idle limit costs nothing.
 - No minute allows more than rate and burst together. After a burst, requests pass evenly at the
   rate.
-- A refused request takes nothing. It passes after the wait that `take` returned, unless another
-  request takes of the limit meanwhile.
+- A refused request is not charged. It passes after the wait that `take` returned, unless another
+  request is charged meanwhile.
 """
 
 import math
@@ -28,11 +28,11 @@ class RateLimit:
     burst: int
     interval_seconds: float
     burst_seconds: float
-    """The time in which a used burst recovers."""
+    """Time in which a used burst recovers."""
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The requests that may come at once; after `seconds` there may be more."""
+    """Number of requests that may be sent at once; after `seconds` there may be more."""
 
     remaining: int
     seconds: int
@@ -66,7 +66,7 @@ class Gcra:
         return self.full_at - (limit.burst_seconds - limit.interval_seconds)
 
     def empty_until(self, limit: RateLimit, instant: float) -> None:
-        """Let nothing be taken before an instant, and then one, not a burst."""
+        """Refuse everything before an instant, and then allow one request, not a burst."""
         self.full_at = max(self.full_at, instant + (limit.burst_seconds - limit.interval_seconds))
 
     def standing(self, limit: RateLimit, now: float) -> Standing:

@@ -3,8 +3,8 @@
 Rules: no other module writes a range or decides the form of an id. A worksheet title enters
 a range through `_quoted` alone, rows are numbers, columns are computed letters, and a header's
 text never enters a range. Rows count from 1 as in the sheet; columns count from 0 as in a list.
-Every range names its worksheet and a grid area, so it can never be taken for a named range or for
-a worksheet called like a cell (`D3`).
+Every range names its worksheet and a grid area, so that Google cannot read it as a named range or
+as a worksheet called like a cell (`D3`).
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LAST_COLUMN = "ZZZ"
-"""Google's widest worksheet has 18,278 columns; it clamps a range that ends past the grid."""
+"""Google's last column, of 18,278; Google clamps a range that ends past the grid."""
 
 _SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _ID_IN_URL = re.compile(r"(?:/d/|[?&](?:key|id)=)(?!e/)([A-Za-z0-9_-]{1,100})(?![A-Za-z0-9_-])")
@@ -61,7 +61,7 @@ def is_spreadsheet_id(text: str) -> bool:
 
 
 def id_in(given: str) -> str | None:
-    """The ID in the URL of a spreadsheet, if there is one."""
+    """The ID in the URL of a spreadsheet; None for other texts and for published copies."""
     found = _ID_IN_URL.search(given)
     return None if found is None or is_published(given) else found[1]
 
@@ -72,22 +72,22 @@ def is_published(given: str) -> bool:
 
 
 def row_range(title: str, row: int, last_row: int = 0) -> str:
-    """A whole row, or the rows until another one."""
+    """Range of a whole row, or of the rows up to `last_row`."""
     return f"{_quoted(title)}!{row}:{last_row or row}"
 
 
 def cells_of_row(title: str, row: int, first: int, last: int) -> str:
-    """Neighbouring columns of a row, both ends included."""
+    """Range of neighbouring columns in a row, both ends included."""
     return f"{_quoted(title)}!{column_letters(first)}{row}:{column_letters(last)}{row}"
 
 
 def rows_from(title: str, row: int, last: str = LAST_COLUMN) -> str:
-    """Everything from `row` down to the end of the grid, or to the cell `last`."""
+    """Range from `row` down to the end of the grid, or to the cell `last`."""
     return f"{_quoted(title)}!A{row}:{last}"
 
 
 def rows_between(title: str, first_row: int, last_row: int) -> str:
-    """All columns of some rows, both ends included."""
+    """Range of all columns of some rows, both ends included."""
     return f"{_quoted(title)}!A{first_row}:{LAST_COLUMN}{last_row}"
 
 
@@ -96,7 +96,7 @@ def row_spans(
 ) -> Sequence[tuple[int, int]]:
     """First and last row of each group of neighbours among ascending data rows.
 
-    `around`: how many rows above and below belong to a group.
+    `around` is the number of rows above and below that are added to a group.
     """
     spans: list[tuple[int, int]] = []
     for row in rows:

@@ -1,7 +1,7 @@
 """The meaning of a cell or operand: its class, and its key within the class.
 
 Rules
-- `read_cell` decides what a cell is: order, conditions, upserts and typed answers follow it.
+- `read_cell` decides the class of a cell for order, conditions, upserts and typed answers.
 - A cell is a number, a date, a clock (a time of day or a duration), a text, a boolean, an error, or
   empty; classes sort in this order. The first three hold a value of the sheet, or a text in plain
   or ISO 8601 notation. Within a class cells sort by their keys; of equal keys values of the sheet
@@ -23,7 +23,7 @@ from gateway.table.moments import LONGEST_DISPLAY, NUMBER_DISPLAY, displayed_mom
 EMPTY = 0
 NUMBER = 1
 NUMERAL = 2
-"""Text that is a number."""
+"""Kind of a text that is a number."""
 DATE = 3
 DATE_TEXT = 4
 CLOCK = 5
@@ -55,20 +55,20 @@ spreadsheets/other#ErrorType)."""
 _KINDS: Mapping[type, int] = {
     str: TEXT, NoneType: TEXT, int: NUMBER, float: NUMBER, bool: BOOLEAN,
 }  # fmt: skip
-"""The kind for the type of a typed value; `read_cell` looks closer at texts and numbers."""
+"""First kind by the type of a typed value; `read_cell` refines texts and numbers."""
 
 LONGEST_NUMBER = 400
-"""Characters; a longer text is no number. Any double has a shorter plain notation."""
+"""Maximum characters of a number as text; any double has a shorter plain notation."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FIRST_OF_VALUES = ("P", "#")
-"""Of texts that are a duration or an error; other values begin with a digit or a minus."""
+"""First characters of durations and errors; other values begin with a digit or a minus."""
 
 READ_AT_ONCE = 64
-"""Cells that are read between two counts of their steps."""
+"""Number of cells that are read as one block of steps."""
 
 _READ_STEPS, _MOMENT_STEPS = 30, 200
-"""Steps of reading a cell, and of one that may be a moment."""
+"""Steps of reading a cell, and a cell that may be a moment."""
 
 _LIKE_A_MOMENT = re.compile(r"[^0-9.,$€%()\s+-]|.-|\..*\.")
 
@@ -80,10 +80,10 @@ _PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]
 def cell_kinds(
     texts: Sequence[str], values: Sequence[object]
 ) -> tuple[bytearray, list[object], Sequence[int]]:
-    """The kind and the key of each cell, and the positions of those to read (`read_cell`).
+    """The kind and the key of each cell, and the positions of cells that need `read_cell`.
 
-    Cells are given by displayed text in NFC and typed value. The key of a number is the number,
-    that of a boolean the boolean, that of a text the text; an empty cell may have any key.
+    Cells are given by displayed text in NFC and typed value. Numbers, booleans and texts are their
+    own keys; an empty cell may have any key.
     """
     types = set(map(type, values))
     keys = [*values]
@@ -113,10 +113,10 @@ def cell_kinds(
 
 
 def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
-    """The kind and the key of a cell that may be more than its kind by type.
+    """The kind and the key of a cell whose type does not decide its kind.
 
-    True for a value of the sheet whose display does not name it. The key of a date or clock are its
-    milliseconds.
+    Also returns True for a value of the sheet whose display does not name it. The key of a date or
+    clock is its milliseconds.
     """
     if kind == TEXT:
         return *text_key(text), False
@@ -134,7 +134,7 @@ def read_cell(kind: int, text: str, value: Any) -> tuple[int, object, bool]:
 
 
 def read_steps(texts: Sequence[str]) -> int:
-    """Steps of reading the cells that are displayed so (`read_cell`)."""
+    """Steps of `read_cell` for cells with these displays."""
     moments = sum(1 for text in texts if _LIKE_A_MOMENT.search(text, 0, LONGEST_DISPLAY))
     return _READ_STEPS * len(texts) + _MOMENT_STEPS * moments
 
@@ -151,7 +151,7 @@ def text_key(text: str) -> tuple[int, object]:
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text represents, or None."""
+    """Parse a number in plain notation; None for other texts."""
     if len(text) > LONGEST_NUMBER or _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
@@ -159,9 +159,9 @@ def number_in(text: str) -> float | None:
 
 
 def displayed_number(text: str) -> float | None:
-    """The number that a text such as `$1,250.00`, `(20)`, `5%` or `007` displays, or None.
+    """Parse a displayed number such as `$1,250.00`, `(20)`, `5%` or `007`; None for other texts.
 
-    A point alone before three digits parts decimals, another sign thousands.
+    A single point before three digits separates decimals, any other sign thousands.
     """
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is None or "E" in text.upper():
         return None
@@ -175,7 +175,7 @@ def displayed_number(text: str) -> float | None:
 
 
 def plain_notation(number: float | int) -> str:
-    """A number without exponent, separators or a needless fraction: 1250, -0.5."""
+    """Format a number without exponent, separators or a needless fraction: 1250, -0.5."""
     if isinstance(number, int):
         return str(number)
     text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation

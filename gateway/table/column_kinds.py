@@ -1,9 +1,9 @@
 """Kinds of columns, by the forms of their cells: number formats, data validation, native tables.
 
 Rules
-- The first that says it counts: the number format (or checkbox) of the written cell, of the last
-  record's row, of the first data row; the type of the column in a native table; data validation and
-  values of these cells. Values matter for forms alone, which have no types of their own.
+- The first source with a kind decides: the number format (or checkbox) of the written cell, of the
+  last record's row, of the first data row; the type of the column in a native table; data
+  validation and values of these cells. Values matter for HTML forms only, which have no types.
 - The type of a number format decides, not its pattern: a pattern of type NUMBER shows no moment.
 - Source of the names of types and conditions: the discovery document of the Sheets API v4.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class NumberFormat(NamedTuple):
-    """Google's NumberFormatType, such as `DATE`, and the pattern; "" is that of the locale."""
+    """Google's NumberFormatType, such as `DATE`, and the pattern; "" is the locale's default."""
 
     type: str
     pattern: str = ""
@@ -25,7 +25,7 @@ class NumberFormat(NamedTuple):
 class CellForm(NamedTuple):
     """The number format of a cell, and the condition of its data validation; "" without one.
 
-    `options` are the values of the condition, if they were requested: those of a dropdown.
+    `options` are the values of the condition, such as a dropdown's, if they were requested.
     """
 
     format: NumberFormat | None = None
@@ -60,18 +60,18 @@ KINDS_OF_COLUMN_TYPES: Mapping[str, Kind] = {
     "DOUBLE": Kind.NUMBER,
     "BOOLEAN": Kind.BOOLEAN,
 }
-"""By the types of number formats, and those of columns of native tables."""
+"""Kinds by types of number formats and of columns of native tables."""
 KINDS_OF_RULES: Mapping[str, Kind] = {
     "BOOLEAN": Kind.BOOLEAN,
     "DATE": Kind.DATE,
     "NUMBER": Kind.NUMBER,
 }
-"""By the first word of a condition of data validation, such as `DATE_IS_VALID`."""
+"""Kinds by the first word of a condition of data validation, such as `DATE_IS_VALID`."""
 _OF_VALUE: Mapping[type, Kind] = {bool: Kind.BOOLEAN, int: Kind.NUMBER, float: Kind.NUMBER}
 
 
 class SeenCell(NamedTuple):
-    """A cell as it was looked at: its form and typed value."""
+    """A cell in a look: its form and typed value."""
 
     form: CellForm = CellForm()
     value: object = None
@@ -82,7 +82,7 @@ class SeenCell(NamedTuple):
 
 
 class ColumnKind(NamedTuple):
-    """The kind of a column, None if nothing shows it, and the format of its moments."""
+    """The kind of a column, None if unknown, and the format of its moments."""
 
     kind: Kind | None = None
     format: NumberFormat | None = None
@@ -90,11 +90,11 @@ class ColumnKind(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SheetForms:
-    """The cells by which the kinds of columns are known.
+    """Forms of cells that decide the kinds of columns.
 
-    `rows` are those that were looked at, which count in this order: the last record's row, if it is
-    known, and the first data row. `types` are the types of the columns of native tables. `formats`
-    are the number formats of a new row, by column: those of its place, else of the last record.
+    `rows` are the read rows, in order of precedence: the last record's row, if it is known, and the
+    first data row. `types` are the types of the columns of native tables. `formats` are the number
+    formats of a new row, by column: from its place, otherwise from the last record.
     """
 
     rows: Sequence[Sequence[SeenCell]] = ()
@@ -103,10 +103,10 @@ class SheetForms:
     are_in_place: bool = True
     """True if the place of a new row has all of these formats."""
     is_plain: bool = False
-    """True if the row below the last record was looked at, and has no forms."""
+    """True if the row below the last record was read, and has no forms."""
 
     def kind(self, column: int, own: Sequence[SeenCell] = ()) -> ColumnKind:
-        """The kind of a column for a cell of the row `own`; of a new row, which has no cells."""
+        """The kind of a column for a cell of the row `own`, which is empty for a new row."""
         written = own[column] if column < len(own) else SeenCell()
         kind = _kind_of_form(written)
         if kind is not None:
@@ -118,7 +118,7 @@ class SheetForms:
 
     @cached_property
     def _known(self) -> dict[int, ColumnKind]:
-        """The kinds that were found so far."""
+        """Cache of found kinds by column."""
         return {}
 
     def _kind(self, column: int) -> ColumnKind:
@@ -136,7 +136,7 @@ class SheetForms:
 
 
 def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
-    """The kind that a cell has by its number format or as a checkbox; None without both."""
+    """The kind of a cell by its number format or checkbox; None without both."""
     if KINDS_OF_RULES.get(cell.form.rule) is Kind.BOOLEAN:
         return ColumnKind(Kind.BOOLEAN)
     if cell.form.format is None:
@@ -145,5 +145,5 @@ def _kind_of_form(cell: SeenCell) -> ColumnKind | None:
 
 
 def _kind_of_content(cell: SeenCell) -> Kind | None:
-    """The kind that a cell has by its data validation, or else by its value."""
+    """The kind of a cell by its data validation, otherwise by its value."""
     return KINDS_OF_RULES.get(cell.form.rule.partition("_")[0]) or _OF_VALUE.get(type(cell.value))

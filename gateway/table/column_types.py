@@ -1,11 +1,11 @@
-"""Types of columns for schemas: what the cells of a column hold in typed answers.
+"""Types of columns for schemas: the types of a column's cells in typed answers.
 
 Rules
-- The first that says it counts: the type of the column in a native table; data validation with a
-  checkbox or a list; the number format of the first filled cells, else of the first blank ones; a
-  validation of numbers or dates; the values of these cells, of which errors say nothing.
-- There are no integers: a whole number says nothing about the next one.
-- Google does not enforce a type on what its API writes: a cell may hold something else.
+- The first source with a type decides: the type of the column in a native table; data validation
+  with a checkbox or a list; the number format of the first filled cells, otherwise of the first
+  blank ones; a validation of numbers or dates; the values of these cells, apart from errors.
+- There are no integers: a whole number does not predict the next one.
+- Google does not enforce types on writes of its API: a cell may have another type.
 - Source of the names of types and conditions: the discovery document of the Sheets API v4.
 """
 
@@ -30,10 +30,10 @@ Source = Literal["table", "validation", "format", "cells"]
 Option = str | int | float | bool
 
 MAX_OPTIONS = 500
-"""Options of a list; of more, the type alone is shown."""
+"""Maximum number of options in a schema; with more, only the type is shown."""
 
 MAX_OPTION_CHARACTERS = 10_000
-"""Characters of all options of a list; of more, the type alone is shown."""
+"""Maximum number of characters of all options; with more, only the type is shown."""
 
 _NAMES: Mapping[Kind, TypeName] = {
     Kind.NUMBER: "number",
@@ -57,7 +57,7 @@ class FirstCell(NamedTuple):
     value: object
     form: CellForm = CellForm()
     is_computed: bool = False
-    """True if it shows the result of a formula."""
+    """True if the cell shows the result of a formula."""
 
     @property
     def is_blank(self) -> bool:
@@ -66,10 +66,10 @@ class FirstCell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """The type of a column, and what says so.
+    """The type of a column, and its source.
 
-    `names` are several if the first cells differ, and none if nothing shows a type. `options` are
-    those of a dropdown, as typed answers have them.
+    There are several `names` if the first cells differ, and none if the type is unknown. `options`
+    are the values of a dropdown as in typed answers.
     """
 
     names: tuple[TypeName, ...] = ()
@@ -80,7 +80,7 @@ class ColumnType:
 
     @property
     def name(self) -> TypeName:
-        """The one type, and text if there are several or none."""
+        """The only type; text if there are several or none."""
         return self.names[0] if len(self.names) == 1 else "text"
 
 
@@ -90,7 +90,7 @@ UNKNOWN = ColumnType()
 def column_type(
     cells: Sequence[FirstCell], declared: str = "", declared_options: Sequence[str] = ()
 ) -> ColumnType:
-    """The type of a column by its first cells below the header, and its type in a native table."""
+    """Derive the type of a column from its first cells and its type in a native table."""
     filled = [cell for cell in cells if not cell.is_blank]
     names, source, options = _found(cells, filled, declared, declared_options)
     return ColumnType(
@@ -133,9 +133,9 @@ def _found(
 
 
 def _of_formats(cells: Sequence[FirstCell]) -> tuple[TypeName, ...]:
-    """The types by number formats; none if no cell has one.
+    """The types by number formats; empty if no cell has one.
 
-    Values of cells without one count, too, but for texts, which get none as they are typed.
+    Values of cells without a format count, too, apart from texts, which get none when typed.
     """
     found = [cell.form.format for cell in cells]
     if not any(each is not None and each.type in KINDS_OF_FORMATS for each in found):
@@ -160,9 +160,9 @@ def _name(google: str, kinds: Mapping[str, Kind]) -> TypeName:
 
 
 def _of_options(texts: Sequence[str], filled: Sequence[FirstCell], source: Source) -> _Found:
-    """The type of a dropdown: Sheets stores a chosen option that is a number as a number.
+    """The type of a dropdown; Sheets stores a chosen option that is a number as a number.
 
-    It stays a text where a cell holds it as a text, or has the format of texts.
+    It is text if a cell has the option as a text, or has the text format.
     """
     are_texts = any(
         isinstance(cell.value, str) and _option(cell.value) != cell.value and cell.value in texts
@@ -207,7 +207,7 @@ def _name_of_cell(cell: FirstCell) -> TypeName | None:
 
 
 def _distinct(names: Iterable[TypeName]) -> tuple[TypeName, ...]:
-    """Each name once; dates of which some have a time are date-times."""
+    """Each name once; dates become date-times if some have a time."""
     found = dict.fromkeys(names)
     if "date-time" in found:
         found.pop("date", None)

@@ -1,9 +1,9 @@
-"""Texts that spreadsheet programs take for formulas when they open CSV, and the guard before them.
+"""Texts that spreadsheet programs read as formulas when they open CSV, and the guard before them.
 
 Rules
-- A text is one if it begins with `=`, `@`, a tab or a return; or with `+` or `-` if it contains a
-  letter or one of `(!|=`. So amounts and phone numbers stay as they are.
-- Only texts are guarded: a number, moment or boolean of the sheet is none, whatever it displays.
+- A text is a formula if it begins with `=`, `@`, a tab or a return; or with `+` or `-` if it
+  contains a letter or one of `(!|=`. So amounts and phone numbers are not changed.
+- Only texts are guarded: a number, moment or boolean of the sheet is never a formula.
 
 Source: https://owasp.org/www-community/attacks/CSV_Injection
 """
@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Final
 
 GUARD: Final = "'"
-"""In front of a text, it makes spreadsheet programs take it for text."""
+"""Prefix with which spreadsheet programs read a formula as text."""
 
 _SURE = frozenset("=@\t\r")
 _SIGNS = _SURE | frozenset("+-")
@@ -30,10 +30,10 @@ def is_formula(text: str) -> bool:
 
 
 def has_sign(texts: Iterable[str]) -> bool:
-    """True if a text may be a formula by its first character. Empty ones are left out."""
+    """True if the first character of a text may begin a formula; the texts are not empty."""
     return not _SIGNS.isdisjoint(map(_first, texts))
 
 
 def guarded(text: str) -> str:
-    """The text with the guard if it needs it."""
+    """The text, with the guard if it is a formula."""
     return f"{GUARD}{text}" if is_formula(text) else text

@@ -1,10 +1,10 @@
-"""The header row, and views of it: the one way from a field name to a column that a key may see.
+"""Header row, and views of it: the only way from a field name to a column that a key may see.
 
 Rules: only a view finds a name, not the header itself, and a view has only the columns that its
-holder may see. A hidden column and a missing column are the same to a view: no record or message
-made of it distinguishes them. Only the tag of a row is over hidden cells too, so that `If-Match`
-holds for one record. It is keyed: the holder learns that a row changed, not what. A tag (ETag)
-changes with every displayed cell of the row or its header.
+holder may see. A hidden column and a missing column are the same in a view: no record or message
+made from it distinguishes them. Only the tag of a row covers hidden cells, too, so that `If-Match`
+holds for one record. It is keyed: the holder learns that a row changed, but not which cell. A tag
+(ETag) changes with every displayed cell of the row or its header.
 """
 
 import binascii
@@ -27,12 +27,12 @@ from gateway.table.typed import held_cells
 _DIGEST_BYTES = 12
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _KEPT_HEADERS = 16
-"""Headers are encoded once, for the tags of many rows."""
+"""Maximum number of cached encoded headers, which the tags of many rows share."""
 
 
 @dataclass(frozen=True)
 class IfMatch:
-    """The row states that an update accepts: those with these tags, or any (None)."""
+    """The row states that an update accepts, by their tags; None accepts any state."""
 
     tags: frozenset[str] | None
 
@@ -51,10 +51,10 @@ def row_tag(
     displayed_cells: Sequence[object],
     typed_cells: Sequence[object] | None = None,
 ) -> str:
-    """A strong entity tag (RFC 9110, 8.8.3), quotes and all, over a whole row and its header.
+    """A strong entity tag (RFC 9110, 8.8.3), with its quotes, over a whole row and its header.
 
-    Every displayed cell counts, also below a blank header; empty ones at the end do not. With its
-    `typed_cells` the tag covers what the cells hold, too.
+    Every displayed cell counts, also below a blank header; trailing empty cells do not. With
+    `typed_cells` the tag covers the typed values, too.
     """
     header = _encoded_header(tuple(header_cells))
     cells = msgspec.json.encode(_texts(displayed_cells))
@@ -77,10 +77,10 @@ def keyed_row_tag(
     displayed_cells: Sequence[object],
     typed_cells: Sequence[object] | None = None,
 ) -> str:
-    """A tag over a whole row for a reader who sees only these columns of it.
+    """A tag over a whole row for a reader who sees only some columns.
 
-    Without the key, a reader could guess hidden cells. With the row number, equal cells of two rows
-    do not show; those that stood in one row one after another do.
+    The key prevents guesses of hidden cells. The row number hides that two rows have equal cells;
+    equal successive states of one row are visible.
     """
     if not key:
         raise ValueError("a tag over hidden cells needs a key")
@@ -91,9 +91,9 @@ def keyed_row_tag(
 
 
 def opaque_tag(content: bytes, key: bytes = b"") -> str:
-    """A digest of the content as an entity tag; 16 characters that are safe in a URL, quoted.
+    """A digest of the content as an entity tag: 16 URL-safe characters, quoted.
 
-    With a key it is an HMAC.
+    With a key the digest is an HMAC.
     """
     digest = hmac.digest(key, content, "sha256") if key else hashlib.sha256(content).digest()
     text = binascii.b2a_base64(digest[:_DIGEST_BYTES], newline=False).translate(_URL_SAFE)
@@ -108,14 +108,14 @@ def _texts(cells: Sequence[object]) -> list[str]:
 
 
 ROW_INDEX = "rowIndex"
-"""The field that every record has; a column of that name is not part of a record."""
+"""Field that every record has; a column of that name is not part of a record."""
 
 _NAMES_IN_MESSAGES = 50
 
 
 @dataclass(frozen=True)
 class ColumnGrant:
-    """The fields that a key may see and write, by name; None is all fields, or all it sees."""
+    """The fields that a key may see and write, by name; None means all, or all visible ones."""
 
     readable: frozenset[str] | None = None
     writable: frozenset[str] | None = None
@@ -128,7 +128,7 @@ class ColumnGrant:
 
     @cached_property
     def withheld(self) -> frozenset[str]:
-        """Forms of visible fields that may not be written, also not by another spelling."""
+        """Normal forms of visible fields that may not be written in any spelling."""
         if self.readable is None or self.writable is None:
             return frozenset()
         return frozenset(map(_form, self.readable)) - frozenset(map(_form, self.writable))
@@ -138,16 +138,16 @@ ALL_COLUMNS = ColumnGrant()
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Field names of an answer; one of them must be a field, and so must all of `checked`."""
+    """Field names of an answer; at least one must be a field, and all of `checked`."""
 
     names: tuple[str, ...]
     checked: tuple[str, ...] = ()
     whole: str = ""
-    """The text that the names were split from; if it is the name of a field, only that is meant."""
+    """Text that the names were split from; if it is the name of a field, it selects only that."""
 
 
 def letters(name: str) -> str:
-    """Letters and digits of a name in lower case and NFC, which its variants have in common."""
+    """Letters and digits of a name in lower case and NFC, which variants of a name share."""
     return "".join(filter(str.isalnum, composed(name.lower())))
 
 
@@ -158,20 +158,20 @@ class View:
     columns: Mapping[str, int]
     """Field name, exactly as written, to column (from 0), in sheet order."""
     trimmed: Mapping[str, int]
-    """The same with the blanks around each name cut."""
+    """The same columns by name without surrounding blanks."""
     header_cells: Sequence[str]
-    """All cells of the header row, for row tags alone."""
+    """All cells of the header row, only for row tags."""
     is_whole: bool = True
     """True if nothing is hidden, including cells below blank headers."""
     writable: frozenset[int] | None = None
-    """The columns that the holder may write; None is all of these."""
+    """The columns that the holder may write; None means all of `columns`."""
     tag_key: bytes = field(default=b"", repr=False)
     """Secret of row tags, if anything is hidden."""
 
     def find(self, name: str) -> int | None:
-        """The column of a name that a client sent, exactly or without blanks around it.
+        """Find the column of a client's name: by the exact name, or without surrounding blanks.
 
-        Without such a column, the only one whose name is the same in NFC.
+        Without such a column, the only one with the same name in NFC.
         """
         column = self.columns.get(name)
         if column is None:
@@ -182,12 +182,12 @@ class View:
 
     @cached_property
     def _by_form(self) -> Mapping[str, int]:
-        """The column of each form that one name alone has."""
+        """Columns by normal forms that only one name has."""
         forms = Counter(map(_form, self.columns))
         return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
 
     def has(self, name: str) -> bool:
-        """True for a field, `rowIndex` too."""
+        """True for a field, including `rowIndex`."""
         return name == ROW_INDEX or self.find(name) is not None
 
     def unknown_field(
@@ -216,7 +216,7 @@ class View:
 
     @cached_property
     def lettered(self) -> Mapping[str, str]:
-        """The field names by their letters."""
+        """Field names by their `letters`."""
         lettered: dict[str, str] = {}
         for name in self.columns:
             lettered.setdefault(letters(name) or name, name)
@@ -245,7 +245,7 @@ class View:
         return {column: name for column, name in self.names.items() if column in wanted}
 
     def listing(self) -> str:
-        """At most 50 field names for a message, long ones cut; "" if the view has none."""
+        """Up to 50 field names for a message, long ones cut; "" if the view has none."""
         names = list(self.columns)
         more = len(names) - _NAMES_IN_MESSAGES
         shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
@@ -254,9 +254,9 @@ class View:
     def tag(
         self, row: int, displayed: Sequence[object], typed: Sequence[object] | None = None
     ) -> str:
-        """The entity tag of a row: over the header and all displayed cells, hidden ones too.
+        """The entity tag of a row, over the header and all displayed cells, also hidden ones.
 
-        With the `typed` cells it is that of typed answers.
+        With the `typed` cells it is the tag of typed answers.
         """
         if self.is_whole:
             return row_tag(self.header_cells, displayed, typed)
@@ -264,18 +264,18 @@ class View:
 
 
 def _form(name: str) -> str:
-    """The name without blanks around it, in NFC."""
+    """Normal form of a name: without surrounding blanks, in NFC."""
     return composed(name.strip())
 
 
 class Layout(NamedTuple):
-    """Where the header of a worksheet is, and where its records end, by the settings."""
+    """Layout of a worksheet by the settings: its header row, and the rule for its last record."""
 
     header_row: int = 1
     record_field: str = ""
-    """Field without which a trailing row is no record; "" for the automatic rule."""
+    """Field without which a trailing row is not a record; "" for the automatic rule."""
     filled_down: bool = True
-    """False: each row that is not blank is a record."""
+    """True if trailing rows with only FALSE and blank cells are not records."""
 
 
 DEFAULT_LAYOUT = Layout()
@@ -283,17 +283,17 @@ DEFAULT_LAYOUT = Layout()
 
 @dataclass(frozen=True)
 class Header:
-    """The header row of a worksheet as it is displayed, blank cells at its end left out."""
+    """The displayed header row of a worksheet, without trailing blank cells."""
 
     cells: tuple[str, ...]
     columns: Mapping[str, int]
     """Field name, exactly as written, to column (from 0), in sheet order."""
     row: int = 1
-    """Its number in the sheet; data rows begin below it."""
+    """Number of the header row in the sheet; data rows begin below it."""
     end: EndRule = BLANK_ONLY
-    """Which trailing rows are no records."""
+    """Rule for trailing rows that are not records."""
     missing_field: str = ""
-    """The `record_field` of the settings, if it is no field of this header."""
+    """The `record_field` of the settings, if it is not a field of this header."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ class Header:
 
 
 def parse_header(displayed: Iterable[object], layout: Layout = DEFAULT_LAYOUT) -> Header:
-    """Make a header of the displayed cells of its row; one without any names is possible.
+    """Make a header from the displayed cells of its row, which may contain no name.
 
     With a single field each row that is not blank is a record: a lone column of checkboxes is data.
     """

@@ -1,9 +1,9 @@
 """Column index: lookup structures of one column, each built on first use.
 
 Rules: a structure depends on the two renderings of one column only; it is complete before it is
-used and never changes. All are made of the kinds and keys of the cells (`cells.read_cell`) and of
-the displayed texts in NFC. One order of the filled cells serves sorting, ranges and equality; a
-second one finds values of the sheet by a display that does not name them, such as `$5.00`.
+used and never changes. All are made from the kinds and keys of the cells (`cells.read_cell`) and
+from the displayed texts in NFC. One order of the filled cells serves sorting, ranges and equality;
+a second one finds odd cells: values of the sheet whose display does not name them, such as `$5.00`.
 """
 
 import sys
@@ -36,7 +36,7 @@ from gateway.table.typed import TypedColumn, typed_column
 Cell = TypeVar("Cell")
 
 _CHARACTERS_OF_STEP = 16
-"""Characters of a text parsed as a number in one step."""
+"""Number of characters of a text that are parsed as a number in one step."""
 
 _KIND_STEPS = 4
 """Steps of finding a cell's kind by its type."""
@@ -57,9 +57,9 @@ class Keys:
     kinds: bytearray
     keys: Sequence[Any]
     counts: Counter[int]
-    """The number of cells of each kind below the header."""
+    """Number of cells of each kind below the header."""
     odd: "array[int]"
-    """The places of values of the sheet whose display does not name them."""
+    """Places of odd cells."""
     has_two_types: bool
     """True if there are integers and floats, which sort faster as one type."""
 
@@ -85,23 +85,23 @@ class Keys:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """The groups of one class in an order: from `first` up to `end`, by key and text."""
+    """The groups of one class in an order, from `first` up to `end`, sorted by key and text."""
 
     kinds: tuple[int, ...]
     first: int
     end: int
     keys: Sequence[Any]
-    """The key of each group, ascending; of texts the case-folded form."""
+    """The key of each group, ascending; for texts their case-folded form."""
     texts: Sequence[str] | None
     """The text of each group, "" for values of the sheet; None if there are only such values."""
     folded_bytes: int = 0
     """Approximate memory of the folded texts that differ from their texts."""
 
     def find(self, key: Any, text: str) -> tuple[int, list[int]]:
-        """The place of an operand with this key, and the groups that equal it, ascending.
+        """The place of an operand with this key in the order, and the groups that equal it.
 
-        These are values of the sheet with the key, and the text; "" is the plain notation of a
-        number. A text stands behind these values, a number before all texts.
+        These are the values of the sheet with the key, and the text; "" means the plain notation of
+        a number. A text is placed after these values, a number before all texts.
         """
         keys, texts, first = self.keys, self.texts, self.first
         low = bisect_left(keys, key)
@@ -127,7 +127,7 @@ class Order:
     ranked: Ranked
     empties: Sequence[int]
     segments: Mapping[int, Segment]
-    """By the first kind of each class that the column has, in sort order."""
+    """Segments by the first kind of their class, in sort order."""
 
     def segment_of(self, group: int) -> Segment:
         return next(each for each in self.segments.values() if group < each.end)
@@ -139,8 +139,8 @@ class Displays:
 
     run: Run
     stands: "array[int]"
-    """The place in the order at which each text stands: the lowest group of its cells in another
-    class than that of the text itself, else in that class."""
+    """Place of each text in the order: the lowest group of its cells in another class than the
+    text's own, otherwise in its own class."""
     are_whole: bytearray
     """1 if the cells with this text are a whole group of the order, else 0."""
 
@@ -157,11 +157,11 @@ class ColumnIndex:
     displayed: Sequence[object]
     typed: Sequence[object]
     size: int
-    """The rows of the worksheet: one past the highest place."""
+    """Number of rows of the worksheet, one past the highest place."""
 
     @property
     def byte_count(self) -> int:
-        """Approximate memory of the structures made so far, each counted once."""
+        """Approximate memory of the existing structures, each counted once."""
         total, counted = 0, {id(self.displayed), id(self.typed)}
         parts: list[Any] = [*vars(self).values()]
         while parts:
@@ -192,7 +192,7 @@ class ColumnIndex:
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
-        """The number of characters of an average text, and of the longest."""
+        """Average and maximum number of characters of the texts."""
         texts, total, longest = (yield from self.texts()), 0, 0
         for start in range(0, len(texts), BLOCK):
             piece = texts[start : start + BLOCK]
@@ -204,7 +204,7 @@ class ColumnIndex:
 
     @shared
     def keys(self) -> Work[Keys]:
-        """The kinds and keys of the cells; the keys are the typed values if none differs."""
+        """Kinds and keys of the cells; the keys are the typed values if all are equal."""
         texts, values = (yield from self.texts()), self.typed
         if values is self.displayed:
             values = texts
@@ -263,7 +263,7 @@ class ColumnIndex:
     def _segment(
         self, cells: Keys, kinds: tuple[int, ...], first: int
     ) -> Work[tuple[Ranked, Segment]]:
-        """The cells of one class, which has some, in order."""
+        """Sort the cells of one class, which has at least one cell."""
         parts: list[Ranked] = []
         keys: list[Any] = []
         texts: list[str] = []
@@ -346,12 +346,12 @@ class ColumnIndex:
 
 
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
-    """A column cut or filled up to the length of the worksheet."""
+    """A column, cut or padded to the length of the worksheet."""
     return (*cells[:size], *[blank] * (size - len(cells)))
 
 
 def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
-    """All numbers as floats, which sort faster than two types; unchanged if that is inexact."""
+    """Convert all numbers to floats, which sort faster than two types; unchanged if inexact."""
     doubles = list(keys)
     for start in range(0, len(places), BLOCK):
         piece = places[start : start + BLOCK]

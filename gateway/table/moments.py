@@ -1,12 +1,12 @@
 """Dates, times of day and durations: in displays of numbers, in texts, and as JSON text.
 
 Rules
-- A number is a moment if each group of digits on its display is a part of the moment that its
-  serial number names, and if these parts say enough. The display decides that it is a moment, the
-  serial number which one. There is no locale, and no list of months' names.
+- A number is a moment if each group of digits in its display is a part of the moment of its serial
+  number, and if these parts suffice. The display decides if it is a moment, the serial number
+  decides which one. There is no locale, and no list of months' names.
 - A display cuts or rounds its last unit: 9:59:59.9996 is displayed as 9:59:59 or as 10:00:00.
-- In doubt it is a number: digits in plain notation (`10.30`, `2026`), with a sign of a currency or
-  percent, with an exponent, and digits that are those of the number itself (`SKU-1905`).
+- Doubtful displays are numbers: digits in plain notation (`10.30`, `2026`), with a sign of a
+  currency or percent, with an exponent, and digits of the number itself (`SKU-1905`).
 - No text and no finite number raises an error, and a long text costs no more than a short one.
 """
 
@@ -17,13 +17,13 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
-"""Milliseconds."""
+"""Units of time in milliseconds."""
 
 LONGEST_DISPLAY = 100
-"""Characters; a longer display of a number is no moment."""
+"""Maximum number of characters of a moment's display."""
 
 LONGEST_CLOCK = 2**50
-"""Milliseconds; up to here a double holds a serial number to the millisecond."""
+"""Maximum milliseconds of a clock, up to which a double stores serial numbers exactly enough."""
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial numbers are wall-clock times
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -44,7 +44,7 @@ _GROUP = re.compile(r"([0-9]+)")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # of another script, as Arabic
 _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_\x00-\x7f].*?[^\W\d_\x00-\x7f]")
-"""A month's name, at least: three letters that are no capitals, or two that are not ASCII."""
+"""Pattern of a month's name: three letters, not all capitals, or two letters beyond ASCII."""
 _IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
 _CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
 _CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
@@ -67,7 +67,7 @@ _LONGEST_TEXT = 60
 
 
 class Moment(NamedTuple):
-    """A date, a date with time, a time of day or a duration, to the millisecond.
+    """A date, a date with time, a time of day or a duration, in milliseconds.
 
     `milliseconds` is the wall-clock time since 1899-12-30T00:00, or the length of a clock, which
     may be negative. `is_clock` is True for times of day and durations, `is_day` for a date without
@@ -81,7 +81,7 @@ class Moment(NamedTuple):
 
 
 def displayed_moment(text: str, serial: float) -> Moment | None:
-    """The moment that a cell with this number displays as `text`; None if it is a number."""
+    """The moment of a cell with this serial number and display; None if it shows a number."""
     if len(text) > LONGEST_DISPLAY or NUMBER_DISPLAY.fullmatch(text) is not None:
         return None
     if not text.isascii():
@@ -114,10 +114,10 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
 
 
 def moment_in(text: str) -> Moment | None:
-    """The moment of an ISO 8601 date, date with time, clock (`25:30:00`) or duration (`PT25H30M`).
+    """Parse an ISO 8601 date, date with time, clock (`25:30:00`) or duration (`PT25H30M`).
 
-    Milliseconds are rounded as those of serial numbers. None for other texts, and for what is out
-    of the calendar or longer than `LONGEST_CLOCK`.
+    Milliseconds are rounded as in serial numbers. None for other texts, for dates outside the
+    calendar, and for clocks longer than `LONGEST_CLOCK`.
     """
     if not 3 <= len(text) <= _LONGEST_TEXT:
         return None
@@ -131,7 +131,7 @@ def moment_in(text: str) -> Moment | None:
 def moment_text(moment: Moment) -> str:
     """`2026-02-01`, `2026-02-01T10:30:00`, `10:30:00`, or `PT25H30M` if negative or 24 h and more.
 
-    Milliseconds are there only if there are any.
+    Milliseconds are left out if they are 0.
     """
     size = moment.milliseconds
     if not moment.is_clock:
@@ -149,12 +149,12 @@ def moment_text(moment: Moment) -> str:
 
 
 def serial_of(moment: Moment) -> float:
-    """The serial number to store: days since 1899-12-30, or the days that a clock is long."""
+    """The serial number to store: days since 1899-12-30, or the length of a clock in days."""
     return moment.milliseconds / DAY
 
 
 def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
-    """The moment that displays these parts; None if rounding takes it out of the calendar."""
+    """Make a moment with these parts; None if rounding moves it out of the calendar."""
     if not has_day and 0 <= milliseconds < DAY:
         return Moment(milliseconds, is_clock=True)
     is_day = not has_clock and milliseconds % DAY == 0
@@ -162,7 +162,7 @@ def _moment(milliseconds: int, has_day: bool, has_clock: bool) -> Moment | None:
 
 
 def _date_in(match: re.Match[str]) -> Moment | None:
-    """The date or date with time that matches; None if there is no such day."""
+    """The date or date with time of a match; None if there is no such day."""
     day, hour, minute, second, fraction, offset = match.groups()
     try:
         days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
@@ -175,7 +175,7 @@ def _date_in(match: re.Match[str]) -> Moment | None:
 
 
 def _clock_in(match: re.Match[str]) -> Moment | None:
-    """The clock or duration that matches; None if it is too long."""
+    """The clock or duration of a match; None if it is too long."""
     sign, hour, minute, second, fraction = match.groups()
     size = _clock(0, hour, minute, second, fraction)
     return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
@@ -184,13 +184,13 @@ def _clock_in(match: re.Match[str]) -> Moment | None:
 def _clock(
     start: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None
 ) -> int:
-    """The milliseconds of a clock from a start, rounded as those of a serial number are."""
+    """Milliseconds of a clock after `start`, rounded as in serial numbers."""
     whole = start + int(hour or 0) * HOUR + int(minute or 0) * MINUTE + int(second or 0) * SECOND
     return whole if fraction is None else round(whole + float(f"0.{fraction}") * SECOND)
 
 
 def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
-    """True if the digits are those of the number, cut or rounded, perhaps about a separator."""
+    """True if the display has the number's own digits, cut or rounded, perhaps with a separator."""
     if len(pieces) > 5 or (len(pieces) == 5 and pieces[2] not in _IN_A_NUMBER):
         return False
     digits, size = int("".join(pieces[1::2])), abs(serial)
@@ -201,7 +201,7 @@ def _is_number_itself(pieces: Sequence[str], serial: float) -> bool:
 
 
 def _displayed(exact: float) -> Iterator[int]:
-    """The milliseconds that a display may name: rounded, cut, or rounded to its last unit."""
+    """Yield the milliseconds that a display may show: rounded, cut, or rounded to its last unit."""
     nearest, cut = round(exact), math.floor(exact)
     yield nearest
     if nearest == exact and nearest % MINUTE == 0:
@@ -216,7 +216,7 @@ def _displayed(exact: float) -> Iterator[int]:
 
 
 def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
-    """True if the display names this length by hours or minutes in all, or by one unit of time."""
+    """True if the display shows this length in hours, in minutes, or in one named unit."""
     first = int(pieces[1])
     if len(pieces) == 3:
         is_unit = has_letter and _LETTER.search(pieces[2]) is not None
@@ -230,7 +230,7 @@ def _is_length(pieces: Sequence[str], size: int, *, has_letter: bool) -> bool:
 def _parts(
     pieces: Sequence[str], milliseconds: int, *, has_letter: bool, has_name: bool
 ) -> tuple[bool, bool] | None:
-    """Which of day and clock of this moment is displayed; None if another, or too little of it."""
+    """Two flags, for a displayed day and clock of this moment; None if neither suffices."""
     days, of_day = divmod(milliseconds, DAY)
     day = date.fromordinal(_EPOCH_DAY + days)
     is_day = _is_day(pieces[1::2], day, has_name=has_name) and _is_date(pieces)
@@ -255,7 +255,7 @@ def _parts(
 
 
 def _is_day(groups: Sequence[str], day: date, *, has_name: bool) -> bool:
-    """True if each group is another part of this day, and they say enough."""
+    """True if each group is a different part of this day, and together they suffice."""
     if not 0 < len(groups) <= 3:
         return False
     months, days = _SPELLED[day.month], _SPELLED[day.day]
@@ -301,27 +301,27 @@ def _second_end(pieces: Sequence[str], place: int, milliseconds: int) -> int:
 
 
 def _follows(pieces: Sequence[str], place: int, part: int) -> bool:
-    """True if this part of a clock, of up to two digits, follows the one at `place`."""
+    """True if this part of a clock, with up to two digits, follows the part at `place`."""
     is_there = place + 2 < len(pieces) and pieces[place + 2] in _SPELLED[part]
     return is_there and _CLOCK_MARK.fullmatch(pieces[place + 1]) is not None
 
 
 def _is_clock(pieces: Sequence[str]) -> bool:
-    """True for the marks of a clock without a date: `:` or letters, or points as in `10.30.00`."""
+    """True for marks of a clock without a date: `:` or letters, or points as in `10.30.00`."""
     if _CLOCK_SIGN.search(pieces[2]) is not None:
         return True
     return len(pieces) > 5 and pieces[2] == pieces[4] == "." and len(pieces[3]) == 2
 
 
 def _is_hour_alone(pieces: Sequence[str], place: int) -> bool:
-    """True for a group beside letters, as the hour of `4 PM` is, and no decimals."""
+    """True for a group beside letters, such as the hour of `4 PM`, that is not decimals."""
     before, after = pieces[place - 1], pieces[place + 1].lstrip()
     is_named = _LETTER.match(after) is not None or _LETTER.search(before) is not None
     return is_named and before[-1:] not in (".", ",") and after[:1] not in (".", ",")
 
 
 def _is_date(pieces: Sequence[str]) -> bool:
-    """True for the marks of a date: no `:`, and no lone point or comma, as in `14.2k`."""
+    """True for marks of a date: no `:`, and no single point or comma as in `14.2k`."""
     if ":" in pieces[2]:
         return False
     return len(pieces) != 5 or pieces[2] not in (".", ",") or pieces[4].startswith(".")

@@ -1,7 +1,7 @@
 """Places sorted by key: building blocks of a column index.
 
-Rules: a place is the index of a cell in its column, its row number less 1. Except for copies of
-memory, no call of C works on a whole long column at once: it would block the event loop.
+Rules: a place is the index of a cell in its column. Except for copies of memory, no call of C works
+on a whole long column at once, because it would block the event loop.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from gateway.table.steps import Work, blocks, shared
 
 SORTED_AT_ONCE = 16_384
-"""Places in one sort: 4 ms for numbers, 6 ms for texts, twice that in a column of 500,000."""
+"""Maximum places in one sort: 4 ms for numbers, 6 for texts, twice that for 500,000 cells."""
 
 SORT_STEPS = 6
 """Steps of a sort for each place."""
@@ -24,21 +24,21 @@ SORT_STEPS = 6
 _MERGE_STEPS = 3
 _BISECT_STEPS = 32
 _CHARACTERS_OF_WEIGHT = 512
-"""Characters whose comparison takes as long as the rest of a sort step."""
+"""Number of characters whose comparison takes as long as the rest of a sort step."""
 _FEWEST_AT_ONCE = 64
 _SAMPLES_OF_RUN = 16
 
 _FEW = 8
-"""Fewer places than one in so many rows are collected in a set, more in a flag for each row."""
+"""Divisor of the rows: fewer places are collected in a set, more in one flag per row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Places in ascending order of some key; those of equal keys form a group, the upper first."""
+    """Places in ascending order of a key; places with equal keys form a group, in sheet order."""
 
     places: Sequence[int]
     starts: Sequence[int]
-    """The start of each group in `places`, and the end of the last."""
+    """The start of each group in `places`, and the end of the last group."""
     size: int
     """One past the highest place of the column."""
 
@@ -48,7 +48,7 @@ class Ranked:
 
     @shared
     def descending(self) -> Work[Sequence[int]]:
-        """The groups in reverse, each as it is: the upper place still first."""
+        """The places with the groups in reverse order, each group in sheet order."""
         yield 1
         if isinstance(self.places, range):
             return self.places[::-1]
@@ -89,9 +89,9 @@ class KeysByPlace(Protocol):
 
 
 def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 0) -> Work[Run]:
-    """The places (ascending) grouped by key; all keys must compare with each other.
+    """Group ascending places by key; all keys must compare with each other.
 
-    `length`: the number of characters of an average key.
+    `length` is the average number of characters of a key.
     """
     ordered = yield from sorted_places(places, keys, length)
     starts, distinct = array("I"), list[Any]()
@@ -118,7 +118,7 @@ def picked(keys: KeysByPlace, places: Sequence[int]) -> Sequence[Any]:
 
 
 def sorted_places(places: Sequence[int], keys: KeysByPlace, length: int = 0) -> Work["array[int]"]:
-    """A stable sort of places; `length`: the number of characters of an average key.
+    """Sort places stably; `length` is the average number of characters of a key.
 
     Runs are sorted one by one. Then the parts of all runs between two pivots are merged, which
     Python's sort does in one pass. Arrays hold no objects, which would all be freed at once.
@@ -184,12 +184,12 @@ def _group_numbers(starts: Sequence[int]) -> Iterable[int]:
 
 
 def _sorted(places: Sequence[int], keys: KeysByPlace) -> list[int]:
-    """Places sorted by their keys: the sort takes a key for each place, in order."""
+    """Sort places by their keys in one call."""
     return sorted(places, key=partial(next, iter(picked(keys, places))))
 
 
 def _pivots(runs: Sequence[Sequence[int]], keys: KeysByPlace, at_once: int) -> list[Any]:
-    """Distinct keys, ascending, about as many as there are runs."""
+    """Choose distinct keys, ascending, about as many as there are runs."""
     step = max(1, at_once // _SAMPLES_OF_RUN)
     samples = sorted(key for run in runs for key in picked(keys, run[step // 2 :: step]))
     chosen = samples[_SAMPLES_OF_RUN // 2 :: _SAMPLES_OF_RUN]

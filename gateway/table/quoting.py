@@ -1,7 +1,7 @@
-"""Quote a client's text in a message."""
+"""Quoting of a client's text in a message."""
 
 LONGEST = 100
-"""Characters of a text in a message, so that an answer does not grow with the request."""
+"""Maximum characters of a text in a message, so that answers do not grow with requests."""
 
 
 def quoted(text: str, *, longest: int = LONGEST) -> str:
@@ -11,7 +11,7 @@ def quoted(text: str, *, longest: int = LONGEST) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with invisible characters escaped: terminals obey some of them."""
+    """The text with invisible characters escaped, because terminals interpret some of them."""
     return "".join(map(_seen, text))
 
 

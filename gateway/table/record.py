@@ -23,20 +23,20 @@ Stored = str | int | float | bool | None
 """A value as a client may send it; None and "" empty the cell."""
 
 MAX_CELL_CHARACTERS = 50_000
-"""Google's limit."""
+"""Google's maximum number of characters of a cell."""
 
 MAX_PROBLEMS = 20
-"""The most places that one error names, so that an answer does not grow with the request."""
+"""Maximum number of places in one error, so that answers do not grow with requests."""
 
 _LONGEST_NAME = 100
 _MOST_NAMED = 10
 _NONE = "none"
 
 MOST_FIELDS, MOST_CHARACTERS = 200, 20_000
-"""Bounds of the names of a struct type; 1 ms and 60 KB go into one of 200 fields."""
+"""Maximum number and characters of a struct type's fields; 200 fields take 1 ms and 60 KB."""
 
 FEW = 4
-"""A row is a dict if less than one column in so many is selected, else a struct."""
+"""Divisor of the columns: a row with fewer selected ones is a dict, otherwise a struct."""
 
 _NOT_OF_A_STRUCT = re.compile(r'["\\\x00-\x1f]')
 """Characters that msgspec refuses in the names of a struct's fields."""
@@ -45,7 +45,7 @@ WHOLE_BODY = "#"
 """The pointer to a body as a whole."""
 
 NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
-"""Clients put these into bodies; they are never written, whatever the header says."""
+"""Names in bodies that are never written, even if the header has them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +113,9 @@ def check_granted(
 
 
 def key_form(value: Stored) -> Hashable:
-    """A form that is the same for all values that one cell could equal.
+    """Normal form of a key value: equal for all values that could match the same cell.
 
-    It is the number, the moment or the text that the value names.
+    It is the number, the moment or the text that the value represents.
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -129,7 +129,7 @@ def key_form(value: Stored) -> Hashable:
 
 
 def new_key_form(value: Stored) -> Hashable:
-    """The same of a value for a new cell in a column of numbers with a format.
+    """Normal form as `key_form`, for a new cell in a column of formatted numbers.
 
     A text that displays a number in a usual format, such as `$5.00`, has the form of that number.
     """
@@ -144,10 +144,10 @@ def same_key(
     number: int,
     seen: Sequence[dict[Hashable, int]],
 ) -> int | None:
-    """The number of the first row before with the same key as a row, which is added to `seen`.
+    """Number of the first earlier row with the same key as a row, which is added to `seen`.
 
-    `seen` are the rows of each form by key field, as bits. Two texts are one key only if they are
-    identical or name the same moment, but a number and each text of its form are one.
+    `seen` has, for each key field, the rows of each form as bits. Two texts are the same key only
+    if they are identical or represent the same moment; a number equals every text of its form.
     """
     same = (1 << number) - 1
     for value, form, rows in zip(row, forms, seen, strict=True):
@@ -164,7 +164,7 @@ def same_key(
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
-    """The cells of a row to append, from column A; a cell without a value is left out of it."""
+    """The cells of a row to append, from column A; None for a cell without a value."""
     row: list[Stored] = []
     for column, value in cells.items():
         if value is not None and value != "":
@@ -176,9 +176,9 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
 def check_has_value(
     values: Iterable[Stored], *, at: str = WHOLE_BODY, skips_false: bool = False
 ) -> None:
-    """Raise InvalidBody unless a value fills a cell: a blank row is not a row.
+    """Raise InvalidBody for a new row without a value.
 
-    `skips_false`: nor is one of `FALSE` and blank cells.
+    With `skips_false` also for a row with only `FALSE` and blank cells.
     """
     detail = "A new row needs at least one field with a value."
     for value in values:
@@ -195,9 +195,9 @@ def check_has_value(
 def check_record_field(
     cells: Mapping[int, Stored], column: int, view: View, *, at: str = WHOLE_BODY
 ) -> None:
-    """Raise InvalidBody for a new row without the field without which a row is no record.
+    """Raise InvalidBody for a new row without a value in the record field.
 
-    The message names it if the view may write it.
+    The message names the field if the view may write it.
     """
     if cells.get(column) not in (None, ""):
         return
@@ -217,7 +217,7 @@ def changed_runs(
 
     Omits strings equal to the displayed text, and null for an empty cell: clients send whole
     records back, which must not turn numbers, dates and formulas into text or empty cells. Without
-    `displayed` nothing is left out.
+    `displayed` all cells are written.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):
@@ -250,7 +250,7 @@ def row_record(
 ) -> dict[str, object]:
     """`rowIndex` and the named columns of a displayed row; an empty cell is None.
 
-    With the `typed` cells of the row it has typed values.
+    With the `typed` cells of the row the record has typed values.
     """
     cells = displayed if typed is None else typed_row(displayed, typed, columns)
     width = len(cells)
@@ -266,8 +266,8 @@ def row_object(
 ) -> object:
     """A row to encode as JSON: `rowIndex` and the selected columns, in sheet order.
 
-    `cells` are displayed texts or typed values, `selected` names by column; `empty` stands for
-    empty cells, UNSET leaves them out.
+    `cells` are displayed texts or typed values, `selected` names by column. `empty` is the value of
+    empty cells; UNSET leaves them out.
     """
     width = len(cells)
     names = header.names
@@ -292,10 +292,10 @@ def row_object(
 
 @lru_cache(128)
 def row_maker(names: tuple[str, ...]) -> Callable[..., object] | None:
-    """Makes rows to encode as JSON: `rowIndex`, then a cell for each name unless it is UNSET.
+    """Constructor of rows to encode as JSON: `rowIndex`, then a cell for each name unless UNSET.
 
-    It is a struct type, which is encoded in a third of the time of a dict; None if the names do
-    not suit one.
+    It is a struct type, which is encoded in a third of the time of a dict; None if the names are
+    unsuitable.
     """
     if (
         len(names) > MOST_FIELDS

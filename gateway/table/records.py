@@ -1,13 +1,14 @@
-"""Where the records of a worksheet end, below which columns may be filled down in advance.
+"""End of a worksheet's records, below which columns may be filled down in advance.
 
 Rules
-- Only trailing rows can be no records: a row in the middle is one, even if it is blank.
-- A cell is blank if it displays nothing, whatever it holds: a formula, a format that hides.
+- Only trailing rows can be other than records: a row in the middle is a record, even if it is
+  blank.
+- A cell is blank if it displays nothing, even if it has a formula or a format that hides.
 - The first filled-down row that equals the next one is the model of rows that are created above it:
   Google copies its formulas, and its constants are written to the cells that a client does not
-  send. Any other row may be one that people left: a total, or what was a record. It is no model.
+  send. Any other row is not a model: people may have left it, such as a total or a former record.
 - The word of a boolean depends on the locale (FALSE, FALSCH, FAUX), and a text may be the same
-  word. So the typed rendering decides; displayed cells only show whether it has to be read.
+  word. So the typed rendering decides; displayed cells only show if it has to be read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,28 +19,28 @@ from typing import NamedTuple
 from gateway.table.steps import Work
 
 Columns = Sequence[Sequence[object]]
-"""Cells by column, of neighbouring rows; blank cells at the end of a column may be left out."""
+"""Cells of neighbouring rows by column; trailing blank cells may be left out."""
 
 Lines = Sequence[Sequence[object]]
-"""Cells by row; blank cells at the end of a row may be left out."""
+"""Cells by row; trailing blank cells may be left out."""
 
 _CELLS_OF_STEP = 4
-"""Cells of a look that are compared in one step."""
+"""Number of cells of a look that are compared in one step."""
 
 _LONGEST_WORD = 20
-"""Characters of the word of a boolean in any locale."""
+"""Maximum characters of the word of a boolean in any locale."""
 
 
 def by_column(lines: Lines) -> list[tuple[object, ...]]:
-    """Cells by column, blank ones too."""
+    """Transpose lines to columns, including blank cells."""
     return [*zip_longest(*lines, fillvalue="")]
 
 
 class EndRule(NamedTuple):
-    """Which trailing rows are no records, besides blank ones.
+    """Rule for trailing rows that are not records, besides blank rows.
 
-    With a `column`, those that display nothing in it, whatever others display. Else, if
-    `skips_false`, those with nothing but the boolean `FALSE` and blank cells.
+    With a `column`, all rows that display nothing in it. Otherwise, if `skips_false`, rows with
+    only the boolean `FALSE` and blank cells.
     """
 
     column: int | None = None
@@ -51,10 +52,10 @@ BLANK_ONLY = EndRule(skips_false=False)
 
 
 def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None) -> int | None:
-    """The last row that is a record, the first row is 1; 0 if there is none.
+    """Number of the last row that is a record, from 1; 0 if there is none.
 
-    `typed` is the typed rendering of the same rows. Without it the result is None if the last row
-    may show only booleans: then the typed rendering is needed. With a column it never is.
+    `typed` is the typed rendering of the same rows. It is needed if the last row may show only
+    booleans, unless the rule has a column; the result is None without it.
     """
     is_automatic = rule.skips_false and rule.column is None
     if rule.column is not None:
@@ -62,7 +63,7 @@ def last_record(rule: EndRule, displayed: Columns, typed: Columns | None = None)
     nothing: Sequence[object] = ()
     values = typed if is_automatic and typed is not None else ()
     columns = [*zip_longest(displayed, values[: len(displayed)], fillvalue=nothing)]
-    # Columns of data first: those that are filled down are walked as far as these end.
+    # Columns of data come first: filled-down columns are examined only down to the end of these.
     columns.sort(key=lambda pair: [*pair[1][len(pair[0]) - 1 : len(pair[0])]] == [False])
     last = 0
     for cells, held in columns:
@@ -92,10 +93,10 @@ def _may_be_boolean(text: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class FilledRow:
-    """The model of new rows: the constants and the columns of the formulas in its cells.
+    """The model of new rows: its constants, and the columns of its formulas.
 
-    Without a model (not `is_model`) the first row below the records that is not blank, and none of
-    its cells. `is_first`: there is no record above it.
+    Without a model (`is_model` is False) it is the first filled row below the records, without its
+    cells. `is_first`: there is no record above it.
     """
 
     row: int
@@ -107,9 +108,9 @@ class FilledRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SheetEnd:
-    """The last record, or the header, and the filled-down row below it, if there is one.
+    """The last record, or the header, and the filled-down row below it, if any.
 
-    `beside` are these two rows as they are displayed, without the header.
+    `beside` has the displayed texts of these two rows, without the header.
     """
 
     last_row: int
@@ -117,7 +118,7 @@ class SheetEnd:
     beside: Mapping[int, Sequence[str]]
 
     def above_far_rows(self) -> "SheetEnd":
-        """The end if the rows next to it are blank, but others below are filled down: no model."""
+        """The same end for filled-down rows further below, after blank rows; without a model."""
         row = self.last_row + 1
         filled = FilledRow(
             row=row,
@@ -140,11 +141,11 @@ def sheet_end(
     is_whole: bool,
     beside: Sequence[Sequence[str]],
 ) -> Work[SheetEnd | None]:
-    """The end of the records among the rows below the row `above`, down to the last one.
+    """Find the end of the records among the rows below the row `above`, down to the last one.
 
-    `computed` and `formulas` are the columns of each row with computed cells and with formulas of
-    their own. None if no row is a record, unless these are all rows (`is_whole`). `beside` are the
-    same rows as they are displayed, with columns that do not count.
+    `computed` and `formulas` are the columns of each row with computed cells and with their own
+    formulas. None if no row is a record, unless these are all rows (`is_whole`). `beside` has the
+    displayed texts of the same rows, including ignored columns.
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
     last = last_record(rule, by_column(texts), by_column(values)) or 0
@@ -176,7 +177,7 @@ def sheet_end(
 def _constants(
     values: Sequence[str | int | float | bool | None], computed: Collection[int]
 ) -> dict[int, str | int | float | bool]:
-    """The cells of a row that hold a value of their own, by column."""
+    """Cells of a row with a constant value, by column."""
     return {
         column: value
         for column, value in enumerate(values)
@@ -187,17 +188,14 @@ def _constants(
 def are_filled_down(
     rule: EndRule, texts: Lines, values: Lines, computed: Sequence[Collection[int]]
 ) -> bool:
-    """True if none of these rows is a record, but one of them is not blank."""
+    """True if none of these rows is a record, but at least one is filled."""
     if rule == BLANK_ONLY or not (any(map(any, texts)) or any(computed)):
         return False
     return not last_record(rule, by_column(texts), by_column(values))
 
 
 def is_below_records(rule: EndRule, texts: Lines, values: Lines, rows: range) -> bool:
-    """True if these rows are directly below a record, the first row is 0, and above none.
-
-    Nothing has to be above the first row.
-    """
+    """True if these rows, from 0, directly follow a record or begin the rows, and none follows."""
 
     def has_record(first: int, end: int | None) -> bool:
         columns = (by_column(lines[first:end]) for lines in (texts, values))

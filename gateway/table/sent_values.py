@@ -1,13 +1,13 @@
-"""Values of typed writes: the cells that hold them already, and what is stored in the others.
+"""Values of typed writes: comparison with present cells, and conversion to stored values.
 
 Rules
-- A sent value that a cell holds already is not written: its typed value with its kind, or the text
-  that it displays. A text that is a moment is compared as one, and one of a form that is a number
-  as a number: a display may cut them.
-- A text that is a moment is stored as a serial number in a column of such moments, with a number
-  format; in other columns it stays text.
-- A form has no types: its texts are read by the kind of their column. What cannot be read so stays
-  text; none becomes a formula.
+- A sent value is not written if the cell already has this typed value, or displays this text. A
+  text that is a moment is compared as a moment, and a form's number as a number, because displays
+  may be cut.
+- A text that is a moment is stored as a serial number with a number format in a column of such
+  moments; in other columns it stays text.
+- A form has no types: its texts are parsed by the kind of their column. A text that cannot be
+  parsed stays text; none becomes a formula.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from gateway.table.moments import DAY, displayed_moment, moment_in, moment_text,
 from gateway.table.record import Stored
 
 LARGEST_INTEGER = 2**53
-"""Whole numbers beyond it lose digits as numbers."""
+"""Largest whole number that a double stores exactly."""
 
 _WORDS: Mapping[str, bool] = {
     "TRUE": True, "true": True, "on": True, "FALSE": False, "false": False, "off": False,
@@ -27,7 +27,7 @@ _WORDS: Mapping[str, bool] = {
 
 
 _DURATION = NumberFormat("TIME", "[h]:mm:ss")
-"""Of what is 24 hours and longer, or negative: a time of day would be displayed in its place."""
+"""Format of durations from 24 hours on and below 0, which a time of day cannot display."""
 
 
 class OffsetSent(ValueError):
@@ -35,12 +35,12 @@ class OffsetSent(ValueError):
 
 
 def as_key(sent: Stored) -> Stored:
-    """A value of a form as a key: the boolean that its text is in a column of checkboxes."""
+    """A form's value as a key: texts of checkboxes become booleans."""
     return _WORDS.get(sent, sent) if isinstance(sent, str) else sent
 
 
 def is_open(sent: Stored, *, is_form: bool) -> bool:
-    """True if the kind of its column decides what a sent value is stored as."""
+    """True if the stored form of a sent value depends on the kind of its column."""
     if not isinstance(sent, str) or sent == "":
         return False
     return is_form or moment_in(sent) is not None
@@ -49,7 +49,7 @@ def is_open(sent: Stored, *, is_form: bool) -> bool:
 def stored_value(
     sent: Stored, column: ColumnKind, *, is_form: bool
 ) -> tuple[Stored, NumberFormat | None]:
-    """What a sent value is stored as in a column, and the number format that goes with it.
+    """The stored form of a sent value in a column, and the number format for it, if any.
 
     Raises OffsetSent.
     """
@@ -74,9 +74,9 @@ def stored_value(
 
 
 def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
-    """True if a cell that displays a text and has a typed value holds what was sent.
+    """True if a cell with this display and typed value already has the sent value.
 
-    `null` leaves empty cells and errors as they are.
+    Empty cells and errors have the value `null`.
     """
     if sent is None or sent == "":
         return value is None or value == "" or (sent is None and text in ERRORS)
@@ -96,7 +96,7 @@ def is_held(sent: Stored, text: str, value: object, *, is_form: bool) -> bool:
 
 
 def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:
-    """True if a write of an earlier request may have stored a sent value as this one."""
+    """True if an earlier write of the sent value may have stored this cell."""
     if not isinstance(sent, str) or isinstance(cell, str):
         return sent == cell
     if isinstance(cell, bool):
@@ -108,7 +108,7 @@ def may_be_stored_as(sent: Stored, cell: Stored, *, is_form: bool) -> bool:
 
 
 def _plain_number(text: str) -> int | float | None:
-    """The number of a text in plain notation; None if it has more digits than a number keeps."""
+    """Parse a number in plain notation; None if a double would lose digits."""
     found = None if "e" in text or "E" in text else number_in(text)
     if found is None:
         return None

@@ -1,12 +1,11 @@
 """Counted work: generators that announce the steps of each block before they take them.
 
 Rules
-- Everything that walks cells or places, or compares for a sort, is a generator (`Work`). It yields
-  the steps of the next block, then takes them. One step is about one cell in a comprehension, some
-  50 ns.
-- A look-up in structures that are made is a plain function (`ready`).
-- The runner of the work counts, and may pause, refuse or drop it between two blocks. Nothing here
-  estimates, and nothing here waits.
+- Each loop over cells or places, and each sort, is a generator (`Work`). It yields the steps of the
+  next block, then takes them. One step is about one cell in a comprehension, some 50 ns.
+- A look-up in existing structures is a plain function (`ready`).
+- The runner of the work counts, and may pause, refuse or drop it between two blocks. This module
+  neither estimates nor waits.
 - A block is short: up to `BLOCK` cells, `CHARACTERS` of texts, or one sort of
   `ordered.SORTED_AT_ONCE` places.
 """
@@ -22,10 +21,10 @@ S = TypeVar("S")
 Work = Generator[int, None, T]
 
 BLOCK = 2_048
-"""Cells of a block; a comprehension over them takes about 0.1 ms."""
+"""Maximum number of cells in a block; a comprehension over them takes about 0.1 ms."""
 
 CHARACTERS = 65_536
-"""Characters of a block of texts, whose last text may exceed them."""
+"""Maximum characters of a block of texts, which the last text may exceed."""
 
 
 class OutOfSteps(Exception):
@@ -37,7 +36,7 @@ class OutOfSteps(Exception):
 
 
 class Unbuilt(Exception):
-    """A look-up needs a structure that this work makes."""
+    """A look-up needs a structure that does not exist yet; `work` makes it."""
 
     def __init__(self, work: Work[Any]) -> None:
         super().__init__()
@@ -53,7 +52,7 @@ class Metered(Generic[T]):
         self._work = work
         self._budget_steps = budget_steps
         self.steps = 0
-        """Steps announced so far."""
+        """Number of steps announced so far."""
 
     def advance(self, steps: float) -> bool:
         """Run the next block, and more until `steps` are announced.
@@ -116,7 +115,7 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
 
 
 def ready(make: Callable[[S], Work[T]], of: S) -> T:
-    """The value of a `shared` method if it is made. Raises Unbuilt."""
+    """The cached value of a `shared` method. Raises Unbuilt if it does not exist yet."""
     made: T | None = of.__dict__.get(make.__qualname__)
     if made is None:
         raise Unbuilt(make(of))
@@ -126,7 +125,7 @@ def ready(make: Callable[[S], Work[T]], of: S) -> T:
 def mapped(
     take: Callable[[S], T], items: Iterable[S], steps_of: Callable[[S], int], most: int = BLOCK
 ) -> Work[list[T]]:
-    """The results of `take`, in blocks of about `most` steps; an item may exceed them."""
+    """Map `take` over items, in blocks of about `most` steps; a single item may exceed them."""
     found: list[T] = []
     block: list[S] = []
     steps = 0
@@ -149,7 +148,7 @@ def blocks(start: int, stop: int) -> Iterator[range]:
 
 
 def text_blocks(texts: Sequence[str], start: int, stop: int) -> Iterator[tuple[range, int]]:
-    """Blocks of texts, shorter ones where the texts are long; each with its characters."""
+    """Split texts into blocks of limited cells and characters; yields range and characters."""
     for block in blocks(start, stop):
         lengths = [*map(len, texts[block.start : block.stop])]
         characters = sum(lengths)

@@ -1,7 +1,7 @@
 """Texts of cells and names in Unicode's composed form (NFC), in which they are compared.
 
-Rules: ASCII is composed already, and costs one look. A text with more combining marks in a row than
-any writing system has stays as it is: Python sorts each run of marks by insertion
+Rules: ASCII is already composed, and only tested. A text with more combining marks in a row than
+any writing system has is not composed, because Python sorts each run of marks by insertion
 (`nfd_nfkd` in Modules/unicodedata.c), which takes seconds for a full cell. Case-folded texts are
 cached if the column is small.
 """
@@ -15,14 +15,14 @@ from unicodedata import combining, normalize
 from gateway.table.steps import BLOCK, Work, shared, text_blocks
 
 MOST_MARKS = 256
-"""Combining marks in a row that are sorted; Unicode's stream-safe format (UAX 15) allows 30."""
+"""Maximum run of combining marks; Unicode's stream-safe format (UAX 15) allows 30."""
 
 _MARKS_ONLY = frozenset("\u0f73\u0f75\u0f81")
-"""Characters that are no marks, but consist of marks."""
+"""Characters that are not marks, but decompose to marks."""
 _MAY_BE_MARKS = re.compile(
     rf"[^\0-\x7f\u3000-\u3029\u3030-\u3098\u309b-\u9fff\uac00-\ud7a3]{{{MOST_MARKS + 1}}}"
 )
-"""Neither ASCII nor kana, ideographs or Hangul, which need no spaces between them."""
+"""Long run of possible marks: not ASCII, nor kana, ideographs or Hangul, written without spaces."""
 
 _OBJECT_BYTES = 60
 _COMPOSED_IN_STEP = 4
@@ -30,11 +30,11 @@ _COMPOSED_IN_STEP = 4
 
 
 MOST_BYTES = 33_554_432
-"""The largest cache of a column's folded texts; each query folds a larger column anew."""
+"""Maximum memory of a column's cached folded texts; each query folds a larger column again."""
 
 _FOLD_STEPS = 4
 _LONG = 256
-"""Columns with a longer text are searched in blocks of characters, not of cells."""
+"""Length of a text above which a column is searched in blocks of characters, not of cells."""
 
 _READ_IN_STEP = 16
 """Characters folded or searched in one step."""
@@ -47,13 +47,13 @@ _SEPARATOR = "\n"
 
 
 class ComposedTexts(tuple[str, ...]):
-    """Texts some of which were composed; `byte_count` is the approximate memory of those."""
+    """Texts in NFC; `byte_count` is the approximate memory of those that composing changed."""
 
     byte_count = 0
 
 
 def composed(text: str) -> str:
-    """The text in NFC; the same object if that changes nothing."""
+    """The text in NFC; the same object if it is unchanged."""
     if text.isascii():
         return text
     if len(text) > MOST_MARKS and _MAY_BE_MARKS.search(text) and _has_too_many_marks(text):
@@ -62,7 +62,7 @@ def composed(text: str) -> str:
 
 
 def composed_texts(texts: Sequence[str]) -> Work[Sequence[str]]:
-    """The texts in NFC; the same object if that changes nothing."""
+    """The texts in NFC; the same object if all are unchanged."""
     cells: list[str] = []
     byte_count = 0
     for start in range(0, len(texts), BLOCK):
@@ -114,9 +114,9 @@ def _is_mark(character: str) -> bool:
 
 
 class FoldedTexts:
-    """The displayed texts of a column.
+    """Case-folded texts of a column.
 
-    `length` and `longest`: the number of characters of an average text, and of the longest.
+    `length` and `longest` are the average and the maximum number of characters.
     """
 
     def __init__(self, texts: Sequence[str], length: int, longest: int) -> None:
@@ -133,7 +133,7 @@ class FoldedTexts:
         return 1 + fold_steps + self._steps_of(self._length, part)
 
     def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
-        """The places of a block whose text contains a case-folded part."""
+        """Filter the places of a block whose text contains a case-folded part."""
         if not places:
             return places
         texts = self._texts

@@ -2,11 +2,11 @@
 
 Rules
 - A number that is displayed as a day or a time is answered as that moment, any other as a number. A
-  text stays the text that it is, whatever it looks like.
-- An error is null, also where empty cells are left out. An empty cell is "" or None, for which
-  encoders have a value of their own; 0 and False are not empty.
-- Tags are over what cells hold (`held_cells`), which is the same by every way to read them: some
-  explain an error, and some have None in place of "".
+  text is answered as text, even if it looks like another type.
+- An error is null, also if empty cells are left out. An empty cell is "" or None, which encoders
+  replace by their own value; 0 and False are not empty.
+- Tags cover the values of cells (`held_cells`), which do not depend on the way of reading: some
+  ways explain an error, and some return None in place of "".
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,18 +21,18 @@ from gateway.table.moments import NUMBER_DISPLAY, displayed_moment, moment_text
 from gateway.table.steps import BLOCK, Work, finish
 
 ERROR: Final = msgspec.Raw(b"null")
-"""The typed value of an error."""
+"""Typed value of an error."""
 
 _NUMBERS = frozenset({int, float})
 _MATCH_STEPS = 4
 _CELL_BYTES = 8
 _TEXT_BYTES = 65
-"""Memory of the text of a moment."""
+"""Memory of a moment's text in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
-    """The typed values of a column, from the header down; `byte_count` is memory of its own."""
+    """The typed values of a column, from the header down; `byte_count` is unshared memory."""
 
     cells: Sequence[object]
     byte_count: int = 0
@@ -62,7 +62,7 @@ def typed_row(
 def typed_rows(
     rows: Iterable[tuple[Sequence[object], Sequence[object]]], columns: Collection[int]
 ) -> Work[list[list[object]]]:
-    """The same of several rows, which are given by texts and values."""
+    """Map `typed_row` over several rows, given by texts and values."""
     found: list[list[object]] = []
     for texts, values in rows:
         cells: list[object] = [None] * len(values)
@@ -78,8 +78,9 @@ def typed_rows(
 
 
 def held_cells(texts: Sequence[object], values: Sequence[object]) -> list[object]:
-    """What the cells of a row hold beyond their texts: numbers and booleans, and texts that are
-    displayed otherwise. Cells at the end that hold no more are left out."""
+    """Values of a row beyond its displayed texts: numbers, booleans, and texts displayed otherwise.
+
+    Trailing cells without such a value are left out."""
     more = len(values) - len(texts)
     cells = [*map(_held, [*texts, *[""] * more] if more > 0 else texts, values)]
     while cells and cells[-1] is None:
@@ -94,9 +95,10 @@ def _held(text: object, value: object) -> object:
 
 
 def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[TypedColumn]:
-    """The typed values of a column by its two renderings.
+    """The typed values of a column from its two renderings.
 
-    A column of numbers or booleans alone is its typed rendering, one of texts its displayed one.
+    A column of only numbers or booleans shares its typed rendering, a column of texts its displayed
+    one.
     """
     cells, made = [*values[:1]], 0
     for start in range(1, len(values), BLOCK):
@@ -111,9 +113,9 @@ def typed_column(texts: Sequence[object], values: Sequence[object]) -> Work[Type
 
 
 def typed_cells(texts: Sequence[object], values: Sequence[object]) -> Work[Sequence[object]]:
-    """The typed values of neighbouring cells of a column: the same object if they are no others.
+    """The typed values of neighbouring cells of a column; `values` itself if all are equal.
 
-    Texts may lack empty cells at the end.
+    Texts may lack trailing empty cells.
     """
     yield len(values)
     kinds = {*map(type, values)}

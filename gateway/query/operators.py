@@ -5,16 +5,16 @@ Rules:
   Only `EQUAL`, the operator of a plain value, is known by name elsewhere.
 - A field is a column with its indexes, or `rowIndex`. A look-up is a plain function on indexes
   that are ready; its time depends on the operands, never on the rows.
-- Equal are the cells of the operand's value, and of a text those that display it. A range parts
-  the class of the operand at one place of the order, and never has cells that are equal. So `$lt`,
-  `$eq` and `$gt` part a class as `order` sorts it. An operand that does not compare matches no row,
-  and odd content raises nothing.
+- Cells equal an operand if they have its value, or display its text. A range splits the class of
+  the operand at one place of the order, and never contains equal cells. So `$lt`, `$eq` and `$gt`
+  partition a class as `order` sorts it. An operand that does not compare matches no row, and odd
+  content raises no error.
 - Conditions that are always or never true come from empty inputs (`$text: ""`, `$nin: []`). Each
   operator decides for its operands (`Operator.decide`); combinators join the verdicts.
-- A range of `rowIndex` depends on the row: it is the deliberate way to all rows, as `$exists` is.
-  Other conditions on it are decided as those of a cell that always holds a number from 2.
-- Conditions that leave out no row together, such as `$exists` true or false, depend on the row,
-  too: each says something of a field, and no empty input makes both.
+- A range of `rowIndex` depends on the row: like `$exists`, it is the deliberate way to all rows.
+  Other conditions on it are decided as for a cell that always has a number from 2.
+- Conditions that together match all rows, such as `$exists` true or false, depend on the row, too:
+  each concerns a field, and no empty input makes both.
 """
 
 import math
@@ -48,7 +48,7 @@ class Field(Protocol):
     def equal(self, operands: Sequence[Operand]) -> RowSet: ...
 
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
-        """Rows of the operand's class above it or below it, perhaps with those that equal it."""
+        """Rows of the operand's class above or below it, perhaps with equal ones."""
 
     def containing(self, text: str) -> RowSet:
         """Rows whose displayed text contains `text`, ignoring case."""
@@ -61,7 +61,7 @@ class ColumnField(msgspec.Struct, frozen=True):
     rows: Ranked
 
     def equal(self, operands: Sequence[Operand]) -> RowSet:
-        """Rows with the value of an operand, or that display its text."""
+        """Rows with the value or the displayed text of an operand."""
         # Not `set[int]()`, which takes 20 times as long.
         groups: set[int] = set()
         displayed: set[int] = set()
@@ -89,10 +89,10 @@ class ColumnField(msgspec.Struct, frozen=True):
         return found[0] if len(found) == 1 else any_of(found, self.rows)
 
     def within(self, operand: Operand, *, is_above: bool, has_equal: bool) -> RowSet:
-        """Rows of the class in which the operand stands, at one place of its order.
+        """Rows of the operand's class above or below its place in the order.
 
-        A text that cells of another class display stands at the lowest of these. One that cells of
-        its own class display, while none has its value, stands at the lowest of these.
+        A text that cells of another class display has the place of the lowest of these; so has a
+        text that cells of its own class display, if no cell has its value.
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
@@ -182,7 +182,7 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
 
 def _without(span: range, groups: Sequence[int]) -> list[range]:
-    """A span without some groups, which are ascending."""
+    """A span without some ascending groups."""
     start = span.start
     spans: list[range] = []
     for group in groups:
@@ -195,7 +195,7 @@ def _without(span: range, groups: Sequence[int]) -> list[range]:
 
 
 def _with(span: range, groups: Sequence[int]) -> list[range]:
-    """A span with some groups more, which it joins if they are next to it."""
+    """A span with additional groups, joined if they are adjacent."""
     start, stop = span.start, span.stop
     spans: list[range] = []
     for group in groups:
@@ -237,11 +237,11 @@ class Operator(msgspec.Struct, frozen=True):
     operand: OperandShape
     lookup: Lookup
     description: str
-    """The sentence of `/openapi.json`."""
+    """Sentence for `/openapi.json`."""
     is_negated: bool = False
-    """True if the operator matches all rows except those of `lookup`."""
+    """True if the operator matches the complement of `lookup`."""
     decide: Callable[[Sequence[Operand]], bool | None] = _depends
-    """True if `lookup` finds all rows of a column, False if none, whatever its cells hold."""
+    """Returns True if `lookup` finds all rows of any column, False if none, else None."""
     aliases: tuple[str, ...] = ()
 
 
@@ -273,7 +273,7 @@ def _always_if_blank(operands: Sequence[Operand]) -> bool | None:
 
 
 def _never_beyond(*ends: bool) -> Callable[[Sequence[Operand]], bool | None]:
-    """Decide for a range: no empty cell is in it, and no boolean beyond these `ends`."""
+    """Make `decide` for a range, which contains no empty cell, and no boolean beyond `ends`."""
 
     def decide(operands: Sequence[Operand]) -> bool | None:
         operand = operands[0]
@@ -315,7 +315,7 @@ EQUAL = OPERATORS["$eq"]
 
 
 def verdict(condition: Condition) -> bool | None:
-    """True if every row matches, False if none does, None if that depends on the rows."""
+    """True if every row matches, False if none does, None if it depends on the rows."""
     match condition:
         case Comparison(name, word, operands):
             operator = OPERATORS[word]

@@ -1,7 +1,7 @@
 """Row sets: posting lists, ranges, scans; complement, intersection, union.
 
 Rules
-- A place is a row number less that of the header. A set is made without walking its column, knows
+- A place is a row number minus the header's. A set is made without a loop over its column, knows
   bounds of its size, and shares the places of the index.
 - A set lists all its places or filters a block of places; both count their steps. The number of
   steps depends on the rows and the number of conditions, never on the number of operands.
@@ -20,10 +20,10 @@ from gateway.table.steps import BLOCK, Work, shared
 from gateway.table.texts import FoldedTexts
 
 _COPY_STEPS = 16
-"""Places that one step copies."""
+"""Number of places copied in one step."""
 
 _FEW = 8
-"""A union is gathered into a set if it has fewer than one in so many rows."""
+"""Divisor of the rows: a union with fewer places is collected in a set."""
 
 _most = attrgetter("most")
 
@@ -31,7 +31,7 @@ _most = attrgetter("most")
 class RowSet(Protocol):
     """A set of rows; `least` and `most` are bounds of their number.
 
-    `weight`: maximum steps to filter one place.
+    `weight` is the maximum number of steps to filter one place.
     """
 
     @property
@@ -47,11 +47,11 @@ class RowSet(Protocol):
         """All places of the set, each once, in any order."""
 
     def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """The places of a block that belong to the set, in the order of the block."""
+        """Filter a block of places by the set, keeping their order."""
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """Some groups of a rank: a range of values, or the posting lists of several values."""
+    """Groups of a rank: a range of values, or the posting lists of several values."""
 
     weight: ClassVar[int] = 1
 
@@ -81,7 +81,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class OfKind(msgspec.Struct, frozen=True):
-    """Rows whose cell is of one of some kinds."""
+    """Rows whose cell has one of several kinds."""
 
     weight: ClassVar[int] = 1
 
@@ -148,7 +148,7 @@ class NumberContaining(msgspec.Struct, frozen=True):
 
 
 class Complement(msgspec.Struct, frozen=True):
-    """All rows except those of a set."""
+    """Rows outside a set."""
 
     whole: range
     inside: RowSet
@@ -250,7 +250,7 @@ class Union:
         return frozenset(gathered)
 
     def _sift_by_parts(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Filter by each part the places that no earlier part has."""
+        """Filter by each part the places that are in no earlier part."""
         taken: set[int] = set()
         rest = places
         for part in self.parts:

@@ -35,7 +35,7 @@ _WAYS = frozenset({"asc", "desc", "ascending", "descending"})
 
 
 def operator_like(word: str, allowed: Collection[str]) -> str:
-    """A sentence that suggests the allowed operator that a word means, after a blank, or ""."""
+    """Sentence, after a blank, that suggests the allowed operator for a word; "" for none."""
     letters = "".join(filter(str.isalnum, word.lower()))
     name = "$in" if letters.isdecimal() else _MEANT.get(letters or word.strip())
     if name is None or name.split()[0] not in allowed:
@@ -45,7 +45,7 @@ def operator_like(word: str, allowed: Collection[str]) -> str:
 
 
 def field_like(parameter: str, name: str, is_field: Callable[[str], bool]) -> str:
-    """A sentence that suggests what an unknown field means, after a blank; "" for none."""
+    """Sentence, after a blank, that suggests a correction of an unknown field; "" for none."""
     if parameter == "where" and name in OPERATORS:
         return f' Operators stand inside a field, as in {{"FIELD":{{"{name}":1}}}}.'
     if parameter != "order":

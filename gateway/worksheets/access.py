@@ -1,4 +1,4 @@
-"""Worksheets by name, and the fields and worksheets that the caller of a request may see and write.
+"""Worksheets by name, and a caller's access to worksheets and fields.
 
 Rules: access is applied where input is read and output is made. Cached rows and batches do not
 depend on it.
@@ -23,14 +23,14 @@ from gateway.table.texts import composed
 
 
 class WorksheetId(msgspec.Struct, frozen=True):
-    """The only key of caches, queues and batches. `spreadsheet` matches the ID pattern."""
+    """Key of caches, queues and batches. `spreadsheet` matches the ID pattern."""
 
     spreadsheet: str
     title: str
 
 
 class Layouts:
-    """The layouts of worksheets: the default one, but for those with a table in the settings."""
+    """Layouts of worksheets: from their table in the settings, otherwise the default one."""
 
     def __init__(self, settings: Sequence[WorksheetSettings] = ()) -> None:
         layouts = {
@@ -43,7 +43,7 @@ class Layouts:
 
     @property
     def digest(self) -> str:
-        """A digest that is the same for the same layouts, whatever their order."""
+        """Digest of the layouts, independent of their order."""
         rows: list[list[object]] = []
         for at, (header_row, *ends) in self._layouts.items():
             has_ends = (*ends,) != DEFAULT_LAYOUT[1:]
@@ -75,10 +75,10 @@ def worksheet_not_found(
 
 
 def own_area(worksheet: WorksheetId, echo: str) -> Area:
-    """The area of an echoed range, which must be of this worksheet.
+    """Parse the area of an echoed range. Raises WorksheetNotFound for another worksheet.
 
-    Google ignores the case of titles, our contract does not: another spelling in the echo means
-    that the requested worksheet does not exist.
+    Google ignores the case of titles, the gateway does not: another spelling in the echo means that
+    the requested worksheet does not exist.
     """
     try:
         area = parse_area(echo)
@@ -90,7 +90,7 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
 
 
 def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
-    """The view, if it is of the worksheet that was asked for. Google ignores the case of titles."""
+    """Return the view if it has the requested title. Raises as `own_area`."""
     if view.title != worksheet.title:
         raise worksheet_not_found(worksheet, [view.title])
     return view
@@ -98,17 +98,14 @@ def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Access of a caller; `key_id` decides turns, `titles` are the visible worksheets.
-
-    `titles` None means all.
-    """
+    """Access of a caller; `key_id` decides turns, `titles` are visible worksheets (None: all)."""
 
     key_id: str = ""
     titles: frozenset[str] | None = None
     columns: ColumnGrant = ALL_COLUMNS
 
     def visible(self, titles: Sequence[str]) -> Sequence[str]:
-        """Those of all titles of a spreadsheet that the caller may know."""
+        """Filter the titles of a spreadsheet that the caller may know."""
         if self.titles is None:
             return titles
         forms = Counter(map(composed, titles))
@@ -121,8 +118,8 @@ class Access:
     def to(self, worksheet: WorksheetId) -> "Access":
         """The access with the key of row tags in this worksheet.
 
-        With one key for all worksheets, a caller could try what a hidden cell holds: by the tags
-        of rows in a worksheet of their own.
+        With one key for all worksheets, a caller could guess a hidden cell and compare the tags of
+        rows in their own worksheet.
         """
         columns = self.columns
         if not columns.tag_key:
@@ -136,9 +133,9 @@ FULL_ACCESS = Access()
 
 
 def is_granted(title: str, granted: frozenset[str] | None, *, is_only: bool) -> bool:
-    """True if a worksheet is among the granted titles, of which None means all.
+    """True if a worksheet is among the granted titles (None: all).
 
-    The only one with its name in NFC (`is_only`) is also granted by another spelling of the name.
+    If no other title has the same NFC form (`is_only`), another spelling grants it, too.
     """
     if granted is None or title in granted:
         return True

@@ -1,12 +1,11 @@
-"""Results of applied writes: positions, displayed values, and what later reads must show.
+"""Results of applied writes: positions, displayed values, and effects on cached rows.
 
 Rules
-- What is read here was certainly applied, as its fence or its answer proved.
-- Content is compared only to find the position of created rows. They are where they had to land,
-  or at the end of the sheet. If the write did not know where the sheet ended, they are the only
-  rows of the sheet that are equal. The same goes for the body of a native table that they went to.
-- Rows that people moved or changed before they were seen have no number (`RowNumberUnknown`); none
-  is guessed.
+- Every write here was certainly applied, as its fence or its answer proved.
+- Content is compared only to find the position of created rows. They are in their expected place or
+  at the end of the sheet. If the end was unknown at the write, they are the only equal rows of the
+  sheet. The same holds within the body of a native table.
+- Rows that people moved or changed before they were seen have no number (`RowNumberUnknown`).
 """
 
 import math
@@ -57,16 +56,18 @@ from gateway.worksheets.writes import (
 Cells = Sequence[Sequence[Value]]
 
 PATCH_STEPS = 8
-"""Steps for one cell of a row that changed."""
+"""Steps per cell of a changed row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentBatch:
-    """A batch as it was sent: the tab, the header it was planned by, the row that its new rows come
-    after, and the native table that they go into, of which its answer shows the rows down to
-    `shown_to`; the cells that its answer shows of changed rows and beside removed ones, and when it
-    was sent, as a moment and in monotonic seconds. `filled`: the row whose formulas new rows have,
-    which were inserted directly below `after_row`; None if they were appended."""
+    """A sent batch: its tab, the header of its plan, and the target of its new rows.
+
+    New rows come after `after_row`, in the native `table`, whose rows the answer shows down to
+    `shown_to`. If `filled`, they were inserted directly below `after_row` with the formulas of that
+    row; otherwise they were appended. `asked` and `edges` are the cells in the answer of changed
+    rows and beside removed ones. `sent_at` is a moment, `sent_seconds` monotonic seconds.
+    """
 
     sheet_id: int
     header: Header
@@ -84,7 +85,7 @@ class SentBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class _Placed:
-    """Rows of a create where they were seen: cells from column A, as displayed and as values."""
+    """Found rows of a create: cells from column A, as displayed texts and as values."""
 
     first_row: int
     texts: Sequence[Sequence[str]]
@@ -92,10 +93,10 @@ class _Placed:
 
 
 class _Found(NamedTuple):
-    """Results of a batch: outcomes by index, and its created rows where they were seen.
+    """Results of a batch: outcomes by index, and the places of its created rows.
 
-    `patches` are the rows as they are now; None if not all of them were seen, or if people moved or
-    changed them after the look.
+    `patches` are the present rows; None if not all of them were seen, or if people moved or changed
+    them after the look.
     """
 
     outcomes: dict[int, Outcome]
@@ -116,10 +117,10 @@ class AppliedReader:
         writes: Sequence[Planned],
         view: SheetView | None,
     ) -> dict[int, Outcome]:
-        """The results of applied writes by the answer of their batch, or by a look if it is lost.
+        """The results of applied writes from the answer of their batch, or from a look without it.
 
-        Free with an answer that has the new rows; otherwise 1 read for changed rows, and 1 to 3
-        for new ones.
+        No read if the answer has the new rows; otherwise 1 read for changed rows, and 1 to 3 for
+        new ones.
         """
         build = self.scheduler.build
         creates = [each.created.rows for each in writes if each.created]
@@ -190,16 +191,15 @@ class AppliedReader:
                 left = ["" if change.values.get(at) is False else text for at, text in shown]
                 is_end = not last_record(header.end, [[text] for text in left])
             if is_end:
-                # The worksheet may have a new last row now; no look from before knows it.
+                # The worksheet may have a new last row now, which no earlier look shows.
                 worksheet.header.forget()
                 break
         return found.outcomes
 
     async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
-        """The results of an applied write by its record. 0 to 4 reads.
+        """The results of an applied write from its record. 0 to 4 reads.
 
-        Rows that it changed are read by their numbers, rows that it added are found by their
-        content.
+        Changed rows are read by their numbers, added rows are found by their content.
         """
         if entry.is_moved:
             raise number_unknown()
@@ -255,10 +255,10 @@ class AppliedReader:
         *,
         is_new: bool,
     ) -> Work[Mapping[int, Written]]:
-        """Results of rows of a write, by their place in it; `shown` are their numbers and cells.
+        """Results of a write's rows by their index in it; `shown` has their numbers and cells.
 
-        Raises HeaderChanged if the header has the fields no more, or had them elsewhere when the
-        rows were written.
+        Raises HeaderChanged if the header no longer has the fields, or had them in other columns
+        when the rows were written.
         """
         view, results = write.view(header), dict[int, Written]()
         first_row, *_ = next(iter(shown.values()))
@@ -296,13 +296,13 @@ class AppliedReader:
         in_table: bool | None = None,
         is_retry: bool = False,
     ) -> tuple[Header, Sequence[_Placed | None]]:
-        """The rows of applied creates, by their content. 1 read; 2 more if they moved up.
+        """Find the rows of applied creates by their content. 1 read; 2 more if they moved up.
 
-        They come one after another from `first_row` on if nobody wrote meanwhile, 0 if the end was
-        not known; `below` others were appended below them. `is_retry`: others may have appended
-        rows since. Each answer has their header with them. `sheet_id` is the tab that they were
-        written to, and `in_table` whether they went into a native table, where only the rows of its
-        body count. If that is not known, they did if it takes their columns.
+        Without other writes they follow one another from `first_row` on, 0 if the end was unknown;
+        `below` other rows of the batch follow them. `is_retry`: other clients may have appended
+        rows since. Returns the header of the same answer. `sheet_id` is the tab of the write.
+        `in_table`: the rows went into a native table, so that only its body counts; None if
+        unknown: then they did if the table takes their columns.
         """
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
         header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
@@ -350,14 +350,14 @@ class AppliedReader:
 
 
 def is_sent(write: Write, sent: Stored, cell: Stored) -> bool:
-    """True if a write stores a sent value as this one; a typed one may make a number of a text."""
+    """True if a write stores a sent value as this cell; a typed write may turn text to a number."""
     if write.is_typed:
         return may_be_stored_as(sent, cell, is_form=write.is_form)
     return sent == cell
 
 
 def _check_tab(view: SheetView, sheet_id: int | None) -> None:
-    """Raise RowNumberUnknown if a view is of another tab than the one that was written to."""
+    """Raise RowNumberUnknown if a view shows another tab than the write's."""
     if sheet_id is not None and view.sheet_id != sheet_id:
         raise number_unknown()
 
@@ -373,11 +373,11 @@ def _read(
     placed: Sequence[_Placed | None] = (),
     is_lost: bool = False,
 ) -> Work[_Found]:
-    """The results of a batch; none if the end of the sheet does not show all of its new rows.
+    """The results of a batch; empty if the end of the sheet does not show all of its new rows.
 
-    `blocks` are those of changed rows, `beside` those beside removed ones. `tail` shows the rows
-    from the end of the sheet as of the look, or inserted rows and those around; otherwise the new
-    rows are `placed`.
+    `blocks` show changed rows, `beside` the rows next to removed ones. `tail` shows the rows from
+    the earlier end of the sheet on, or inserted rows and their neighbours; otherwise the new rows
+    are `placed`.
     """
     creates = [each.created.rows for each in writes if each.created]
     misplaced: RowNumberUnknown | None = None
@@ -487,7 +487,7 @@ def _results(
 
 
 def _check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
-    """Raise HeaderChanged if a written column has another name than at the look."""
+    """Raise HeaderChanged if a written column has another name than in the look."""
     if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
         raise HeaderChanged(
             f"The values were written to row {row}, but the worksheet's header changed at the "
@@ -498,7 +498,7 @@ def _check_header(part: NewRows | RowChange, before: Header, after: Header, row:
 
 
 def _holds(change: RowChange, spans: Sequence[Span]) -> bool:
-    """True if the written cells were seen with what was written."""
+    """True if the written cells were seen with the written values."""
     cells = {
         column: value for span in spans for column, value in enumerate(span.values, span.first)
     }
@@ -515,15 +515,15 @@ def _keep(
     placed: Sequence[_Placed | None],
     removed: Collection[int],
 ) -> int:
-    """Keep header, sheet id and end of the worksheet as of a write; the last row, 0 if unknown.
+    """Cache header, sheet id and end of the worksheet after a write.
 
-    New rows below all others say nothing about the end of a table.
+    Returns the last row, 0 if unknown. New rows below all others do not show the end of a table.
     """
     cache, sent_seconds = worksheet.header, sent.sent_seconds
     cache.compare(header, as_of=worksheet.moment())
     last = cache.extent
     if removed and (last is None or max(removed) >= last.last_row):
-        cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
+        cache.forget()  # the rows above a removed end may be blank; no look shows the removal
         last = None
     last_row = 0
     first_row = 0
@@ -532,7 +532,7 @@ def _keep(
             first_row = first_row or at.first_row
             last_row = max(last_row, at.first_row + len(at.texts) - 1)
     if first_row == sent.after_row + 1 and not sent.table.id and sent.filled is None:
-        # Google appends below all filled rows, also below those that show nothing.
+        # Google appends below all filled rows, including rows that display nothing.
         cache.unfilled_until = sent_seconds + cache.ttl_seconds
     forms = None
     if sent.has_forms and last_row:
@@ -560,7 +560,7 @@ def _keep(
 
 
 def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]) -> None:
-    """A client may hear of these rows: no later answer may show older ones."""
+    """Record rows that an answer may show, so that no later answer shows older ones."""
     rows = {
         at.first_row + offset: texts
         for at in placed
@@ -571,9 +571,9 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
 
 
 def _end_of_body(tail: Block, table: NativeTable, sent: SentBatch) -> Block | None:
-    """The rows of an answer in the body of the table that new rows went to.
+    """The rows of an answer in the body of the new rows' table.
 
-    None if it does not show the last of them, or if the header is of another table.
+    None if the answer does not show the last of them, or if the header belongs to another table.
     """
     body = in_body(tail, table)
     is_cut = table.last_row > sent.shown_to and len(body.texts) > sent.shown_to - tail.first_row
@@ -581,7 +581,7 @@ def _end_of_body(tail: Block, table: NativeTable, sent: SentBatch) -> Block | No
 
 
 def in_body(block: Block, table: NativeTable) -> Block:
-    """The rows of a block in the body of a table, without those below the last with content."""
+    """The rows of a block in the body of a table, down to the last one with content."""
     own, texts, values = slice(table.first_column, table.end_column), block.texts, block.values
     count = max(0, min(len(texts), table.last_row + 1 - block.first_row))
     while count and not any(
@@ -596,7 +596,7 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
-    """The rows of creates in a block, where they begin with the index `first`; None without it."""
+    """Split the rows of a block from the index `first` on by create; None for each without it."""
     placed: list[_Placed | None] = []
     for rows in creates:
         if first is None:
@@ -610,10 +610,11 @@ def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequenc
 
 
 def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work[int | None]:
-    """The index of the first row of creates, if they are the last lines; else None.
+    """Index of the first row of creates if they are the last lines, otherwise None.
 
-    `below`: how many other rows their batch appended below them. They are the last lines with a
-    value in their columns: array formulas may fill others down to the end of the grid.
+    `below` is the number of other rows that their batch appended below them. The last lines are
+    those with a value in their columns, because array formulas may fill other columns down to the
+    end of the grid.
     """
     rows = [*chain.from_iterable(creates)]
     columns: set[int] = set()
@@ -640,7 +641,7 @@ def at_the_end(lines: Cells, creates: Sequence[Rows], *, below: int = 0) -> Work
 def _has_formulas(
     formulas: Sequence[Collection[int]], creates: Sequence[Rows], filled: FilledRow
 ) -> Work[bool]:
-    """True if inserted rows have the formulas of the filled-down row, or values that were sent.
+    """True if inserted rows have the formulas of the filled-down row, or sent values instead.
 
     `formulas` are the columns with formulas of these rows.
     """
@@ -656,12 +657,12 @@ def _has_formulas(
 def located(
     lines: Cells, creates: Sequence[Rows], *, expected: int, below: int, is_retry: bool
 ) -> Work[int | None]:
-    """The same in lines that are seen later.
+    """Index of the first row of creates in lines that were read later; None if not provable.
 
-    `expected` is their index if nobody wrote meanwhile, negative if the end of the sheet was not
-    known; then the only equal rows of the sheet are ours. Otherwise equal rows elsewhere prove
-    nothing. Before a retry others may have appended equal rows: then the end proves a position only
-    if no other rows are equal, and not against the expected one.
+    `expected` is their index without other writes, negative if the end of the sheet was unknown;
+    then the only equal rows of the sheet are the created ones. Otherwise equal rows elsewhere prove
+    nothing. Before a retry other clients may have appended equal rows: then rows at the end are
+    proved only if they are the expected ones, or if no other rows are equal.
     """
     rows = [*chain.from_iterable(creates)]
     end = yield from at_the_end(lines, creates, below=below)
@@ -678,7 +679,7 @@ def located(
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
-    """True if the written cells of a row hold what was written; others may hold anything."""
+    """True if the written cells of a row have the written values; other cells do not matter."""
     for column, written in enumerate(row):
         cell = cells[column] if column < len(cells) else None
         if written is None:
@@ -731,10 +732,9 @@ def _patches(
 
 
 def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | None) -> RowPatch:
-    """The cells of a row that were written or that display something else now.
+    """The cells of a row that were written, or whose display changed.
 
-    Of a typed write, whose answer shows it, those that hold something else, too; `typed` are the
-    cells before.
+    For a typed write also cells whose value changed; `typed` are the cells before the write.
     """
     written, displayed = change.values, change.displayed
     texts: dict[int, str] = {}
@@ -758,7 +758,7 @@ def _patch(change: RowChange, spans: Sequence[Span], typed: Sequence[object] | N
 def _not_directly_below(
     sent: SentBatch, tail: Block, creates: Sequence[Rows], filled: FilledRow
 ) -> Work[RowNumberUnknown | None]:
-    """The error of inserted rows that are not directly below the last record, or lack formulas."""
+    """The error of inserted rows that do not directly follow the last record, or lack formulas."""
     count, own, above = sum(map(len, creates)), tail, int(sent.after_row > sent.header.row)
     first = sent.after_row + 1 - tail.first_row
     has_formulas = yield from _has_formulas(tail.formulas[first:], creates, filled)
@@ -775,7 +775,7 @@ def _not_directly_below(
 
 
 def _below_filled(sent: SentBatch, tail: Block, start: int, end: int) -> RowNumberUnknown | None:
-    """The error of appended rows if those above, by their index, were filled down since."""
+    """The error of appended rows if the rows from `start` to `end` above are filled down now."""
     rows = slice(start, end)
     rule, texts, values = sent.header.end, tail.texts[rows], tail.values[rows]
     if not are_filled_down(rule, texts, values, tail.computed[rows]):

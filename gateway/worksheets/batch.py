@@ -1,17 +1,17 @@
 """A batch of planned writes: its requests, the cells that its answer shows, and its records.
 
 Rules
-- The answer shows the rows that a write changes: for their tag, and to see that they are the
-  records that the gateway looked at. Where rows are removed it shows those above and below.
+- The answer shows the changed rows, for their tags and as evidence that they are the planned
+  records. For removed rows it shows the rows above and below.
 - An answer is small: above `MAX_ASKED_BYTES` it shows the cells from the first to the last that are
-  written or compared; if these are too many, only the written ones, and of a write by filter none.
-  What it does not show is not claimed: no tag, and no patch of cached rows.
-- Rows that go into a native table are one request, since Google gives several the same place.
-- New rows get the number formats of the row above them, where the cells of their place have none.
+  written or compared; if these are too many, only the written ones, and for a write by filter none.
+  Cells that it does not show give no tag, and no patch of cached rows.
+- New rows of a native table are one request, because Google gives several the same place.
+- New rows get the number formats of the row above them, unless the cells of their place have some.
 - Rows are appended, or inserted above rows that are filled down in advance. Google copies the
   formulas of these, and would copy constants, too. So only columns with formulas are copied, and
-  every other cell is written: what was sent, else the constant of the filled-down row, else
-  nothing.
+  every other cell is written: the sent value, otherwise the constant of the filled-down row,
+  otherwise nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -53,25 +53,25 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import ByFilter, Outcome, Written
 
 MAX_ASKED_BYTES = 2 * 1024 * 1024
-"""Size of the answer to one write, without the cells that a body lists row by row."""
+"""Maximum size of the answer to one write, without cells that a body lists row by row."""
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""The same of all writes of a batch."""
+"""Maximum size of the answer to all writes of a batch."""
 
 CELL_BYTES = 110
-"""JSON around a cell, which contains its text three times."""
+"""Size of the JSON around a cell, apart from its text, which it contains three times."""
 
 RANGE_BYTES = 250
 """Size of a range in a request and in its answer, without its cells."""
 
 AROUND = ROWS_BELOW
-"""Rows on each side of removed ones by which they are recognised, and below inserted ones."""
+"""Number of rows on each side of removed ones, and below inserted ones, in the answer."""
 
 MARGIN = 20
-"""Rows of a table that the answer shows below those that it creates, as others may create some."""
+"""Number of table rows in the answer below created ones, where others may create some."""
 
 REQUEST_STEPS = 40
-"""Steps for a request, or for a range of an answer."""
+"""Steps per request, or per range of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class Asked:
 
 
 class Span(NamedTuple):
-    """Neighbouring cells of a changed row as they were seen, blank ones too."""
+    """Neighbouring cells of a changed row in the answer, including blank ones."""
 
     first: int
     texts: Sequence[str]
@@ -107,9 +107,10 @@ Seen = Mapping[RowChange, Sequence[Span]]
 class Edge:
     """Up to `AROUND` rows above and below removed or emptied ones, the nearest first.
 
-    `first` to `last` are the removed rows, as numbered before the batch. `above` and `below` are
-    the texts of the rows beside them, `row` and `row_below` the numbers of the nearest ones after
-    it. The answer shows one row more on both sides: the rows may have moved by one.
+    `first` to `last` are the removed rows, with their numbers before the batch. `above` and `below`
+    are the texts of the rows beside them, `row` and `row_below` the numbers of the nearest ones
+    after the batch. The answer shows one more row on both sides, because rows may have moved by
+    one.
     """
 
     first: int
@@ -129,8 +130,8 @@ class Request:
     """A batch to send: its changes with their writes and as JSON, and the ranges of its answer.
 
     The answer shows the header, the `asked` cells of changed rows, the `edges` of removed ones, and
-    if rows are appended, those from the end on: all rows, or of a table those down to `shown_to`.
-    Of rows that are appended it shows the number formats, too, if it `has_forms`.
+    after appends the rows from the end on: all rows, or in a table the rows down to `shown_to`. If
+    it `has_forms`, it also shows the number formats of appended rows.
     """
 
     changes: Sequence[Change]
@@ -146,10 +147,10 @@ class Request:
 def of_one_target(
     writes: Sequence[Planned], table: NativeTable
 ) -> tuple[Sequence[Planned], NativeTable]:
-    """Writes whose new rows one batch can put into a native table, or below all rows; and which.
+    """Choose writes whose new rows all go into a native table, or all below all rows.
 
-    A table takes rows of its own columns. Where it grows, rows below it move: then no write of the
-    batch changes them.
+    Returns the table, or `NO_TABLE`. A table takes rows of its own columns. When it grows, the rows
+    below it move: then no write of the batch changes those.
     """
     taken: list[Planned] = []
     targets, is_low = set[bool](), False
@@ -169,7 +170,7 @@ def of_one_target(
 def request_of(
     worksheet: WorksheetId, plan: Plan, writes: Sequence[Planned], forms: SheetForms | None
 ) -> Work[Request]:
-    """The request of those writes of a plan that are sent; `forms` are those of the columns.
+    """Make the request of a plan's writes that are sent; `forms` are the columns' forms.
 
     The answer shows the forms of new rows, unless many blank cells below them may have some.
     """
@@ -214,7 +215,7 @@ def shown_around(
     request: Request,
     around: Mapping[int, Sequence[str]],
 ) -> Work[Request]:
-    """A request with the edges and ranges of its answer; `around` are the rows as last seen."""
+    """Add edges and ranges of the answer to a request; `around` are the rows as last seen."""
     edges: Sequence[Edge] = ()
     if any(each.write.rows is None for each in writes):
         edges = yield from edges_of(writes, plan.emptied, around)
@@ -235,10 +236,10 @@ def shown_around(
 
 
 def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
-    """True if the rows of writes are as they were planned by, as far as the writes depend on it.
+    """True if the rows in a look are as planned, as far as the writes depend on them.
 
-    A condition counts for the whole row, of a typed write with its values, a filter or key for the
-    columns that it compares; otherwise the columns that are written count.
+    A write with a condition depends on the whole row (a typed one on its values, too), a filter or
+    key on the columns that it compares, and any other write on the written columns.
     """
     shown = look.rows
     for each in writes:
@@ -266,7 +267,7 @@ def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:
 def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
-    """Note rows whose update changes nothing: no later answer may show an older row than theirs."""
+    """Record rows whose update changes nothing, so that no later answer shows an older row."""
     answered: list[Written | RowChange | int] = []
     for each in planned:
         answered += each.slots
@@ -281,7 +282,7 @@ def note_unchanged(
 
 
 def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
-    """The cells of changed rows that the answer of a batch shows."""
+    """Choose the cells of changed rows in the answer of a batch."""
     asked: list[Asked] = []
     left_bytes = MAX_ANSWER_BYTES
     for write in writes:
@@ -313,7 +314,7 @@ def _hull(write: Planned, change: RowChange) -> list[Asked]:
 
 
 def _narrow(_write: Planned, change: RowChange) -> list[Asked]:
-    """The written cells, and short ones between them: a range of their own takes more room."""
+    """The written cells, and short ones between them, which cost less than another range."""
     spans: list[tuple[int, int]] = []
     for at, run in change.runs:
         last = at + len(run) - 1
@@ -339,7 +340,7 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 
 
 def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Sequence[str]]]:
-    """The rows above and below those that writes remove or empty."""
+    """The rows above and below removed or emptied ones."""
     gone = {row for each in writes for row in each.removed_rows}
     beside = {
         row
@@ -361,7 +362,7 @@ def rows_around(table: Table, writes: Sequence[Planned]) -> Work[Mapping[int, Se
 def edges_of(
     writes: Sequence[Planned], emptied: frozenset[int], around: Mapping[int, Sequence[str]]
 ) -> Work[Sequence[Edge]]:
-    """Edges that the answer shows of removed or emptied rows; `around` are the rows beside them."""
+    """Edges of removed or emptied rows in the answer; `around` are the rows beside them."""
     removed, gone = set[int](), set[int]()
     for each in writes:
         removed |= each.removed.keys()
@@ -394,7 +395,7 @@ def edges_of(
 def _next_to(
     rows: Iterable[int], around: Mapping[int, Sequence[str]], written: Collection[int]
 ) -> Sequence[Sequence[str]]:
-    """The rows, up to the first one that the batch writes, too, or that was not looked at."""
+    """The texts of rows, up to the first one that the batch writes or that no look showed."""
     near = takewhile(lambda row: row in around and row not in written, rows)
     return [around[row] for row in near]
 
@@ -404,7 +405,7 @@ def new_row_count(writes: Sequence[Planned]) -> int:
 
 
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
-    """The first row that is not frozen, if all of them are to be removed."""
+    """The first unfrozen row if all unfrozen rows are removed; Google keeps one of them."""
     removed = {row for each in writes for row in each.removed}
     first = frozen_rows + 1
     is_all = removed.issuperset(range(first, grid_rows + 1))
@@ -420,11 +421,11 @@ def requests_of(
     after_row: int = 0,
     filled: FilledRow | None = None,
 ) -> Work[tuple[Sequence[Change], Sequence[Planned]]]:
-    """The requests of a batch and their writes: changes, new rows, removals from the bottom.
+    """The requests of a batch, each with its write: changes, new rows, removals from the bottom.
 
-    `row_formats` are the number formats of all new rows, by column. All rows that go into a `table`
-    are one request, of the first of their writes. New rows are inserted below `after_row` if a row
-    there is `filled` down.
+    `row_formats` are the number formats of all new rows, by column. All new rows of a `table` are
+    one request of their first write. New rows are inserted below `after_row` if a row there is
+    `filled` down.
     """
     requests: list[Change] = []
     owners: list[Planned] = []
@@ -483,9 +484,9 @@ def requests_of(
 def _insertion(
     writes: Sequence[Planned], after_row: int, filled: FilledRow
 ) -> Work[Sequence[tuple[Change, Planned]]]:
-    """The changes that insert the new rows of writes below a row, and the write of each of them.
+    """The changes that insert new rows below a row, each with its write.
 
-    Those that concern all new rows are of the first write. Sent values take the place of formulas.
+    Changes for all new rows have the first write. Sent values replace formulas.
     """
     created = [(each, each.created) for each in writes if each.created]
     if not created:
@@ -534,7 +535,7 @@ def _insertion(
 
 
 def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
-    """The runs of a change, cut where cells with new number formats begin or end."""
+    """Split the runs of a change where cells with new number formats begin or end."""
     for at, run in change.runs:
         cells = enumerate(run, at)
         for _, piece in groupby(cells, key=lambda cell: cell[0] in change.formats):
@@ -543,10 +544,10 @@ def _pieces(change: RowChange) -> Iterator[tuple[int, list[Stored]]]:
 
 
 def sendings_of(writes: Sequence[Planned], after_row: int, *, is_end: bool) -> Sequence[Sending]:
-    """Notes of the writes of a batch: rows, and with an identity the cells.
+    """Notes of the writes of a batch: rows, and cells of writes with an identity.
 
-    Rows that it appends have no number yet. They are counted from the end: the last one is -1. If
-    `after_row` is the last row of the sheet, it is known where they have to land, too.
+    Appended rows have no number yet and are counted from the end: the last one is -1. If
+    `after_row` is the last row of the sheet, their expected numbers are noted, too.
     """
     sendings: list[Sending] = []
     first_row = after_row + 1 if is_end else 0

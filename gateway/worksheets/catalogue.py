@@ -1,4 +1,4 @@
-"""Worksheets of a spreadsheet with their fields and types: for its schemas and OpenAPI document.
+"""Worksheets of a spreadsheet with their fields and types, for schemas and OpenAPI documents.
 
     nothing cached                     2 reads: the worksheets, then the first rows of all at once
     cached, up to `KEPT_SECONDS`       none
@@ -7,11 +7,11 @@
 
 Rules
 - Concurrent requests for a spreadsheet share these reads. Callers apply access to the result.
-- Answers made of the worksheets are cached with them.
+- Answers made from the worksheets are cached with them.
 - If Google fails, the result is that error, never a partial answer. Failures are not cached.
-- The size of a spreadsheet is bounded: the first worksheets in tab order count, as long as their
-  columns fit into `MAX_COLUMNS` and their headers and options into `MAX_CHARACTERS`. The rows that
-  are read of a worksheet get fewer the more cells there are.
+- The size is bounded: the first worksheets in tab order are included, as long as their columns fit
+  into `MAX_COLUMNS` and their headers and options into `MAX_CHARACTERS`. The more cells there are,
+  the fewer rows of each worksheet are read.
 """
 
 import math
@@ -51,16 +51,16 @@ KEPT_SECONDS = 60.0
 """Lifetime of a cached spreadsheet."""
 
 FIRST_ROWS = 10
-"""Rows below the header that show the types of columns."""
+"""Number of rows below the header that show the types of columns."""
 
 MAX_CELLS = 20_000
-"""Cells of the first rows of all worksheets together, unless that is less than a row of each."""
+"""Maximum cells of the first rows of all worksheets, but at least one row of each."""
 
 MAX_COLUMNS = 60_000
-"""Columns of the grids of all worksheets together, of which each counts 10 more."""
+"""Maximum columns of all worksheets together; each worksheet counts 10 more."""
 
 MAX_CHARACTERS = 1_000_000
-"""All headers of one spreadsheet: 50 worksheets of 1,000 columns with short names are 750,000."""
+"""Maximum characters of all headers; 50 worksheets of 1,000 short names have 750,000."""
 
 _WORKSHEET_COLUMNS = 10
 """Weight of a worksheet in addition to its columns."""
@@ -69,7 +69,7 @@ _COLUMN_CHARACTERS = 10
 """Weight of a column in addition to its name."""
 
 _SHARE_CHARACTERS = 1_000
-"""Characters of a header that weigh as much as a worksheet."""
+"""Number of characters of a header with the weight of a worksheet."""
 
 _SHARES_BESIDE = 4
 """Weight of a document without worksheets."""
@@ -81,7 +81,7 @@ _MOST_SHARES_KEPT = 256
 """Maximum weight of the cached documents of one spreadsheet: 16 MiB."""
 
 _MOST_SHARES_AT_ONCE = 8
-"""Maximum weight of a document made on the event loop; takes about 2 ms."""
+"""Maximum weight of a document made on the event loop, in about 2 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +101,9 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contents:
-    """Worksheets of a spreadsheet in tab order, and the answers made of them.
+    """Worksheets of a spreadsheet in tab order, and the answers made from them.
 
-    `titles` are those of all worksheets, which may be more. `shares` is the weight.
+    `titles` has the titles of all worksheets, which may be more. `shares` is the weight.
     """
 
     title: str = ""
@@ -116,7 +116,7 @@ class Contents:
     answers: Answers = field(default_factory=Answers, repr=False)
 
     def find(self, worksheet: WorksheetId) -> Listed:
-        """The worksheet of this title. Raises WorksheetNotFound, and SheetTooLarge if left out."""
+        """Find a worksheet. Raises WorksheetNotFound, and SheetTooLarge if it was left out."""
         for each in self.worksheets:
             if each.title == worksheet.title:
                 return each
@@ -129,7 +129,7 @@ class Contents:
 
 
 class Catalogue:
-    """Cached worksheets of spreadsheets."""
+    """Cache of the worksheets of spreadsheets."""
 
     def __init__(
         self,
@@ -165,9 +165,9 @@ class Catalogue:
     async def answer(
         self, contents: Contents, way: Hashable, make: Callable[[Contents], Encoded]
     ) -> Encoded:
-        """An answer made of the worksheets, in a thread if they are many.
+        """Make an answer from the worksheets, in a thread if they are many.
 
-        It is cached by `way`, which must contain everything else that it depends on.
+        The answer is cached by `way`, which must contain all its other inputs.
         """
 
         def find_or_make() -> Encoded:
@@ -229,11 +229,11 @@ async def read_first_rows(
     listed: Sequence[WorksheetProperties],
     layouts: Layouts = DEFAULT_LAYOUTS,
 ) -> SpreadsheetView:
-    """The headers and first rows of worksheets, of the first ones if they have too many columns.
+    """Read headers and first rows of worksheets, only of the first ones if they have many columns.
 
-    Row 1 alone stands for a header that is past the end of its grid.
+    A header past the end of its grid is replaced by row 1.
 
-    1 read, 2 if the rows are too large for an answer: then the headers alone.
+    1 read, 2 if the rows are too large for an answer: then only the headers.
     """
     share = MAX_CELLS // max(1, len(listed))
     spans: dict[str, tuple[int, int]] = {}
@@ -257,7 +257,7 @@ async def read_first_rows(
 def _listed(
     view: SpreadsheetView, titles: Sequence[str], layouts: Mapping[str, Layout]
 ) -> Sequence[Listed]:
-    """The worksheets with the types of their columns, as far as they fit."""
+    """The worksheets with the types of their columns, within the limits."""
     found: list[Listed] = []
     forms = Counter(map(composed, titles))
     known: dict[ColumnType, ColumnType] = {}

@@ -1,10 +1,10 @@
-"""Cursors: the place behind a page, sealed for the request that it belongs to.
+"""Cursors: the place after a page, sealed for its request.
 
 Rules
-- A cursor is encrypted and authenticated (AES-SIV, RFC 5297) with a key of the pepper: all
-  processes read it, and a client learns nothing from it but its length.
-- It is deterministic: equal pages have equal cursors, and so equal tags.
-- It belongs to a key, a worksheet, `where` and `order`: with others it cannot be read.
+- A cursor is encrypted and authenticated (AES-SIV, RFC 5297) with a key derived from the pepper:
+  all processes can read it, and a client learns only its length.
+- Cursors are deterministic: equal pages have equal cursors, and so equal tags.
+- A cursor is bound to a key, a worksheet, `where` and `order`; with others it is invalid.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -19,14 +19,14 @@ from gateway.query.place import Place
 from gateway.worksheets.access import Target
 
 LONGEST = 1024
-"""Characters of a cursor."""
+"""Maximum number of characters of a cursor."""
 
 _decode = msgspec.msgpack.Decoder(Place).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Cursors:
-    """Seals of one gateway; `key`: 32 bytes."""
+    """Seals of one gateway; `key` has 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher = AESSIV(key)
@@ -41,15 +41,15 @@ class Seal(msgspec.Struct, frozen=True):
 
     cipher: AESSIV
     bound: bytes
-    """What they belong to."""
+    """Associated data of the cursors: key, worksheet, `where` and `order`."""
 
     def of(self, place: Place) -> str:
-        """The cursor of a place."""
+        """Seal a place to a cursor."""
         sealed = self.cipher.encrypt(_encode(place), [self.bound])
         return urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
     def open(self, cursor: str) -> Place:
-        """The place of a cursor; the one before the first row for "". Raises InvalidQuery."""
+        """Open a cursor; "" is the place before the first row. Raises InvalidQuery."""
         if not cursor:
             return Place()
         try:

@@ -1,9 +1,10 @@
 """Exports: all rows of a query, of one snapshot, encoded block by block.
 
 Rules
-- The table is immutable, and an export keeps it until its end: later reads and writes change
-  nothing of it. Its blocks are not cached.
-- Blocks are counted work. All exports share one lane: together they delay others by one slice.
+- An export keeps its table, which is immutable, to its end: later reads and writes do not change
+  it. Its blocks are not cached.
+- Blocks are counted work. All exports share one lane, so that together they delay other work by one
+  slice.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -21,22 +22,22 @@ Cells = Mapping[int, Sequence[Any]]
 """The cells of some rows by column."""
 
 LANE: Final = "exports"
-"""Of the scheduler; no key has this id."""
+"""Lane of the scheduler; no key has this id."""
 
 _FIRST_ROWS = 16
 _MOST_CELLS = 8_192
 _BLOCK_BYTES = 49_152
-"""Bounds of a block, which takes about a slice; a row may exceed them."""
+"""Maximum size of a block, which takes about a slice; a single row may exceed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """The rows that match a query, and the columns that its key selects of them."""
+    """The matching rows of a query, and their selected columns."""
 
     table: Table
     rows: Sequence[int]
     total: int
-    """The number of all rows that match, without `skip` and `limit`."""
+    """Number of all matching rows, without `skip` and `limit`."""
     has_next: bool
     selected: Mapping[int, str]
     is_typed: bool
@@ -46,7 +47,7 @@ class Export:
     async def blocks(
         self, encode: Callable[["Export", Sequence[int], Cells], Work[bytes]]
     ) -> AsyncGenerator[tuple[int, bytes]]:
-        """The number of rows of each block, and their bytes."""
+        """Yield blocks: their number of rows, and their bytes."""
         typed = self._made_columns()
         most = max(1, _MOST_CELLS // max(1, len(self.selected)))
         at, count = 0, min(_FIRST_ROWS, most)
@@ -58,7 +59,7 @@ class Export:
             count = min(max(1, made * _BLOCK_BYTES // max(1, len(body))), most, 4 * made)
 
     def _made_columns(self) -> TypedColumns | None:
-        """The typed values of the columns, if typed answers made all of them."""
+        """The typed values of all columns, if typed answers have already made them."""
         try:
             return self.table.typed_columns(self.selected) if self.is_typed else None
         except Unbuilt as unbuilt:
@@ -71,7 +72,7 @@ class Export:
         typed: TypedColumns | None,
         encode: Callable[["Export", Sequence[int], Cells], Work[bytes]],
     ) -> Work[tuple[int, bytes]]:
-        """The first rows of these that are no more characters than a block has."""
+        """Encode the first rows that fit into a block."""
         texts: Cells = {}
         while True:
             yield 2 * len(rows) * (1 + len(self.selected))
@@ -94,7 +95,7 @@ class Export:
         return len(rows), (yield from encode(self, rows, cells))
 
     def may_hold_formulas(self) -> Work[bool]:
-        """True if a cell displays what is a formula if it is a text."""
+        """True if the display of a cell would be a formula in CSV."""
         for at in range(0, len(self.rows), BLOCK):
             rows = self.rows[at : at + BLOCK]
             yield len(rows)

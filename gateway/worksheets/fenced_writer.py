@@ -1,19 +1,19 @@
 """Writer of groups of writes, each group as one batch with its fence.
 
 Rules
-- The order is: look, plan, record, encode, send. A look counts from its sending: an update is sent
-  within a second of it, a create while the header is fresh. After that the rows of the plan are
-  looked at once more; if they changed, they are planned again.
+- The order is: look, plan, record, encode, send. The age of a look counts from its sending: an
+  update is sent within a second of it, a create while the header is fresh. After that another look
+  reads the rows of the plan; if they changed, they are planned again.
 - The answer of the batch shows the worksheet as of the write: position and displayed values of the
   rows, header and sheet id.
-- Google names the request for which it refuses a batch. The write that it belongs to is refused,
-  and the others are sent again.
-- Writes that are too large together go one by one: the error is only of those that are too large
-  by themselves.
-- A tab that was renamed has two queues for a while. A write whose look is older than the end of a
-  batch under the other title looks again.
-- An update waits until an earlier open update of its row is settled, or can land no more: a late
-  copy would overwrite it. So a batch that changes rows is noted in the store before it is sent.
+- Google names the request for which it refuses a batch. The write of this request is refused, and
+  the others are sent again.
+- Writes that are too large together are sent one by one; only writes that are too large by
+  themselves fail.
+- A renamed tab has two queues for a while. A write whose look is older than the end of a batch
+  under the other title looks again.
+- An update waits until an earlier open update of its row is settled or can no longer be applied,
+  because a late copy would overwrite it. So a batch that changes rows is noted before it is sent.
 """
 
 import math
@@ -107,45 +107,44 @@ from gateway.worksheets.write_queue import WriteTurns, no_turn
 from gateway.worksheets.writes import Append, ByKey, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
-"""Further batches of a group after refusals."""
+"""Maximum number of further batches of a group after refusals."""
 
 MAX_OLD_LOOKS = 3
-"""Looks of a group that are too old when the batch could be sent, and show other rows than later
-ones."""
+"""Maximum number of looks of a group that become too old and show other rows than later looks."""
 
 MAX_SMALL_LOOKS = 2
-"""Looks at the rows of a plan after the first, if each takes long."""
+"""Maximum number of further looks at the rows of a plan, if each takes long."""
 
 MAX_FAILURES = 2
-"""Batches of a group that are not applied because Google fails."""
+"""Maximum number of batches of a group that are not applied because Google fails."""
 
 MAX_OTHER_TABLES = 2
-"""Batches of a group that a native table refuses, until the reason lies in the rows."""
+"""Maximum number of batches that a native table refuses before the rows are the reason."""
 
 MAX_TABS = 1_000
-"""Tabs above which ends of batches are forgotten that no look is older than."""
+"""Number of tabs above which ends of batches before all looks are dropped."""
 
 LONGEST_PLAN_SECONDS = 300.0
-"""A plan is sent within this time of its look: a read, and two small looks, with their retries."""
+"""Maximum time from a look to sending its plan: a read and two small looks, with retries."""
 
 
 class _Again(Enum):
-    """Reasons for a group to be planned once more."""
+    """Reasons to plan a group again."""
 
     OUTDATED = auto()
-    """Writes were refused, or what was known of the sheet before the look may be wrong."""
+    """Writes were refused, or cached knowledge of the sheet may be wrong."""
     OLD_LOOK = auto()
     """The rows have changed since the look."""
     SLOW_LOOKS = auto()
-    """Google takes too long for looks: what they show is old."""
+    """Google takes too long for looks, so that they are outdated."""
     FAILED = auto()
-    """Nothing was applied, for a reason that may pass."""
+    """The batch was not applied, for a temporary reason."""
     OTHER_TABLE = auto()
-    """New rows were refused that a native table should take: it may be gone, or another one."""
+    """New rows for a native table were refused: it may be gone, or another table."""
     APART = auto()
-    """The new rows of several writes were refused together: the writes go one by one."""
+    """The new rows of several writes were refused together: the writes are sent one by one."""
     NOT_INSERTED = auto()
-    """Google does not insert rows there: they are appended."""
+    """Google refused to insert rows there: they are appended."""
 
 
 MOST = {
@@ -157,20 +156,23 @@ MOST = {
     _Again.APART: 2,
     _Again.NOT_INSERTED: 2,
 }
-"""Times that a group may meet each of the reasons until its writes fail."""
+"""Number of occurrences of each reason after which the writes of a group fail."""
 
 
 class _Sent(NamedTuple):
-    """The end of a batch: outcomes by index, and why the writes without one are planned again."""
+    """Result of a batch: outcomes by index, and the reason to plan the other writes again."""
 
     outcomes: dict[int, Outcome]
     again: _Again | None = None
     error: GatewayError | None = None
-    """The error of these writes if they are not planned again."""
+    """Error of the other writes if they are not planned again."""
 
 
 class FencedWriter:
-    """`clock` is the clock of the fences, `open_writes` those of an earlier process."""
+    """Plans, sends and settles groups of writes.
+
+    `clock` is the clock of the fences; `open_writes` are left by an earlier process.
+    """
 
     def __init__(
         self,
@@ -200,20 +202,20 @@ class FencedWriter:
         self._scheduler = scheduler
         self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
         self._tabs: dict[tuple[str, int], dict[str, float]] = {}
-        """When the last batch to a tab ended, by its title then; infinity while one is sent."""
+        """End of the last batch to a tab, by its title then; infinity while a batch is sent."""
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """Carry out a group of writes of one kind. To be awaited in the write queue.
+        """Carry out a group of writes of one kind. Must be awaited in the write queue.
 
         Creates: 1 write if header and sheet id are fresh, otherwise 1 read + 1 write; 2 reads if
         the end of a large worksheet is unknown. Updates and deletes: 1 read + 1 write; 1 more read
         if a row is blank. Writes by filter: 2 reads (1 for filters of row numbers) + 1 write;
-        upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Of those that concern
-        the same rows or columns, each takes as much. A refused group costs at most 4 more writes,
-        and 1 read each time to learn why. A group that is too large costs 1 read or 1 write more
+        upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Writes by filter or
+        key to the same rows or columns cost this each. A refused group costs at most 4 more writes,
+        and 1 read each time for the reason. A group that is too large costs 1 read or 1 write more
         than its writes one by one. A create that a native table refuses costs 2 reads and 1 write
-        more: it may be another table. Earlier open writes in the way: 1 to 2 reads and 1 write
-        each, and a new look if they were sent when the tab had another title.
+        more: it may be another table. Each colliding open write costs 1 to 2 reads and 1 write, and
+        a new look if it was sent under another title of the tab.
         """
         refusals = await self._open_writes.refusals(worksheet, writes)
         outcomes: dict[int, Outcome] = {}
@@ -230,7 +232,7 @@ class FencedWriter:
             now = dict(islice(left.items(), 1)) if is_one_by_one else left
             sent = _Sent({})
             try:
-                # The quota comes first: nothing waits between a look and its write.
+                # The quota comes first, so that no wait separates a look from its write.
                 spreadsheet = worksheet.id.spreadsheet
                 with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     may_insert = not met[_Again.NOT_INSERTED]
@@ -284,11 +286,11 @@ class FencedWriter:
         return [outcomes[index] for index in range(len(writes))]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
-        """The rows of a write that was left open; None if it was not applied, and never will be.
+        """Find the rows of an open write; None if it was not applied, and never will be.
 
-        1 to 4 reads and at most 1 write. If an open removal may have moved its rows, that one is
+        1 to 4 reads and at most 1 write. If an open removal may have moved its rows, the removal is
         settled, too: 1 read, or at most 2 reads and 1 write more. Raises `WriteOutcomeUnknown`, or
-        QueueFull, `applied`, while the removal is open. To be awaited in the write queue.
+        QueueFull, `applied`, while the removal is open. Must be awaited in the write queue.
         """
         if entry.answer is None:
             if entry.fence is None:
@@ -323,11 +325,11 @@ class FencedWriter:
     async def _plan(
         self, worksheet: Worksheet, writes: Mapping[int, Write], *, may_insert: bool
     ) -> Plan:
-        """Plan writes of one kind, by a look as their selectors need it.
+        """Plan writes of one kind, with the look that their selectors need.
 
-        New rows: header, end and sheet id, free if these are fresh and no rows are filled down,
-        else 1 read, 2 or 3 for a large worksheet. Rows by number: these rows. By filter or key: all
-        rows, as they are now; 1 read more for new rows if rows are filled down.
+        New rows: header, end and sheet id, without a read if these are fresh and no rows are filled
+        down, otherwise 1 read, 2 or 3 for a large worksheet. Rows by number: these rows. By filter
+        or key: all present rows; 1 read more for new rows if rows are filled down.
         """
         cache, first = worksheet.header, next(iter(writes.values()))
         removes = first.rows is None
@@ -430,9 +432,9 @@ class FencedWriter:
         return _above_filled(plan, end, may_insert=may_insert)
 
     async def _with_stored_values(self, worksheet: Worksheet, plan: Plan) -> Plan:
-        """The plan with the numbers, booleans and formats that are stored in place of open values.
+        """Replace open values of a plan by the stored numbers, booleans and formats.
 
-        Free if the look showed the rows that change, and the forms of the columns are fresh; else
+        No read if the look has the changed rows, and the forms of the columns are fresh; otherwise
         1 read. Raises LookOutdated if that read shows another worksheet.
         """
         spans, has_new = await self._scheduler.build(open_spans(plan.writes))
@@ -461,7 +463,7 @@ class FencedWriter:
         return replace(plan, outcomes=outcomes, writes=writes)
 
     async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
-        """Note and send what was planned, and read its answer."""
+        """Note and send a plan, and read the answer."""
         fence, cache = self._fences.new(), worksheet.header
         if self._lock is not None:
             await self._lock.opening(worksheet.id, fence)
@@ -474,7 +476,7 @@ class FencedWriter:
             if any(each.created for each in writes):
                 forms = cache.fresh_forms(plan.header, since=plan.looked_at)
             request = await self._scheduler.build(request_of(worksheet.id, plan, writes, forms))
-            # From here on nothing is waited for but Google: a look grows old.
+            # From here on only Google is waited for, because the look ages.
             request, looked_at = await self._fresh(worksheet, plan, writes, request)
         except BaseException:
             if has_note:
@@ -494,7 +496,7 @@ class FencedWriter:
             }
         tab = self._tabs.setdefault((worksheet.id.spreadsheet, plan.sheet_id), {})
         others = tab.keys() - {title}
-        # A small look does not show other rows that match, or have the key, by now.
+        # A small look does not show other rows that now match, or have the key.
         rows_seen_at = plan.looked_at if writes[0].write.kind == "search" else looked_at
         if others and max(tab[each] for each in others) > rows_seen_at:
             if has_note:
@@ -556,7 +558,7 @@ class FencedWriter:
         except GatewayError as error:
             worksheet.forget()
             cache.forget()
-            # With its key a write can be asked for once more.
+            # A client can repeat a write with a key.
             later = self._fences.unknown(error) if error.retryable else number_unknown(error)
             results = {
                 each.index: number_unknown(error) if each.write.identity is None else later
@@ -567,10 +569,10 @@ class FencedWriter:
     async def _noted(
         self, worksheet: Worksheet, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], bool, dict[int, Outcome]]:
-        """Note the writes that change rows or have an Idempotency-Key; without it none is sent.
+        """Note the writes that change rows or have an Idempotency-Key, before they are sent.
 
-        The writes to send, if any of them changes rows, and the errors of the others. A lock that
-        is shared has the fences of all but removals, which replays need.
+        Returns the writes to send, True if any of them changes rows, and the errors of the others.
+        A shared lock has the fences of all writes but removals, which replays need.
         """
         is_shared = self._lock is not None
         with_note: set[int] = set()
@@ -611,9 +613,9 @@ class FencedWriter:
     async def _fresh(
         self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], request: Request
     ) -> tuple[Request, float | None]:
-        """A request whose look is fresh, and when the look was sent; LookOutdated if rows changed.
+        """The request with a fresh look, and the look's time. Raises LookOutdated if rows changed.
 
-        Free if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
+        No read if the look is fresh, else 1 read, 2 if the new look takes long, too. If both do,
         updates that only name a row are sent; for all others the time is None.
         """
         looked_at = plan.looked_at
@@ -647,7 +649,7 @@ class FencedWriter:
     async def _completed(
         self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]
     ) -> None:
-        """Keep the results of the writes with an Idempotency-Key."""
+        """Store the results of writes with an Idempotency-Key."""
         results = []
         for index, outcome in outcomes.items():
             identity = writes[index].identity
@@ -659,7 +661,7 @@ class FencedWriter:
     def _leave_open(
         self, worksheet: Worksheet, plan: Plan, writes: Sequence[Planned], fence: Fence
     ) -> None:
-        """Take in that nobody knows whether a batch is applied, or still will be."""
+        """Record that the outcome of a batch is open."""
         self._open_writes.note(worksheet.id, plan.sheet_id, writes, fence)
         if self._lock is not None:
             self._lock.left_open(worksheet.id, fence)
@@ -674,7 +676,7 @@ class FencedWriter:
         request: Request,
         error: GatewayError | NeverApplied,
     ) -> _Sent:
-        """The end of a batch that is not applied, and never will be. At most 1 read."""
+        """The result of a batch that is not applied, and never will be. At most 1 read."""
         if isinstance(error, UpstreamUnreachable):
             return _Sent({}, _Again.FAILED, error)
         if isinstance(error, NeverApplied):
@@ -729,7 +731,7 @@ class FencedWriter:
         if plan.is_cached and isinstance(reason, UpstreamRefusal | RowNotFound):
             return _Sent({}, _Again.OUTDATED)  # what was cached may be wrong
         if isinstance(reason, RowNotFound) and culprit.write.kind == "search":
-            return _Sent({}, _Again.OUTDATED)  # the rows that it found have moved
+            return _Sent({}, _Again.OUTDATED)  # its found rows have moved
         if isinstance(change, Insertion) and isinstance(reason, RowNotFound):
             return _Sent({}, _Again.OUTDATED, LookOutdated())
         if isinstance(reason, SHEET_WIDE):
@@ -743,12 +745,12 @@ class FencedWriter:
         is_alike = isinstance(reason, ProtectedCells) and isinstance(change, AppendedRows)
         refused = [each for each in writes if is_alike and each.columns == culprit.columns]
         outcomes: dict[int, Outcome] = {each.index: reason for each in refused or [culprit]}
-        # The others are sent by a new look.
+        # The others are sent after a new look.
         return _Sent(outcomes, _Again.OUTDATED if len(outcomes) < len(writes) else None)
 
 
 def _above_filled(plan: Plan, end: SheetEnd, *, may_insert: bool) -> Plan:
-    """The plan with new rows inserted above rows that are filled down, or appended below them."""
+    """Set a plan's new rows to be inserted above filled-down rows, or appended below them."""
     if not may_insert:
         return replace(plan, is_end=False)
     return replace(

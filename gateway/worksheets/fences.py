@@ -2,23 +2,23 @@
 
 Rules
 - A write and its fence are one batch, which Google applies completely or not at all. So the fence
-  with the write's token proves that the write was applied, whatever people did to the rows since.
+  with the write's token proves that the write was applied, also if people edited the rows since.
   Rows prove nothing.
-- Google refuses a used id. Before that is relied on, it is proved once per account. Two new fences
-  are created; then one of them is created again, in a batch that deletes the other one first. A
-  refusal of that batch is not for lack of room: the deleted fence has the same length.
-- A batch without an answer is sent again unchanged while its look is fresh: if the first copy lands
-  later, Google refuses it. Otherwise its fence is burnt: created with another token, after which
-  the write can never land.
-- Where Google accepts used ids, nothing is sent again. A write counts as not applied if 180 s after
+- Google refuses a used id. The gateway proves this once per account before it relies on it: it
+  creates two new fences, then one of them again, in a batch that deletes the other one first. A
+  refusal of that batch is not for lack of room, because the deleted fence has the same length.
+- A batch without an answer is sent again unchanged while its look is fresh: if the first copy is
+  applied, Google refuses the second. Otherwise its fence is burnt: created with another token,
+  after which the write can never be applied.
+- If Google accepts used ids, no batch is sent again. A write counts as not applied if 180 s after
   its last copy two searches, 30 s apart, do not find its fence.
-- Fences are deleted by later batches, once no copy of their write can land any more. While the
-  record of a write is open, its fence stays.
+- Later batches delete fences once no copy of their write can be applied any more. While the record
+  of a write is open, its fence stays.
 - A fence's token begins with the time at which it was made, and no copy is sent later than
   `SENT_WITHIN_SECONDS` after it. So a fence of another process is provably old `OLD_SECONDS` after
   its time: 185 s, the time until it is sent, and the difference of the clocks.
 - Metadata has a limit. A batch without room deletes fences and is tried again: provably old ones,
-  found with one read, or else the oldest fence whose only copy was answered. No younger fence goes.
+  found with one read, or else the oldest fence whose only copy was answered. Younger fences stay.
 - The last `RESERVE` answered fences stay until metadata is full. Each has the length of a new
   fence, so even if others fill the metadata, a proof (2) or a burnt fence (1) takes their place.
 """
@@ -53,35 +53,34 @@ from gateway.telemetry.events import look_failed, used_ids_accepted
 from gateway.worksheets.write_queue import WriteTurns, no_turn
 
 BURNT = "burnt.."
-"""End of the token of a fence whose write can never land; no random part of a token has a dot."""
+"""End of the token of a burnt fence; the random part of other tokens has no dot."""
 
 LONGEST_CALL_SECONDS = 180.0
-"""The longest time that Google works on a call."""
+"""Maximum time that Google works on a call."""
 
 SEARCH_PAUSE_SECONDS = 30.0
-"""Time between the two searches that prove a fence absent, where used ids are accepted."""
+"""Time between the two searches that prove a fence absent if Google accepts used ids."""
 
 LIMIT_SECONDS = 15.0
-"""The longest time for settling one write; its client has waited for Google already."""
+"""Maximum time to settle one write, whose client has already waited for Google."""
 
 RETRY_SECONDS = 10
-"""After this time an open write is usually settled, where used ids are refused."""
+"""`Retry-After` of an open write if Google refuses used ids; usually it is settled by then."""
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
 MAX_LEFT = 400
-"""More fences than this do not stay in a spreadsheet: those of which one copy was sent, which was
-answered, go early."""
+"""Maximum number of fences in a spreadsheet; above it, answered ones without copies go early."""
 
 MAX_FORGOTTEN = 500
-"""Fences that one batch deletes."""
+"""Maximum number of fences that one batch deletes."""
 
 SENT_WITHIN_SECONDS = 30.0
-"""The longest time between the making of a fence and the last sending of its batch."""
+"""Maximum time from making a fence to sending the last copy of its batch."""
 
 CLOCK_SECONDS = 120.0
-"""The largest difference between the clocks of processes with the same key."""
+"""Maximum difference between the clocks of processes with the same key."""
 
 OLD_SECONDS = UNKNOWN_RETRY_SECONDS + SENT_WITHIN_SECONDS + CLOCK_SECONDS
 """Age at which a fence of another process is provably old."""
@@ -95,7 +94,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class NeverApplied(Exception):
-    """A batch whose outcome was open was not applied, and never will be."""
+    """A batch with an open outcome was not applied, and never will be."""
 
 
 @dataclass(kw_only=True)
@@ -107,13 +106,13 @@ class _Open:
     batch: Batch | None = None
     resend_until: float = 0.0
     forgotten: Sequence[int] = ()
-    """Old fences that the batch deletes, which may be there still."""
+    """Old fences that the batch deletes, if it was applied."""
     is_full: bool = False
-    """True if Google refused the last fence that was to be created for it."""
+    """True if Google refused to create the last fence for it."""
 
 
 class _Left(NamedTuple):
-    """A fence of a finished write; `has_copies`: another copy of the write may still arrive."""
+    """A fence of a finished write; `has_copies` if another copy of the write may still arrive."""
 
     sent_at: float
     has_copies: bool
@@ -122,9 +121,9 @@ class _Left(NamedTuple):
 class Fences:
     """The fences of one gateway and account, in all spreadsheets.
 
-    `key` marks the gateway's own fences. `clock` gives seconds, also while the machine sleeps.
-    `recorded` are the fences of the records that are open now: a retry looks for them, even if
-    their outcome was known before. `kept` tells which of some fences other processes need.
+    `key` marks the gateway's own fences. `clock` returns seconds and runs while the machine sleeps.
+    `recorded` returns the fences of open records, which retries search even if their outcome was
+    known before. `kept` filters the fences that other processes need.
     """
 
     def __init__(
@@ -154,23 +153,23 @@ class Fences:
         self._searched: set[str] = set()
         """Spreadsheets whose fences of earlier processes are known."""
         self._full_until: dict[str, float] = {}
-        """Spreadsheets whose metadata was full lately."""
+        """End of `FULL_SECONDS` for spreadsheets whose metadata was full."""
         self._missed_at: dict[int, float] = {}
-        """When a search first proved a fence absent, where used ids are accepted."""
+        """Time of the first search without a fence, by its id, if Google accepts used ids."""
 
     @property
     def retry_seconds(self) -> int:
-        """After this time an open write can be settled."""
+        """Seconds after which an open write can be settled."""
         return UNKNOWN_RETRY_SECONDS if self._are_refused is False else RETRY_SECONDS
 
     def new(self) -> Fence:
-        """A fence for a write, with a random id and token."""
+        """Make a fence for a write, with a random id and token."""
         return Fence.random(self._key, self._clock())
 
     async def find_earlier(self, spreadsheet: str) -> None:
         """Find the fences of earlier processes, to delete them. 1 read per spreadsheet and start.
 
-        Free while a copy of an earlier process may still land.
+        No read while a copy of an earlier process may still be applied.
         """
         is_safe = self._clock() - self._began_at > UNKNOWN_RETRY_SECONDS
         if not is_safe or spreadsheet in self._searched:
@@ -185,12 +184,12 @@ class Fences:
     async def commit(
         self, spreadsheet: str, batch: Batch, *, resend_seconds: float
     ) -> SheetView | None:
-        """Apply a batch. None: it was applied, but its answer is lost.
+        """Apply a batch; returns None if it was applied, but its answer is lost.
 
         1 write; after a lost answer at most 2 reads + 2 writes more, and once per account 2 writes.
-        While Google goes on failing, up to a dozen of each. 1 write more if Google refuses to
-        delete old fences. If metadata is full: 1 read + 1 write more. `resend_seconds`: how long
-        its look is still fresh.
+        While Google keeps failing, up to a dozen of each. 1 write more if Google refuses to delete
+        old fences. If metadata is full: 1 read + 1 write more. `resend_seconds` is the time for
+        which the batch's look is still fresh.
 
         Raises `UpstreamRefusal`, which names the refused request, or another error with
         `not_applied` if Google did nothing; `MetadataFull` if there is no room for the fence;
@@ -259,10 +258,11 @@ class Fences:
                 raise never from error
 
     async def is_applied(self, spreadsheet: str, fence: Fence, sent_at: float) -> bool:
-        """True if a write that was left open was applied; if not, it can be sent again.
+        """True if an open write was applied; if not, it can be sent again.
 
         1 read if it was applied, else 2 reads + 1 write at most; 2 reads + 1 write more if metadata
-        is full. `sent_at` is when its last copy may have been sent. Raises `WriteOutcomeUnknown`.
+        is full. `sent_at` is the latest time at which a copy may have been sent. Raises
+        `WriteOutcomeUnknown`.
         """
         try:
             await self._settle(spreadsheet, _Open(fence=fence, sent_at=sent_at), None)
@@ -296,7 +296,7 @@ class Fences:
     async def _settle(
         self, spreadsheet: str, copy: _Open, error: GatewayError | None
     ) -> SheetView | None:
-        """Find out whether an open batch was applied, or send it again, or burn its fence."""
+        """Settle an open batch: search its fence, send the batch again, or burn the fence."""
         trouble: GatewayError | TimeoutError | None = error
         pause_seconds = FIRST_PAUSE_SECONDS
         try:
@@ -319,7 +319,7 @@ class Fences:
         raise self.unknown(trouble)
 
     async def _settled(self, spreadsheet: str, copy: _Open) -> SheetView | None:
-        """One attempt. Raises `_StillOpen`, or `NeverApplied`."""
+        """Try once to settle an open batch. Raises `_StillOpen`, or `NeverApplied`."""
         fence = copy.fence
         try:
             tokens = await self._sheets.fence_tokens(spreadsheet, fence.id)
@@ -343,7 +343,7 @@ class Fences:
         raise NeverApplied
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
-        """Send an open batch once more, or burn its fence. A used id means: search again."""
+        """Send an open batch again, or burn its fence. After a used id, search again."""
         forgotten = await self._spare(spreadsheet, copy, needed=1)
         with await self._write_turn(spreadsheet):
             if copy.batch is not None and self._clock() < copy.resend_until:
@@ -356,7 +356,10 @@ class Fences:
         raise NeverApplied
 
     def _check_age(self, copy: _Open) -> None:
-        """Where used ids are accepted: raise `_StillOpen` unless the fence is proved absent."""
+        """Raise `_StillOpen` unless two searches proved the fence absent.
+
+        Only used if Google accepts used ids.
+        """
         now = self._clock()
         if now - copy.sent_at >= LONGEST_CALL_SECONDS:
             missed_at = self._missed_at.setdefault(copy.fence.id, now)
@@ -365,7 +368,7 @@ class Fences:
         raise _StillOpen(None, is_final=True)
 
     async def _prove(self, spreadsheet: str, copy: _Open) -> None:
-        """Find out whether Google refuses used ids. 2 writes; 1 read more if metadata is full."""
+        """Test if Google refuses used ids. 2 writes; 1 read more if metadata is full."""
         used, other = self.new(), self.new()
         forgotten = await self._spare(spreadsheet, copy, needed=2)
         with await self._write_turn(spreadsheet):  # a batch may need the present turn
@@ -385,7 +388,7 @@ class Fences:
     async def _create(
         self, spreadsheet: str, copy: _Open, fences: Sequence[Fence], forgotten: Sequence[int]
     ) -> None:
-        """Create fences, after those `forgotten` are deleted; if refused, the next have room."""
+        """Delete the fences `forgotten`, then create fences; notes a refusal for lack of room."""
         copy.is_full = False
         left = self._left.setdefault(spreadsheet, OrderedDict())
         with self._deleting(spreadsheet, forgotten):
@@ -407,7 +410,7 @@ class Fences:
 
     @contextmanager
     def _deleting(self, spreadsheet: str, forgotten: Sequence[int]) -> Iterator[None]:
-        """No other batch deletes these fences; if this one is not applied, they stay noted."""
+        """Reserve fences for deletion by one batch; restored if the batch is not applied."""
         left = self._left.setdefault(spreadsheet, OrderedDict())
         deleted = {each: left.pop(each) for each in forgotten if each in left}
         try:
@@ -428,9 +431,9 @@ class Fences:
     async def _room(
         self, spreadsheet: str, fence: Fence, refusal: UpstreamRefusal
     ) -> Sequence[int]:
-        """Fences to delete for this one, which Google refused. 1 read.
+        """Choose fences to delete for a fence that Google refused. 1 read.
 
-        Raises `NeverApplied` if its id is used.
+        Raises `NeverApplied` if the id of that fence is used.
         """
         self._full_until[spreadsheet] = self._clock() + FULL_SECONDS
         try:
@@ -444,9 +447,9 @@ class Fences:
         return await self._forgettable(spreadsheet, needed=1)
 
     async def _spare(self, spreadsheet: str, copy: _Open, *, needed: int) -> Sequence[int]:
-        """Fences to delete for a proof or a burnt fence, if there was no room. 1 read then.
+        """Choose fences to delete for a proof or a burnt fence, if there was no room. 1 read then.
 
-        Raises `_StillOpen` if there are none.
+        Raises `_StillOpen` if there are no such fences.
         """
         if not copy.is_full:
             return []
@@ -457,7 +460,7 @@ class Fences:
         return [*dict.fromkeys([*copy.forgotten, *spare])][:MAX_FORGOTTEN]
 
     def _no_room(self, spreadsheet: str) -> MetadataFull:
-        """The error of a write for whose fence there is no room until a fence is old."""
+        """The error of a write without room for its fence, with the time until a fence is old."""
         kept = set(self._recorded())
         left = self._left.get(spreadsheet, OrderedDict())
         ages = [self._clock() - each.sent_at for name, each in left.items() if name not in kept]
@@ -465,9 +468,9 @@ class Fences:
         return MetadataFull(outcome="not_applied", retry_after_seconds=max(RETRY_SECONDS, seconds))
 
     async def _forgettable(self, spreadsheet: str, *, needed: int = 0) -> Sequence[int]:
-        """The fences that no copy of a write needs any more.
+        """Choose fences that no copy of a write needs any more.
 
-        If fewer than `needed` are old, then also the oldest of those whose only copy was answered.
+        If fewer than `needed` are old, also the oldest ones whose only copy was answered.
         """
         left = self._left.get(spreadsheet)
         if not left:
@@ -497,14 +500,14 @@ class Fences:
 
 
 def last_sent_at(fence: Fence, now: float) -> float:
-    """The latest instant, until now, at which another process may have sent a fence's batch."""
+    """Latest instant, at most `now`, at which another process may have sent a fence's batch."""
     if fence.made_at is None:
         return now
     return min(now, fence.made_at + SENT_WITHIN_SECONDS + CLOCK_SECONDS)
 
 
 class _StillOpen(Exception):
-    """One attempt did not settle a write; `is_final`: another one would not either."""
+    """An attempt did not settle a write; `is_final` if another one would not, either."""
 
     def __init__(self, error: GatewayError | None, *, is_final: bool) -> None:
         super().__init__()
@@ -519,5 +522,5 @@ def _is_of_deletion(error: BaseException) -> bool:
 
 
 def _verifying() -> AbstractContextManager[None]:
-    """The calls go before all others that wait for the quota."""
+    """Give the calls of the block priority over all others that wait for the quota."""
     return in_call_context(replace(current_call_context(), is_verification=True))

@@ -1,12 +1,12 @@
-"""Idempotent writes: sent once, answered alike however often they come.
+"""Idempotent writes: applied once, with the same answer to every repetition.
 
 Rules
-- A record is there before Google is asked, and stays open until Google's answer is known. What
-  was not applied leaves none.
-- A write whose record is open is resumed in the queue of its worksheet: its fence proves whether
-  it was applied. It is sent anew only if it was not, and never will be.
-- An answer is given again unchanged, as long as no later write moved or emptied its rows. While
-  that depends on a write whose outcome is open, that one is settled first.
+- A record is stored before the call to Google, and stays open until Google's answer is known. A
+  write that was not applied leaves no record.
+- A write with an open record is resumed in the queue of its worksheet: its fence proves if it was
+  applied. It is sent again only if it was not, and never will be.
+- An answer is replayed unchanged unless a later write moved or emptied its rows. If that depends on
+  a write with an open outcome, that write is settled first.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 Rows = Sequence[Sequence[Stored]]
-"""Cells as they are sent, each row from column A; None is a cell that is left as it is."""
+"""Cells as sent, each row from column A; None is a cell that is not written."""
 
 Answer = Results | GatewayError
-"""Final end of a write: its rows, or an error after which it must not be sent again."""
+"""Final result of a write: its rows, or an error after which it must not be sent again."""
 
 
 class Sending(NamedTuple):
     """A write about to be sent; without an identity it has no record.
 
-    `first_row` is where its new rows have to land, 0 if the end of the sheet was not known.
-
-    Negative `numbers` are of rows that it appends, from the end of the sheet: -1 is the last one.
-    `updated` and `removed` are the rows that it changes, and removes or empties, by their numbers
-    of before. `is_exclusive`: no other write of the worksheet may be sent while its outcome is
-    open, because it moves rows or adds them by key. None of the three: it only appends rows.
+    `first_row` is the expected number of its first new row, 0 if the end of the sheet was unknown.
+    Negative `numbers` are appended rows, counted from the end of the sheet: -1 is the last
+    one. `updated` are the rows that it changes, `removed` those that it removes or empties, with
+    their numbers before the write. `is_exclusive`: no other write to the worksheet may be sent
+    while its outcome is open, because it moves rows or adds them by key. Without all three it only
+    appends rows.
     """
 
     identity: WriteIdentity | None
@@ -66,8 +66,8 @@ class Sending(NamedTuple):
 class OpenWrite:
     """A batch with a fence whose outcome is open, and the rows that it changes.
 
-    `is_removal`: it removes or empties rows, so its outcome decides where rows of records are.
-    `sheet_id` is None if an older version sent it.
+    `is_removal`: the batch removes or empties rows, so that its outcome decides the place of other
+    records' rows. `sheet_id` is None if an older version sent the batch.
     """
 
     worksheet: WorksheetId
@@ -81,12 +81,12 @@ class OpenWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """The record of a write. Without an answer it is open: it may have been applied or not.
+    """The record of a write. Without an answer it is open: the write may have been applied.
 
-    `sent_at` is on the ledger's clock, the latest instant at which it may have been sent. Records
-    of older versions may have no fence. `is_moved`: a later write moved or emptied its rows, or may
-    have; `open_removal`: a write that did so if it was applied. The answer to a delete has numbers
-    of before it, which no later write changes.
+    `sent_at` is the latest instant at which the write may have been sent, by the ledger's clock.
+    Records of older versions may have no fence. `is_moved`: a later write moved or emptied its
+    rows, or may have. `open_removal` is an open write that did so if it was applied. The answer to
+    a delete has the numbers before it, which no later write changes.
     """
 
     fingerprint: str
@@ -101,7 +101,7 @@ class Entry:
 
     @property
     def row_numbers(self) -> Sequence[int]:
-        """The rows that the write changed, or its answer names."""
+        """Numbers of the rows in the answer, or of the rows that the open write changes."""
         if isinstance(self.answer, HeaderChanged | RowsMoved):
             return [self.answer.row]
         if isinstance(self.answer, GatewayError):
@@ -112,23 +112,25 @@ class Entry:
 
     @property
     def is_at_end(self) -> bool:
-        """True if rows that it appends have no number yet."""
+        """True if the numbers of appended rows are unknown."""
         return self.answer is None and min(self.numbers, default=0) <= 0
 
 
 class Ledger(Protocol):
-    """Rules: what is noted outlives the process. Only `find`, `twins`, `sending` and `check_room`
-    raise, RecordsUnavailable if a server is away or a file locked, WriteOutcomeUnknown for a
-    damaged record, and InternalError otherwise: later a write must not fail for its record, which
-    then stays open, and a retry looks.
+    """Records of idempotent writes and notes of open batches.
+
+    Rules: notes outlive the process. Only `find`, `twins`, `sending` and `check_room` raise errors:
+    RecordsUnavailable if a server is unavailable or a file locked, WriteOutcomeUnknown for a
+    damaged record, and InternalError otherwise. Later a write must not fail because of its record,
+    which then stays open until a retry.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        """The record of a write of the last 24 h; `texts` as in the identity of its retry."""
+        """Find the record of a write of the last 24 h; `texts` as in the identity of its retry."""
         ...
 
     def check_room(self, identity: WriteIdentity) -> None:
-        """QueueFull, `not_applied`, if there is no room for the record of one more write."""
+        """Raise QueueFull, `not_applied`, if there is no room for another record."""
         ...
 
     async def sending(
@@ -140,59 +142,59 @@ class Ledger(Protocol):
     ) -> Collection[WriteIdentity]:
         """Note the writes of a batch as open, as of now, in one transaction.
 
-        To be awaited before each call to Google that can apply them. An open or old record is
-        replaced. Free for writes without an identity that only append rows. Returns the writes that
-        another process has noted since they were looked for: it sends them.
+        Must be awaited before each call to Google that can apply them. An open or old record is
+        replaced. Costs nothing for writes without an identity that only append rows. Returns the
+        writes that another process has noted since `find`, and sends itself.
         """
         ...
 
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
-        """Those that another process has noted since they were looked for.
+        """Filter the writes that another process has noted since `find`.
 
-        What the worksheet shows says nothing about them. To be awaited under the lock.
+        The rows of the worksheet do not show their outcome. Must be awaited under the lock.
         """
         ...
 
     async def settled(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        """Note whether a batch that changes, moves or adds rows by key was applied.
+        """Note the outcome of a batch that changes, moves or adds rows by key.
 
-        A removal is stored at once, for the answers to earlier records; all else with the next
-        transaction.
+        A removal is stored at once, because answers of earlier records depend on it; other outcomes
+        with the next transaction.
         """
         ...
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
-        """Keep the results of a group of writes, in one transaction."""
+        """Store the results of a group of writes, in one transaction."""
         ...
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        """Keep the answer of a write; nothing is to be done if `completed` did so."""
+        """Store the answer of a write, unless `completed` has stored it."""
         ...
 
     async def renew(self, identity: WriteIdentity) -> None:
-        """Count the age of an open write from now, when it surely had been sent."""
+        """Count the age of an open write from now, the latest time of its sending."""
         ...
 
     async def drop(self, identity: WriteIdentity) -> None:
-        """Forget a write that was not applied."""
+        """Delete the record of a write that was not applied."""
         ...
 
 
 Perform = Callable[[], Awaitable[Results]]
-"""Sends the write; its errors carry the outcome."""
+"""Sends the write; its errors have the outcome."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedRows:
-    """The rows that an open write left, or the error to answer with if they cannot be shown."""
+    """The rows of an applied write, or the error of a write whose rows cannot be shown."""
 
     results: Results
     error: GatewayError | None = None
 
 
 Resume = Callable[[Entry], Awaitable[AppliedRows | None]]
-"""The rows of a write that is open, or whose rows an open removal may have moved; None if it was
-not applied, and never will be."""
+"""Finds the rows of a write that is open, or whose rows an open removal may have moved; None if it
+was not applied, and never will be."""
 
 T = TypeVar("T")
 
@@ -201,22 +203,23 @@ class Queue(Protocol):
     """The write queue of a worksheet."""
 
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
-        """Do something while no write to the worksheet is under way; QueueFull, RecordsUnavailable,
-        ShuttingDown."""
+        """Run work while no write to the worksheet runs.
+
+        Raises QueueFull, RecordsUnavailable, ShuttingDown."""
         ...
 
 
 RETRY_SECONDS = 10
-"""After this time a failed look is usually possible again."""
+"""`Retry-After` after a failed resume, which is usually possible then."""
 
 _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """The rows of a write; `is_replayed` if it was an earlier request that wrote them.
+    """The rows of a write; `is_replayed` if an earlier request wrote them.
 
-    `is_alone`: other processes may serve older rows until theirs expire.
+    `is_alone`: other processes may serve older rows until their cached rows expire.
     """
 
     results: Results
@@ -235,9 +238,9 @@ class Idempotency:
         self._in_flight: dict[str, str] = {}
 
     async def run(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
-        """Perform a write, or give the answer that it had.
+        """Perform a write, or replay its answer.
 
-        Costs no call to Google beside those of `perform`; for an open record those of `resume`.
+        Costs only the calls to Google of `perform`, or of `resume` for an open record.
         """
         twin = self._in_flight.get(identity.scope)
         if twin is not None:
@@ -275,7 +278,7 @@ class Idempotency:
     async def _resume(
         self, identity: WriteIdentity, entry: Entry, resume: Resume
     ) -> Settled | None:
-        """The rows of an earlier request, sought between writes; None if it can be sent again."""
+        """Resume an earlier request in the write queue; None if it can be sent again."""
         queue = self._queue_of(identity.worksheet)
         try:
             return await queue.exclusively(
@@ -321,21 +324,22 @@ class Idempotency:
                 await self._ledger.drop(identity)
 
     async def _noted(self, note: Awaitable[None]) -> None:
-        """Wait until it is noted how a write ended, which is known whatever becomes of the note."""
-        # Cancelled, as the server's time to stop is over: what is not noted stays open, and a
-        # retry looks.
+        """Wait until the end of a write is noted; the answer does not depend on the note."""
+        # Cancelled at the end of the server's time to stop: the record stays open until a retry.
         with suppress(asyncio.CancelledError):
             await note
 
 
 def in_progress() -> IdempotencyInProgress:
-    """The error of a request whose twin is under way."""
+    """The error of a request while another one with the same key runs."""
     return IdempotencyInProgress(outcome="unknown", retry_after_seconds=1)
 
 
 def no_fence() -> WriteOutcomeUnknown:
-    """The error of an open write that an older version sent without a fence: it is never sent
-    again."""
+    """The error of an open write that an older version sent without a fence.
+
+    Such a write is never sent again.
+    """
     return WriteOutcomeUnknown(
         "The outcome of the earlier request is not known. Look at the worksheet after the time in "
         "Retry-After. If the write is not there, send it with a new Idempotency-Key.",
@@ -345,7 +349,7 @@ def no_fence() -> WriteOutcomeUnknown:
 
 
 def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
-    """The error of a write that was applied, and whose rows are anywhere."""
+    """The error of an applied write whose rows cannot be found."""
     error = RowNumberUnknown(
         "The write was applied, but its rows were moved or changed since, so their numbers are "
         "unknown. Look at the worksheet, and do not send it again."
@@ -355,7 +359,7 @@ def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
 
 
 def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
-    """The error of a write that was applied, and whose rows an open write may have moved."""
+    """The error of an applied write whose rows an open write may have moved."""
     return RowsUnsettled(outcome="applied", retry_after_seconds=retry_seconds)
 
 

@@ -2,14 +2,14 @@
 
 Rules
 - Each read updates the header cache. A window is read with its header in one call. If its last rows
-  may be no records, one more call reads it with all that follows: lists end with the last record.
-- A header below row 1 may be moved, by rows that people insert or delete above it. If it differs
-  from the last one, that one is sought in the first rows: where it is found, nothing is read or
-  written by the other.
-- All rows for a write are read by sheet id, so that they are of the tab that is written to.
-- Single-flight: concurrent requests share a read in progress. It goes on when waiters leave, since
-  Google has counted it. Each waiter gets its outcome. Until it is sent, it waits for the quota on
-  behalf of all waiters.
+  may not be records, another call reads it with all rows below: lists end with the last record.
+- People may move a header below row 1, by inserting or deleting rows above it. If a header differs
+  from the last one, the first rows are searched for that one; if it is found, the new one is
+  refused.
+- All rows for a write are read by sheet id, so that they belong to the tab of the write.
+- Single-flight: concurrent requests share a running read. It continues if waiters leave, because
+  Google has counted it. Each waiter gets its result. Until the read is sent, it waits for the quota
+  on behalf of all waiters.
 """
 
 import asyncio
@@ -58,25 +58,25 @@ from gateway.worksheets.snapshot import (
 )
 
 MOST_MOVED_ROWS = 50
-"""Rows below the header among which it is sought after it was moved."""
+"""Number of rows below the header row that are searched for a moved header."""
 
 FIRST_ROWS = 2_000
 FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
-"""The part of a worksheet, below its header, in which its end is sought if it is not known."""
+"""Columns of a worksheet, below its header, in which an unknown end is searched."""
 
 ABOVE_END, BELOW_END = 3, 50
-"""Rows above and below the known end that a look at the end shows: others may have removed some, or
-added at most half as many as are shown below."""
+"""Number of rows above and below the known end in a look at the end. Others may have removed some,
+or added at most half as many as are shown below."""
 
 FORM_ROWS = 50
-"""The first rows, among which the last record is sought if the end is not known."""
+"""Number of first rows that are searched for the last record if the end is unknown."""
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 
 class OtherTab(Exception):
-    """The title is not, or no more, that of the tab with this sheet id."""
+    """The tab with this sheet id does not have the title, or no longer has it."""
 
 
 class TypedRead(NamedTuple):
@@ -87,9 +87,9 @@ class TypedRead(NamedTuple):
 
 
 class EndLook(NamedTuple):
-    """The header, the end of the records and the sheet id; no `end` if no look showed it.
+    """The header, the end of the records and the sheet id; `end` is None if no look showed it.
 
-    `is_whole`: no row below the end of the extent has to be looked at before a row is appended.
+    `is_whole`: appends need no look at rows below the extent's end.
     """
 
     extent: SheetExtent
@@ -101,7 +101,7 @@ class EndLook(NamedTuple):
 class Loader:
     """Reads one worksheet, from its header down.
 
-    `moment` numbers its events, `clock` is monotonic, in seconds.
+    `moment` numbers the worksheet's events, `clock` is monotonic, in seconds.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Loader:
         self._clock = clock
         self._moment = moment
         self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
-        """The cells of a header, and its columns whose formats display other numbers or texts."""
+        """Cells of a header, and columns whose formats display other numbers or texts."""
 
     async def displayed(
         self,
@@ -135,12 +135,12 @@ class Loader:
         sheet_id: int | None = None,
         is_now: bool = False,
     ) -> tuple[Snapshot, SheetExtent]:
-        """The displayed worksheet, and its extent for appends. 1 read.
+        """Read the displayed worksheet, and its extent for appends. 1 read.
 
-        If `known` has not changed it is returned, with its typed rendering if it has one. With a
-        `sheet_id` it is read by that; raises `OtherTab`. `is_now`: no other process has read it. If
-        its table `ends_by_types`, `with_types` has to follow: its last record is not known yet, or
-        was another one.
+        An unchanged `known` is returned, with its typed rendering if it has one. With a `sheet_id`
+        the tab is read by its id; raises `OtherTab`. `is_now`: reads of other processes are not
+        used. If the table `ends_by_types`, `with_types` has to follow, because the last record is
+        unknown or has changed.
         """
         moment = self._moment()
         digest = None if known is None else known.displayed.digest
@@ -193,7 +193,7 @@ class Loader:
         sheet_id: int | None = None,
         is_now: bool = False,
     ) -> TypedRead:
-        """The typed rendering. 1 read. With a `sheet_id` it is read by that; raises `OtherTab`."""
+        """Read the typed rendering. 1 read. With a `sheet_id` by that; raises `OtherTab`."""
         origin = None if known is None else known.typed
         digest = None if origin is None else origin.digest
         return TypedRead(*await self._read(Render.TYPED, digest, sheet_id, is_now=is_now))
@@ -206,10 +206,10 @@ class Loader:
         *,
         before: Mapping[int, Unlike] = MappingProxyType({}),
     ) -> Snapshot:
-        """Both renderings as one snapshot; its table `is_mixed` if they show different states.
+        """Join both renderings to a snapshot; its table `is_mixed` if they show different states.
 
         The types of a table that `ends_by_types` are read right after its displayed rendering.
-        `before` are the columns that were unlike in a pair of other reads.
+        `before` are the columns that were unlike in another pair of reads.
         """
         rendering, began = typed
         columns: Sequence[Column]
@@ -250,10 +250,11 @@ class Loader:
         return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
-        """Both renderings as they are now, if they seemed to show different states. 2 reads.
+        """Read both renderings again after they seemed to show different states. 2 reads.
 
-        None if they still do. Two equal pairs are of one state, whose formats show other numbers or
-        texts; so do those of columns that are unlike in both. They are known from then on.
+        Returns None if they still do. Two equal pairs show one state, whose formats display other
+        numbers or texts; so do the formats of columns that are unlike in both. The formats are kept
+        for later reads.
         """
         displayed, _ = await self.displayed(sheet_id=sheet_id, is_now=True)
         typed = await self.typed(sheet_id=sheet_id, is_now=True)
@@ -268,11 +269,11 @@ class Loader:
     async def look_at_header(
         self, *, has_forms: bool = False, form_row: int | None = None
     ) -> tuple[SheetExtent, SheetView]:
-        """The header with the last row of an earlier look or its own, and the view. 1 read.
+        """Read the header; returns it with the last row of an earlier look or its own, and a view.
 
-        The view shows the first data row, too, which may have formulas. `has_forms`: keep the forms
-        of the columns, too, with `form_row` in place of the last row; 1 read more if that row is
-        gone. If the rows are too large, forms are left out: 1 or 2 more.
+        1 read. The view shows the first data row, too, which may have formulas. `has_forms`: cache
+        the forms of the columns, too, with `form_row` in place of the last row; 1 read more if that
+        row is gone. If the rows are too large, forms are left out: 1 or 2 more.
         """
         known, header_row = self._header_cache.extent, self._header_row
         started, moment = self._clock(), self._moment()
@@ -316,12 +317,12 @@ class Loader:
         return extent, view
 
     async def look_at_end(self, last_row: int | None = None) -> tuple[EndLook, NativeTable]:
-        """The header, its native table, and the end of the records, as they are now. 1 read.
+        """Read the header, its native table, and the end of the records. 1 read.
 
         The look shows the rows next to `last_row`, a row at the end or above it, by default the
-        known one; the first rows, if none is known. 1 read more, of these, if the end is not where
-        it was, 2 if its row went, 1 for the header alone if the rows are too large. The end of a
-        native table is the one that was known. Keeps the forms of the columns.
+        cached one, or the first rows if none is cached. 1 read more of the first rows if the end
+        has moved, 2 if its row is gone, 1 for only the header if the rows are too large. The end of
+        a native table is the cached one. Caches the forms of the columns.
         """
         cache, header_row, title = self._header_cache, self._header_row, self._id.title
         known = cache.extent
@@ -403,10 +404,10 @@ class Loader:
         return EndLook(extent, view.sheet_id, end, is_whole=end is not None), native
 
     async def window(self, span: RowSpan) -> Window:
-        """Some rows, and whether there are more. 1 read, 2 at the end or past it.
+        """Read a window of rows. 1 read, 2 at the end or past it.
 
         With types 1 read more, of both renderings at one moment. If the rows changed in between,
-        all is read again, once.
+        both are read again, once.
         """
         window = await self._displayed_window(span)
         if not span.has_types:
@@ -427,7 +428,7 @@ class Loader:
         return window
 
     async def _typed_window(self, window: Window) -> Window:
-        """The rows of a window in both renderings, as they are now. 1 read."""
+        """Read the rows of a window again in both renderings. 1 read."""
         moment, title, first_row = self._moment(), self._id.title, window.span.first_row
         last_row = first_row + len(window.rows) - 1
         ranges = [
@@ -453,10 +454,10 @@ class Loader:
         )
 
     async def _displayed_window(self, span: RowSpan) -> Window:
-        """The displayed rows of a span. 1 read, 2 at the end or past it.
+        """Read the displayed rows of a span. 1 read, 2 at the end or past it.
 
-        The second read has all that follows; with the types, if a tail shows words of booleans: at
-        most 1 read more, if that is seen only then.
+        The second read has all rows below, with types if a tail shows words of booleans; at most 1
+        read more if only the second read shows such words.
         """
         moment, started = self._moment(), self._clock()
         last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
@@ -473,7 +474,7 @@ class Loader:
             header = parse_header(top.cells[0] if top.cells else (), self._layout)
             lines: Sequence[Sequence[object]] = found.cells
             last = last_record(header.end, by_column(lines))
-            # Read alone, what follows could be that of another tab.
+            # A separate read of the rows below could show another tab.
             ranges[1] = a1.rows_from(self._id.title, span.first_row)
             try:
                 if last is not None and last <= span.row_count and is_below:
@@ -515,7 +516,7 @@ class Loader:
     async def _read(
         self, render: Render, known: bytes | None, sheet_id: int | None, *, is_now: bool
     ) -> tuple[Rendering | None, float]:
-        """A rendering, None if it has the digest `known`; and when it was sent, in seconds."""
+        """Read a rendering, None if it has the digest `known`; and the time of its sending."""
 
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
@@ -535,7 +536,7 @@ class Loader:
                     extent, newest = self._header_cache.extent, shared.newest_seconds
                     if extent is not None:
                         newest = max(newest, extent.header_as_of)
-                    # What others read by the title may be of another tab.
+                    # Reads of other processes by the title may show another tab.
                     if is_now or sheet_id is not None:
                         newest = math.inf
                     rendering = await shared.peers.rows.read(
@@ -546,12 +547,12 @@ class Loader:
         return rendering, sent_at.at_seconds or started
 
     async def _explained(self, refusal: UpstreamRefusal, row: int) -> GatewayError:
-        """The error of a refused read, of which `row` is the last row. 1 read."""
+        """The error of a refused read down to `row`. 1 read."""
         header_row = self._header_row
         return await explain(self._sheets, self._id, refusal, row=row, header_row=header_row)
 
     async def _take_header(self, header: Header, moment: int) -> None:
-        """Compare the header with the kept one, and log duplicates once per header.
+        """Compare the header with the cached one, and log duplicates once per header.
 
         Raises NoHeaderRow if its row names no field, or if it was moved.
         """
@@ -574,9 +575,9 @@ async def read_tab(
     render: Render,
     known: bytes | None = None,
 ) -> Rendering | None:
-    """Cells of the tab with a sheet id, if it has the worksheet's title; else raises `OtherTab`.
+    """Read cells of the tab with a sheet id. Raises `OtherTab` if it has another title.
 
-    None if the answer has the digest `known`, which covers the title. 1 read.
+    Returns None if the answer has the digest `known`, which covers the title. 1 read.
     """
     try:
         rendering = await sheets.read_columns(
@@ -593,10 +594,10 @@ async def read_tab(
 
 
 def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
-    """The header and the rows that show the forms of columns: at most two ranges.
+    """Ranges of the header and of the rows that show the forms of columns: at most two.
 
-    `last_row` is a row at the end or above it. If that is the header, the end is not known: the
-    last of the first rows that is filled takes its place.
+    `last_row` is a row at the end or above it. If that is the header, the end is unknown, and the
+    last filled one of the first rows replaces it.
     """
     if last_row <= header_row:
         return [a1.row_range(title, header_row, header_row + FORM_ROWS - 1)]
@@ -609,9 +610,9 @@ def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
 
 
 def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms:
-    """The forms of columns in a view of `form_ranges`, which are its first blocks, or so many.
+    """The forms of columns in a view whose first blocks, or `block_count` blocks, show them.
 
-    A native table ends with its body.
+    Rows below the body of a native table are ignored.
     """
     header_row, table = view.blocks[0].first_row, view.table
     end, looked_at = min(table.last_row or view.rows, view.rows), last_row + 1
@@ -642,10 +643,10 @@ def forms_in(view: SheetView, last_row: int, block_count: int = 0) -> SheetForms
 
 
 def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> int:
-    """The last record in the body of a native table, by default by the rule of the header.
+    """The last record in the body of a native table, by default by the header's rule.
 
-    The header if there is none, or if only types show it that the rows lack. Without a native table
-    the last record of all rows.
+    Returns the header's row if there is no record, or if only missing types would show it. Without
+    a native table all rows count.
     """
     if not native.id:
         return table.last_row
@@ -659,7 +660,7 @@ def end_in(table: Table, native: NativeTable, rule: EndRule | None = None) -> in
 
 
 def body_of(block: Block, table: NativeTable) -> Block:
-    """The rows of a block in the body of a native table, other columns blank."""
+    """The rows of a block in the body of a native table, with other columns blank."""
     count = max(0, table.last_row + 1 - block.first_row)
     own = range(table.first_column, table.end_column)
     return replace(
@@ -685,7 +686,7 @@ def header_of(view: SheetView, layout: Layout) -> Header:
 
 
 def cells_of(block: Block) -> list[list[SeenCell]]:
-    """The cells of a block as they were looked at, by row."""
+    """Forms and typed values of a block's cells, by row."""
     return [
         [SeenCell(form, value) for form, value in zip(forms, values, strict=True)]
         for forms, values in zip(block.forms, block.values, strict=True)
@@ -695,9 +696,9 @@ def cells_of(block: Block) -> list[list[SeenCell]]:
 async def check_place(
     sheets: Sheets, worksheet: WorksheetId, cache: HeaderCache, header: Header
 ) -> None:
-    """NoHeaderRow if the last header stands in another row than this one, which was read just now.
+    """Raise NoHeaderRow if the last header is now in another row than `header`.
 
-    Free if they are equal, else 1 read of the first rows.
+    No read if both headers are equal, otherwise 1 read of the first rows.
     """
     trusted = cache.trusted_cells
     if trusted is not None and trusted != header.cells:
@@ -712,7 +713,7 @@ async def check_place(
 
 
 def check_names(header: Header) -> None:
-    """NoHeaderRow if the header names no field, or not the record field of the settings."""
+    """Raise NoHeaderRow if the header names no field, or not the record field of the settings."""
     if not header.columns:
         raise no_header_row(header.row)
     if header.missing_field:
@@ -722,7 +723,7 @@ def check_names(header: Header) -> None:
 class SingleFlight(Generic[K, T]):
     """A running read, in the context of the request that started it.
 
-    It is in `flights` by its `key` until it is over, unless it was taken out or replaced before.
+    `flights` has the read by its `key` until its end, unless it was removed or replaced before.
     """
 
     def __init__(
@@ -755,19 +756,19 @@ class SingleFlight(Generic[K, T]):
         return self._sent_at.at_seconds
 
     async def outcome(self) -> T:
-        """Wait for the result, its calls on behalf of the waiter too; raises the read's error."""
+        """Wait for the result, as a further beneficiary of its calls; raises the read's error."""
         self._beneficiaries.join_as(current_call_context())
         return await asyncio.shield(self._task)
 
     async def done_within(self, seconds: float) -> bool:
-        """Wait likewise, but for the end and a limited time; False if it did not come."""
+        """Wait for the end for a limited time, also as a beneficiary; False after a timeout."""
         self._beneficiaries.join_as(current_call_context())
         if seconds > 0:
             await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
 
     def _end(self, task: asyncio.Task[T]) -> None:
-        """Mark an error as retrieved; the next read meets it again."""
+        """Mark an error as retrieved, because the next read will meet it again."""
         if self._flights.get(self._key) is self:
             del self._flights[self._key]
         if not task.cancelled():

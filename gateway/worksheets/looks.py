@@ -1,7 +1,7 @@
-"""Looks at some rows for writes by number: as they are displayed, of one moment, with the header.
+"""Looks at some rows for writes by number: displayed rows with the header, from one moment.
 
-Rules: a look counts from its sending. A row exists if it is a record, or a row below it is one.
-What a look shows may be answered, so no cached rows may be older.
+Rules: the age of a look counts from its sending. A row exists if it is a record, or if a row below
+it is a record. Answers may show the rows of a look, so no cached rows may be older.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,20 +45,20 @@ from gateway.worksheets.worksheet import Worksheet
 T = TypeVar("T")
 
 MAX_LOOKS = 3
-"""Looks at rows of which some turn out to be past the grid."""
+"""Maximum number of looks if rows turn out to be past the grid."""
 
 MAX_TARGET_CELLS = 500_000
-"""Cells of the rows that writes look at."""
+"""Maximum number of cells in the rows of a look."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowLook:
-    """The header and the displayed cells of the rows that exist, of one moment.
+    """The header and the displayed cells of existing rows, from one moment.
 
-    `missing` are the requested rows that do not exist, `around` the rows next to the requested
-    ones, if they were wanted. `values` are the typed values of the rows and `cells` their forms, if
-    they were wanted. `sent_at` is in monotonic seconds. `last_record` is the last of all these rows
-    that is a record wherever it stands, 0 if there is none.
+    `missing` are the requested rows that do not exist. If requested, `around` are the rows next to
+    these rows, `values` their typed values, and `cells` their forms. `sent_at` is in monotonic
+    seconds. `last_record` is the last of all these rows that is a record in any place, 0 if there
+    is none.
     """
 
     sheet_id: int
@@ -66,7 +66,7 @@ class RowLook:
     rows: Mapping[int, Sequence[str]]
     missing: frozenset[int]
     tail: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """The requested rows below the last record as they are displayed."""
+    """Displayed texts of the requested rows below the last record."""
     sent_at: float
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     frozen_rows: int = 0
@@ -111,7 +111,7 @@ async def look_at_rows(
 async def _look(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
-    """The header and the rows in the grid, blank ones too."""
+    """Read the header and the rows within the grid, including blank ones."""
     moment, cache, header_row = worksheet.moment(), worksheet.header, worksheet.header_row
     found: Sequence[int] = sorted(rows)
     grid_of: int | None = None
@@ -191,7 +191,7 @@ async def _look(
 async def look_again(
     sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook | None:
-    """A small look at rows that were looked at, and the rows around; None if one is past the grid.
+    """Look again at rows of an earlier look, and the rows around; None if one is past the grid.
 
     1 read. `around` and `detail` as in `look_at_rows`, but without forms.
     """
@@ -229,10 +229,10 @@ async def look_at_forms(
     sheet_id: int,
     last_row: int,
 ) -> Mapping[int, Sequence[SeenCell]]:
-    """Look at the forms of columns, which the header cache keeps, and at cells of some rows.
+    """Look at the forms of columns, which the header cache stores, and at cells of some rows.
 
     1 read. `spans` are the first and last column by row. Raises LookOutdated if a row is gone, or
-    if the tab or the header is another one.
+    if the tab or the header has changed.
     """
     id_, began = worksheet.id, worksheet.now()
     ranges = form_ranges(id_.title, last_row, header.row)
@@ -268,10 +268,10 @@ async def _read_rows(
     detail: Detail = Detail.TEXTS,
     last_row: int | None = None,
 ) -> tuple[SheetView, float]:
-    """The header and spans of rows, and when they were read, in monotonic seconds.
+    """Read the header and spans of rows; returns the time of the read in monotonic seconds, too.
 
-    With a `last_row` the header comes with the forms of the columns. Raises RowNotFound if a row is
-    past the grid, and WriteTooLarge; `asked` are the rows that the writes name.
+    With a `last_row` the view has the forms of the columns, too. Raises RowNotFound if a row is
+    past the grid, and WriteTooLarge; `asked` is the number of rows that the writes name.
     """
     id_, began, header_row = worksheet.id, worksheet.now(), worksheet.header_row
     ranges = [a1.row_range(id_.title, header_row)]
@@ -304,7 +304,7 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
 def _in_spans(
     blocks: Sequence[Sequence[Sequence[T]]], spans: Sequence[tuple[int, int]], grid_rows: int
 ) -> Mapping[int, Sequence[T]]:
-    """The rows of the spans that are in the grid, blank ones too, by their number."""
+    """Rows of the spans within the grid, by number, including blank ones."""
     return {
         row: lines[row - first] if row - first < len(lines) else ()
         for lines, (first, last) in zip(blocks, spans, strict=True)
@@ -317,7 +317,7 @@ async def _rows_in_grid(
 ) -> tuple[int | None, Sequence[int]]:
     """The sheet id of the tab with the title, and the rows in its grid. 1 read, 0 for one row.
 
-    Raises WorksheetNotFound if no tab has the title any more.
+    Raises WorksheetNotFound if no tab has the title.
     """
     if len(rows) == 1:  # it was refused
         return None, ()
@@ -331,7 +331,7 @@ async def _rows_in_grid(
 def _last_record(
     end: EndRule, rows: Mapping[int, Sequence[str]], values: Mapping[int, Sequence[Value]]
 ) -> int:
-    """The last of these rows that is a record wherever it stands; 0 if there is none."""
+    """The last of these rows that is a record in any place; 0 if there is none."""
     for row, texts in sorted(rows.items(), reverse=True):
         if end.column is None and len({"", *texts}) > 2:  # no row of booleans shows two texts
             return row
@@ -342,7 +342,7 @@ def _last_record(
 
 
 async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea, end: EndRule) -> int:
-    """The last row of an area that is a record; 0 if none is. Raises `OtherTab`.
+    """Read the last record of an area; 0 if there is none. Raises `OtherTab`.
 
     1 read, 1 more if its end shows words of booleans.
     """

@@ -1,22 +1,23 @@
-"""Evidence in the answer to a write that it met another record than the gateway looked at.
+"""Evidence in the answer to a write that it changed another record than the planned one.
 
 Rules
 - A look and its write are two calls, and people may sort, insert or delete rows between them. The
-  answer to the write shows the rows as they are then.
-- Only constant cells are evidence: what formulas show may follow from the write. A cell that is
-  blank now counts if its row has no formula, or if the row was found by it. Else it is hidden: the
-  row is not known to hold the record, as a filled-down row that shows only an unticked checkbox.
+  answer to the write shows the rows at the time of the write.
+- Only constant cells are evidence: results of formulas may follow from the write. A cell that is
+  blank now counts if its row has no formula, or if the row was found by this cell. Otherwise it is
+  hidden: the row may not be the record, such as a filled-down row with only an unticked checkbox.
 - People also edit cells of a record. So a row is another record if a cell by which it was found
-  changed, or half of the others if that is not known. With `If-Match` no cell may have changed.
+  changed or, if no such cell is known, if half of the cells changed. With `If-Match` no cell may
+  have changed.
 - Cells by which a row was found, and all cells of a typed `If-Match`, are compared by value, too;
   other cells by their displays.
 - The answer cannot show a removed row. It shows the rows above and below: the removed row was
-  another one if two of them are others, if most of their cells changed, or if the row that was
-  meant is among them; not if they show that one row was inserted or deleted further down. Rows that
-  were blank show neither.
-- So two rows that people deleted below give the error, too: one of them may have been the row that
-  was meant. And where all but one were blank, so does an edit of its only cell: a sort looks the
-  same. The false error is preferred to silence.
+  another one if two of them are others, if most of their cells changed, or if the planned row is
+  among them; not if they show that one row was inserted or deleted further down. Rows that were
+  blank show neither.
+- So two rows that people deleted below give the error, too: one of them may have been the planned
+  row. If all rows but one were blank, an edit of its only cell gives the error, because it looks
+  like a sort. A false error is preferred to silence.
 - After a lost answer the rows are read again. Removed rows have no evidence then.
 """
 
@@ -37,9 +38,9 @@ from gateway.worksheets.planning import Planned, RowChange
 
 
 class _Compared(NamedTuple):
-    """The columns of the constant cells of a row that are as before, and of those that are not.
+    """Columns of a row's constant cells: unchanged ones and changed ones.
 
-    `hidden` are those that are blank now in a row with formulas.
+    `hidden` are columns of cells that are blank now, in a row with formulas.
     """
 
     same: Collection[int]
@@ -53,7 +54,7 @@ class _Compared(NamedTuple):
 
 
 class _Passed(NamedTuple):
-    """Evidence on removed rows: `is_another` if other ones went, `met` is the record if known."""
+    """Evidence on removed rows: `is_another` if others were removed; `met` is that record."""
 
     is_as_planned: bool = False
     is_another: bool = True
@@ -68,11 +69,10 @@ def met_others(
     *,
     has_header: bool,
 ) -> Work[tuple[Mapping[int, RowsMoved], bool]]:
-    """The errors of conditional writes that met other records, by their index.
+    """The errors of conditional writes to other records, by index; True if no row had changed.
 
-    And whether all rows were as they were looked at. `seen` and `edges` are what the answer shows
-    of changed rows and beside removed ones. `has_header`: the header is as it was at the look, so
-    that it names the cells of the answer, too.
+    `seen` has the changed rows in the answer, `edges` the rows beside removed ones. `has_header`:
+    the header is the same as in the look, so that it names the cells of the answer, too.
     """
     errors: dict[int, RowsMoved] = {}
     is_as_planned = True
@@ -129,9 +129,9 @@ def _is_other(write: Planned, found: _Compared) -> bool:
 def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Passed:
     """Evidence that other records than `rows` were removed or emptied.
 
-    If the record that was meant stands above now, a row further up went at the same time, and the
-    one below it was removed; below likewise. That is known if the next rows on both sides stand
-    where they must.
+    If the planned record is now above, a row further up was deleted at the same time, and the row
+    below the record was removed; below likewise. This is known if the next rows on both sides are
+    in their expected places.
     """
 
     def is_at(texts: Sequence[str], row: int) -> bool:
@@ -162,9 +162,9 @@ def _passed(edge: Edge, block: Block, rows: Mapping[int, Sequence[str]]) -> _Pas
 
 
 def _stayed(edge: Edge, block: Block) -> bool:
-    """True if the rows above are as before, and those below, but for one that came or went.
+    """True if the rows above and below are unchanged, apart from one inserted or deleted row.
 
-    A row that is not blank has to show it; below one that came or went, another one.
+    A row that is not blank has to show this; below an inserted or deleted row, another one.
     """
     above = _standing(block, edge.above, count(edge.row, -1))
     if above is None:
@@ -183,13 +183,13 @@ def _stayed(edge: Edge, block: Block) -> bool:
 
 
 def _standing(block: Block, rows: Sequence[Sequence[str]], numbers: Iterable[int]) -> int | None:
-    """The number of rows with cells, if all are as before at these numbers; else None."""
+    """Number of filled rows, if the rows at these numbers are all unchanged; otherwise None."""
     found = [_compared_row(texts, block, row) for texts, row in zip(rows, numbers, strict=False)]
     return None if any(each.changed for each in found) else sum(each.is_it for each in found)
 
 
 def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
-    """A row of a block, compared with the texts that it had; nothing if it is not there."""
+    """Compare a row of a block with its earlier texts; empty if the block lacks the row."""
     at = row - block.first_row
     if at < 0:
         return _Compared((), ())
@@ -202,9 +202,9 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 def _compared_change(
     change: RowChange, spans: Sequence[Span], keys: Collection[int], values: Mapping[int, object]
 ) -> _Compared:
-    """The cells of a changed row that were seen and not written, compared with their texts.
+    """Compare the cells of a changed row that the answer shows and the write did not change.
 
-    Those of `values` are compared by value, too.
+    Cells in `values` are compared by value, too.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:
@@ -232,7 +232,7 @@ def _compared(
     computed: Collection[int],
     keys: Collection[int] = (),
 ) -> _Compared:
-    """Constant cells compared with their texts of before; `keys` are those that found the row."""
+    """Compare constant cells with their earlier texts; `keys` are the cells that found the row."""
     same, changed, hidden = list[int](), list[int](), list[int]()
     for at, text in cells:
         was = text_at(before, at)
@@ -255,7 +255,7 @@ def shown_values(before: Sequence[object], spans: Sequence[Span]) -> Sequence[ob
 
 
 def shown_row(before: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
-    """A row after the write: cells that were not seen are as before it."""
+    """Texts of a row after the write; cells that the answer does not show are taken from before."""
     row = [*before]
     for span in spans:
         row += [""] * (span.first - len(row))
@@ -266,7 +266,7 @@ def shown_row(before: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
 def _error(
     write: Planned, header: Header, row: int, texts: Sequence[str], met: Sequence[str] | None
 ) -> RowsMoved:
-    """The error, which shows both records as the caller sees them."""
+    """The error with both records as the caller sees them."""
     columns = header.seen_with(write.write.access.columns).select(None)
     return RowsMoved(
         f"The write was applied at row {row}, but another record stood there: people moved or "

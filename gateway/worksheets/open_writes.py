@@ -1,9 +1,9 @@
-"""Open writes that later ones must wait for: their late effect would change or move the rows.
+"""Open writes that later writes must wait for, because they may still change or move rows.
 
 Rules: updates and deletes of a row wait for its open updates. All writes wait for an open removal
-of rows, and for an open upsert that adds rows. Creates that are open are in nobody's way. An answer
-to a repeated request waits for an open removal that may have moved its rows. A tab that was renamed
-is known by its sheet id, which a plan has.
+of rows, and for an open upsert that adds rows. No write waits for an open create. An answer to a
+repeated request waits for an open removal that may have moved its rows. A renamed tab is recognised
+by the sheet id in a plan.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +19,13 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Write
 
 MAX_SETTLED = 5
-"""Open batches that one turn settles. Its writes wait if there are more."""
+"""Maximum number of open batches that one turn settles; with more, its writes wait."""
 
 
 class OpenWrites:
-    """`earlier` are the open writes of an earlier process, `clock` is that of the fences.
+    """Open writes of this process and of earlier ones (`earlier`); `clock` is the fences' clock.
 
-    The `lock` of several processes tells what others left open; None for a single one.
+    `lock` has the open fences of other processes; None for a single process.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class OpenWrites:
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]
     ) -> Sequence[GatewayError | None]:
-        """The errors of writes that have to wait, or that another process carries out."""
+        """Errors for writes that have to wait, or that another process carries out; else None."""
         if self._lock is None and not self._open:
             return [None] * len(writes)
         must_wait = await self._in_the_way(worksheet, writes)
@@ -58,10 +58,11 @@ class OpenWrites:
         ]
 
     async def _in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
-        """Which of these writes have to wait, once all that can be settled is settled.
+        """Settle open writes; returns True for each write that still has to wait.
 
         At most 2 reads and 1 write for each of at most `MAX_SETTLED` open writes. An update cannot
-        land after 185 s; the outcome of a removal must be known for the answers to earlier writes.
+        be applied after 185 s; the outcome of a removal must be known for answers to earlier
+        writes.
         """
         if self._lock is not None and not await self._settled_earlier(worksheet, self._lock):
             return [True] * len(writes)
@@ -81,10 +82,10 @@ class OpenWrites:
     async def settle_renamed(
         self, worksheet: Worksheet, sheet_id: int, writes: Sequence[Write]
     ) -> bool:
-        """Settle what was sent when the tab had another title. True: a look of before is outdated.
+        """Settle writes sent under the tab's earlier titles; True if an earlier look is outdated.
 
-        Free if nothing is in the way, else as `refusals`. Raises QueueFull while it is open. Of
-        several processes, others know what is open under other titles.
+        Costs nothing if no write collides, else as `refusals`. Raises QueueFull while one is open.
+        Does nothing with several processes, which know open writes by title only.
         """
         if self._lock is not None or not self._open:
             return False
@@ -104,11 +105,11 @@ class OpenWrites:
     async def _still_open(
         self, worksheet: Worksheet, batches: Sequence[OpenWrite]
     ) -> Sequence[OpenWrite]:
-        """Settle batches; those that are open all the same."""
+        """Settle batches; returns those that stay open."""
         still_open: list[OpenWrite] = []
         settled = 0
         for each in batches:
-            if each not in self._open:  # settled with another of its batch
+            if each not in self._open:  # settled with another write of its batch
                 continue
             # A search may take 15 s, and would fail like the one before.
             if still_open or settled == MAX_SETTLED:
@@ -126,7 +127,7 @@ class OpenWrites:
         return still_open
 
     async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
-        """Take in the outcome of an open write."""
+        """Record the outcome of an open write."""
         if self._lock is not None:
             self._lock.settled(worksheet.id, fence)
         settled = [each for each in self._open if each.fence == fence]
@@ -137,7 +138,7 @@ class OpenWrites:
             worksheet.header.forget()
 
     async def settle(self, worksheet: Worksheet, removal: OpenWrite) -> bool:
-        """Find out whether an open removal was applied. Raises QueueFull, `applied`."""
+        """Settle an open removal; True if it was applied. Raises RowsUnsettled, `applied`."""
         try:
             is_applied = await self._fences.is_applied(
                 worksheet.id.spreadsheet, removal.fence, removal.sent_at
@@ -150,7 +151,7 @@ class OpenWrites:
         return is_applied
 
     async def _settled_earlier(self, worksheet: Worksheet, lock: WriteLock) -> bool:
-        """Settle what the last holder of the lock left open; False if that cannot be known."""
+        """Settle the open fence of the last holder of the lock; False if it stays open."""
         earlier = lock.earlier(worksheet.id)
         open_fence = earlier and earlier.fence
         self._open = [  # others were settled by other processes
@@ -200,7 +201,7 @@ class OpenWrites:
 
 
 def _collides(write: Write, earlier: OpenWrite) -> bool:
-    """True if a late effect of an open write would change or move what this one is about."""
+    """True if a late effect of an open write would change or move the rows of this write."""
     if earlier.is_exclusive or write.kind == "search" or write.rows is None:
         return True
     return not earlier.updated_rows.isdisjoint(write.numbers)

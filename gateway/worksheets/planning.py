@@ -1,10 +1,10 @@
-"""Plan writes: find the rows and cells that they change, by a look at the worksheet.
+"""Planning of writes: the rows and cells that they change, found by a look at the worksheet.
 
 Rules
 - A look is a header for appended rows, some rows for writes by number, or all rows for writes by
-  filter or key. The rows are those of one moment.
-- A batch takes as many writes as can be carried out one after the other with the same result; the
-  others are planned again after it.
+  filter or key. The rows are from one moment.
+- A batch takes as many writes as have the same result when carried out one after the other; the
+  other writes are planned again after it.
 - Planning makes no call: it is counted work, in the lane of the key's writes.
 """
 
@@ -68,46 +68,46 @@ from gateway.worksheets.writes import (
 )
 
 FRESH_LOOK_SECONDS = 1.0
-"""A look is at most so old when an update is sent."""
+"""Maximum age of a look when an update is sent."""
 
 MAX_COMPARED = 16
-"""Columns of filters or keys that a plan compares."""
+"""Maximum number of columns of filters or keys that a plan compares."""
 
 UPDATE_STEPS = 24
-"""Steps per field of a row, from its name to the cell that changes."""
+"""Steps per field of a row, from its name to the changed cell."""
 
 MOST_STEPS = 16_384
-"""Steps of a block, about 1 ms."""
+"""Maximum steps of a block, about 1 ms."""
 
 STEPS_PER_ROW = 4
-"""Steps for a row that has one value of a key."""
+"""Steps per row with one value of a key."""
 
 KEY_STEPS = 20
-"""Steps for one value of a key of the body."""
+"""Steps per key value of the body."""
 
 TYPED_STEPS = 160
-"""Steps for a value that may be a moment."""
+"""Steps per value that may be a moment."""
 
 FIELD_STEPS = (UPDATE_STEPS, UPDATE_STEPS + TYPED_STEPS)
-"""Steps per field of a row to find what changes, or to answer it: displayed, and typed."""
+"""Steps per field of a row to find its change, or to answer it: displayed, and typed."""
 
 CELLS_OF_STEP = 4
-"""Cells that are taken out of their columns in one step."""
+"""Number of cells taken from their columns in one step."""
 
 MAX_WRITTEN_BYTES = 8 * 1024 * 1024
-"""Values that a write by filter sends to all its rows together."""
+"""Maximum size of the values that a write by filter sends to all its rows together."""
 
 
 NewKey = tuple[tuple[int, Hashable], ...]
-"""The columns of a key, ascending, and the forms of its values (`record.key_form`)."""
+"""Ascending columns of a key, and the forms of its values (`record.key_form`)."""
 
 Look = Header | RowLook | Table
-"""Looks that writes are planned by: a header, rows by their numbers, or all rows."""
+"""A look for planning: a header, rows by their numbers, or all rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewRows:
-    """Rows to append whose values have found their columns; `rows` are the cells from column A."""
+    """Rows to append, as cells from column A."""
 
     view: View
     placements: Sequence[Placement]
@@ -122,7 +122,7 @@ class NewRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowChange:
-    """A row to update whose values have found their cells; `displayed` is the row as we saw it.
+    """Change of an existing row; `displayed` is the row in the look.
 
     A row to empty has no placement.
     """
@@ -141,7 +141,7 @@ class RowChange:
 
     @property
     def is_emptied(self) -> bool:
-        """True if the row is emptied in place of being removed."""
+        """True if the row is emptied instead of removed."""
         return not self.placement.cells
 
     @cached_property
@@ -151,7 +151,7 @@ class RowChange:
 
     @property
     def cells(self) -> list[Stored]:
-        """The written cells of the row from column A; None leaves a cell as it is."""
+        """The written cells of the row from column A; None for unchanged cells."""
         cells: list[Stored] = []
         for column, run in self.runs:
             cells += [None] * (column - len(cells))
@@ -161,10 +161,9 @@ class RowChange:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """A write that can be sent: what it changes, appends or removes.
+    """A write that can be sent: its changes, appended rows or removals.
 
-    `slots` are its results in order: one that is known already, a change, or the number of an
-    appended row, from 0.
+    `slots` are its results in order: a known result, a change, or the index of an appended row.
     """
 
     index: int
@@ -173,48 +172,48 @@ class Planned:
     changes: Sequence[RowChange] = ()
     created: NewRows | None = None
     removed: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """The rows to remove, as they are displayed."""
+    """Displayed texts of the rows to remove."""
     new_keys: Sequence[NewKey] = ()
     """The keys of rows that an upsert appends."""
     compared: frozenset[int] = frozenset()
-    """The columns by which its rows were found, at most `MAX_COMPARED`."""
+    """Columns by which its rows were found, at most `MAX_COMPARED`."""
     values: Mapping[int, Mapping[int, object]] = field(default_factory=dict)
-    """The typed values of these columns of existing rows, by row and column."""
+    """Typed values of the `compared` columns in existing rows, by row and column."""
     typed: Mapping[int, Sequence[object]] = field(default_factory=dict)
-    """The typed cells of the rows of a typed write, as we saw them."""
+    """Typed cells in the look of the rows of a typed write."""
 
     @property
     def columns(self) -> frozenset[int]:
-        """The columns that it writes to."""
+        """Columns that the write changes."""
         created = self.created.columns if self.created else frozenset()
         return created.union(*(change.columns for change in self.changes))
 
     @property
     def rows(self) -> Sequence[int]:
-        """The existing rows that it changes or removes."""
+        """Existing rows that the write changes or removes."""
         return [*self.removed, *(change.row for change in self.changes)]
 
     @property
     def removed_rows(self) -> Sequence[int]:
-        """The rows that it removes, or empties in their place."""
+        """Rows that the write removes, or empties instead."""
         return self.rows if self.write.rows is None else ()
 
     @property
     def has_condition(self) -> bool:
-        """True if its row has to have the tag of an `If-Match`."""
+        """True if the row must have the tag of an `If-Match`."""
         condition = self.write.condition
         return condition is not None and not condition.is_any
 
     @property
     def is_conditional(self) -> bool:
-        """True if it is only meant for the records that it was planned for."""
+        """True if the write is meant only for the planned records."""
         if self.write.kind == "search":
             return bool(self.compared)  # a filter of row numbers compares none
         return self.has_condition
 
     @property
     def is_exclusive(self) -> bool:
-        """True if nothing may be written to the worksheet while its outcome is open."""
+        """True if no other write to the worksheet may be sent while the outcome is open."""
         return bool(self.removed) or (self.write.kind == "search" and self.created is not None)
 
     def results(self, changed: Mapping[RowChange, Written], created: Results) -> Results:
@@ -235,7 +234,7 @@ class Planned:
 class Plan:
     """Writes that one batch can carry out, and the outcomes of others by their index.
 
-    Writes with neither are planned again, after this batch. Either all writes remove rows or none.
+    The remaining writes are planned again after this batch. Either all writes remove rows or none.
     """
 
     outcomes: Mapping[int, Outcome]
@@ -243,33 +242,33 @@ class Plan:
     header: Header
     sheet_id: int
     after_row: int = 0
-    """Created rows come below it."""
+    """Row above the created rows."""
     is_end: bool = True
-    """True if that was the last record, or the last row of the table, at the look."""
+    """True if `after_row` was the last record, or the last row of the table, in the look."""
     table: NativeTable = NO_TABLE
-    """The native table that created rows go into; without one they go below all records."""
+    """Native table for created rows; without one they go below all records."""
     filled: FilledRow | None = None
-    """A row below it that is filled down: new rows are inserted; otherwise they are appended."""
+    """Filled-down row below `after_row`: new rows are inserted; otherwise they are appended."""
     beside: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """Existing rows next to inserted ones."""
     emptied: frozenset[int] = frozenset()
-    """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
+    """Rows to empty instead of removing them, because Google keeps one unfrozen row."""
     grid_rows: int = 0
-    """Rows of the grid at the look, blank ones too; 0 if they are not known."""
+    """Number of rows of the grid in the look, including blank ones; 0 if unknown."""
     around: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The rows next to removed or emptied ones."""
     looked_at: float
-    """When the look was sent, in monotonic seconds."""
+    """Time at which the look was sent, in monotonic seconds."""
     fresh_seconds: float = FRESH_LOOK_SECONDS
-    """The batch is sent within this time after the look, or looks once more."""
+    """Maximum age of the look when the batch is sent; then the rows are read again."""
     is_cached: bool = False
     """True if sheet id, frozen rows or header were seen earlier."""
     cells: Mapping[int, Sequence[SeenCell]] = field(default_factory=dict)
-    """The rows of the look with the forms of their cells, if it has forms."""
+    """Rows of the look with the forms of their cells, if it has forms."""
 
 
 def needs_types(write: Write) -> bool:
-    """True if the typed rendering decides which rows are meant, or what is written to them."""
+    """True if the write needs typed cells to select its rows, or to find its changes."""
     by = write.selector
     if isinstance(by, ByFilter) and any(each.field != ROW_INDEX for each in comparisons(by.where)):
         return True
@@ -278,7 +277,7 @@ def needs_types(write: Write) -> bool:
 
 @dataclass(kw_only=True)
 class _Batch:
-    """The writes of a batch so far, with the rows and columns that they change."""
+    """Collected writes of a batch, with the rows and columns that they change."""
 
     writes: list[Planned] = field(default_factory=list)
     rows: set[int] = field(default_factory=set)
@@ -287,7 +286,7 @@ class _Batch:
     new_keys: set[NewKey] = field(default_factory=set)
 
     def may_take(self, write: Write, header: Header, *, removes: bool) -> bool:
-        """False if the writes before it change what decides which rows are meant.
+        """True if no collected write changes cells that select the rows of this write.
 
         A batch removes rows or changes them.
         """
@@ -303,7 +302,7 @@ class _Batch:
         return read_columns.isdisjoint(self.columns)
 
     def takes(self, planned: Planned) -> bool:
-        """Take a write, if those before it change none of its rows, and leave it room."""
+        """Add a write, unless collected ones change its rows or use the room; True if added."""
         rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
         rows |= {*planned.removed, *(change.row for change in planned.changes)}
         if self.writes and (
@@ -330,7 +329,7 @@ class _Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
-    """`clears`: a delete empties its row, so that no other row moves."""
+    """Plans writes; `clears`: a delete empties its row, so that no other row moves."""
 
     ignore_unknown: bool
     clears: bool = False
@@ -340,7 +339,7 @@ class Planner:
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """The writes that one batch can carry out, and the results or errors of others by index.
 
-        Writes with neither are planned again, after the batch.
+        The remaining writes are planned again after the batch.
         """
         table = look if isinstance(look, Table) else None
         batch, outcomes = _Batch(), dict[int, Outcome]()
@@ -365,7 +364,7 @@ class Planner:
         return batch.writes, outcomes
 
     def planned(self, index: int, write: Write, look: Look) -> Work[Planned]:
-        """One write: what it changes, appends or removes. Nothing, if all rows have its values."""
+        """Plan one write; without changes if all rows already have its values."""
         by = write.selector
         if isinstance(look, RowLook):
             return self._by_number(index, write, look)
@@ -388,7 +387,7 @@ class Planner:
         )
 
     def _append(self, index: int, write: Write, view: View, end: EndRule) -> Work[Planned]:
-        """New rows, each of which has to be a record by the rule `end`."""
+        """Plan new rows, each of which must be a record by the rule `end`."""
         placements: list[Placement] = []
         rows: list[list[Stored]] = []
         skips_false = end.skips_false and end.column is None
@@ -550,7 +549,7 @@ class Planner:
         rows: Mapping[int, Sequence[str]],
         header: Header,
     ) -> Work[Planned]:
-        """A write that removes rows, or empties them; `rows` are their displayed cells."""
+        """Plan the removal or emptying of rows; `rows` are their displayed cells."""
         if not self.clears:
             return Planned(index=index, write=write, slots=slots, removed=rows)
 
@@ -593,9 +592,9 @@ def row_change(
     kept: frozenset[int] = frozenset(),
     has_tag: bool = False,
 ) -> Written | RowChange:
-    """The change of a row, but for the columns `kept`; its result, if it has all values.
+    """The change of a row, without the columns `kept`; the result if the row has all values.
 
-    `typed` are the typed cells of the row, for a typed write; `is_form`: of a form.
+    `typed` are the typed cells of the row for a typed write; `is_form` if the values are a form's.
     """
     cells = {at: value for at, value in placement.cells.items() if at not in kept}
     if typed is None:
@@ -614,7 +613,7 @@ def row_change(
 
 
 def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
-    """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
+    """Raise RowNotFound, or PreconditionFailed with the row as the view shows it."""
     if row not in look.rows:
         raise row_not_found(row, look.header.row, below=[look.tail.get(row, ())], view=view)
     condition = write.condition
@@ -629,7 +628,7 @@ def _check_row(row: int, write: Write, view: View, look: RowLook) -> None:
 
 
 def _read_columns(write: Write, view: View) -> frozenset[int | None]:
-    """The columns that decide which rows a write is about; None: the numbers of the rows."""
+    """Columns that select the rows of a write; None stands for row numbers."""
     by = write.selector
     names = by.names if isinstance(by, ByKey) else ()
     if isinstance(by, ByFilter):
@@ -638,7 +637,7 @@ def _read_columns(write: Write, view: View) -> frozenset[int | None]:
 
 
 def _compared(write: Write, view: View) -> frozenset[int]:
-    """The columns by which rows are found, as far as they are compared."""
+    """Columns by which rows are found, at most `MAX_COMPARED`."""
     columns = [column for column in _read_columns(write, view) if column is not None]
     return frozenset(columns[:MAX_COMPARED])
 
@@ -646,13 +645,13 @@ def _compared(write: Write, view: View) -> frozenset[int]:
 def _rows_of(
     table: Table, columns: Sequence[int], keys: Sequence[Sequence[Stored]], *, is_form: bool
 ) -> Work[Mapping[int, int]]:
-    """The row of each key that the worksheet has, by the key's number.
+    """Find the row of each existing key, by the key's number.
 
     A row has a key if its cells equal the values, as `$eq` compares them. A text of a form may be a
     boolean.
     """
     candidates: Mapping[int, Set[int]] | None = None
-    """The keys that a place may have, by the columns so far."""
+    """Possible keys of each place, by the columns compared so far."""
     for at, column in enumerate(columns):
         index = table.index(column)
         if (yield from index.keys()).odd:
@@ -703,7 +702,7 @@ def _rows_of(
 def _new_keys(
     table: Table, columns: Sequence[int], keys: Mapping[int, Sequence[Stored]], upsert: Write
 ) -> Work[Sequence[NewKey]]:
-    """The forms of the keys of new rows, by column: `$5.00` may be 5 where numbers have a format.
+    """Forms of the keys of new rows by column; `$5.00` may be 5 in a column of formatted numbers.
 
     Raises InvalidBody if one cell could match two of them.
     """

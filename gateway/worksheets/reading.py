@@ -1,16 +1,16 @@
 """Reads: serve cached rows, read them again, or serve stale ones.
 
 Rules
-- Rows are served for their ttl, then read again. Meanwhile they are served as stale, if Google is
-  slow, fails, or may not be called, up to `cache.max_stale_seconds`.
-- Where a worksheet is read, those of the same spreadsheet that are in use and due are read with it.
+- Rows are served for their ttl, then read again. If Google is slow, fails, or may not be called,
+  they are served stale (stale-if-error), up to `cache.max_stale_seconds`.
+- A read of a worksheet also reads worksheets of the same spreadsheet that are in use and due.
 - `no-cache` reads rows again, for all requests together at most once in `NO_CACHE_SECONDS`; it is
   never answered with stale rows.
 - Each worksheet in use costs one or two reads per ttl, paid by the accounts that reach it. If their
-  read budget cannot pay for all that they reach, the ttl of these grows by the same factor: all are
-  refreshed, a little later.
+  read budget is too small for all of their worksheets, the ttl of these grows by the same factor:
+  all are refreshed, a little later.
 - Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
-  rows. For those that cannot be read, older rows that contain them are served as stale.
+  rows. If a window cannot be read, older rows that contain it are served stale.
 """
 
 import math
@@ -53,10 +53,10 @@ NO_CACHE_SECONDS = 10.0
 """Minimum interval of reads for `no-cache`, per worksheet."""
 
 PATIENCE_SECONDS = 2.0
-"""Time that Google may take before stale rows are served."""
+"""Maximum time of a read before stale rows are served."""
 
 QUEUE_PATIENCE_SECONDS = 0.25
-"""Time that a read may wait for the quota before stale rows are served."""
+"""Maximum wait of a read for the quota before stale rows are served."""
 
 HOLD_SECONDS = 1.0
 """Pause after a failure, if stale rows can be served."""
@@ -65,7 +65,7 @@ BUDGET_SHARE = 0.8
 """Share of the read budget for refreshing; the rest is for new worksheets and writes."""
 
 SHORTEST_ACTIVITY_SECONDS = 10.0
-"""A worksheet requested so recently is active, however short its ttl is."""
+"""Minimum time for which a worksheet is active after a request, even if its ttl is shorter."""
 
 _LOOK_SECONDS = 1.0
 _RETRY_SECONDS = 5
@@ -83,10 +83,10 @@ DEGRADING = tuple(_REASONS)
 """Failures of Google or of the connection to it, for which stale rows may be served."""
 
 ReadBudget = Callable[[str], Mapping[str, float]]
-"""The reads per second of each account that reaches a spreadsheet, by the accounts' names."""
+"""Returns the reads per second of each account that reaches a spreadsheet, by account name."""
 
 _PAST = math.nextafter(0.0, -math.inf)
-"""The `ttl` of stale rows is negative, however young they are."""
+"""Upper bound of the `ttl` of stale rows, which is always negative."""
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class Read(msgspec.Struct, frozen=True):
 class Reader:
     """Serves reads.
 
-    `demands` returns the demand for each worksheet with rows, `beside` those of the same
+    `demands` returns the demand for each worksheet with rows, `beside` the worksheets of the same
     spreadsheet.
     """
 
@@ -118,7 +118,7 @@ class Reader:
         self._clock = clock
 
     def fresh(self, worksheet: Worksheet, part: Part) -> Read | None:
-        """The cached rows if they are fresh. No call."""
+        """The cached rows if they are fresh. No call to Google."""
         block = worksheet.blocks.get(part)
         if block is None or block.rows.is_expired:
             return None
@@ -139,12 +139,12 @@ class Reader:
         *,
         no_cache: bool = False,
     ) -> Read:
-        """A part of the worksheet: kept if it is new enough, else read, else stale.
+        """A part of the worksheet: cached if it is new enough, else read, else stale.
 
         Displayed rows: 1 read, 2 if types show the last record. A span is read with all rows, or
-        alone if these are too large: 1 to 4. With types: 2 reads, side by side if a header seen
-        lately has all fields of the query, and 1 if the worksheet lacks one of them (UnknownField);
-        2 more if it changed in between.
+        alone if these are too large: 1 to 4. With types: 2 reads, in parallel if a fresh header has
+        all fields of the query, and 1 if the worksheet lacks one of them (UnknownField); 2 more if
+        the worksheet changed in between.
         """
         if isinstance(part, RowSpan):
             if not worksheet.is_large:
@@ -211,9 +211,9 @@ class Reader:
         *,
         no_cache: bool,
     ) -> tuple[Snapshot | None, Read | None]:
-        """Displayed rows whose types are to be read, or stale rows with types to be answered.
+        """Displayed rows that still need types, or stale rows with types as the answer.
 
-        Both are None if both renderings are to be read. Raises UnknownField.
+        Both are None if both renderings must be read. Raises UnknownField.
         """
         displayed, reason = _newer(worksheet, DISPLAYED, since), ""
         extent = worksheet.header.fresh()
@@ -242,7 +242,7 @@ class Reader:
         return "" if await flight.done_within(seconds) else "slow"
 
     def _read_beside(self, worksheet: Worksheet, now: float, ttl_seconds: float) -> None:
-        """Read what else of the spreadsheet is due: reads that begin together are one call."""
+        """Read other due worksheets of the spreadsheet; reads that begin together are one call."""
         since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
         for other in self._beside(worksheet):
             part = TYPED if other.demand.typed_seconds >= since else DISPLAYED
@@ -257,7 +257,7 @@ class Reader:
                 other.read(part)
 
     def _stale(self, worksheet: Worksheet, part: Part, reason: str) -> Read | None:
-        """The newest cached rows that contain the part, as far as they may be served stale."""
+        """The newest cached rows that contain the part, if they may be served stale."""
         rows = worksheet.containing(part)
         if rows is None:
             return None
@@ -277,7 +277,7 @@ class Reader:
 
 
 def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
-    """The kept rows of a part, if their read began after this time."""
+    """The cached rows of a part, if their read began after `since`."""
     block = worksheet.blocks.get(part)
     if block is None or block.rows.is_expired:
         return None
@@ -285,7 +285,7 @@ def _newer(worksheet: Worksheet, part: Part, since: float) -> Rows | None:
 
 
 def _unknown_field(header: Header, query: Query, columns: ColumnGrant) -> UnknownField | None:
-    """The error of a query that names a field which the header lacks."""
+    """The error of a query with a field that the header lacks; None without such a field."""
     view = header.seen_with(columns)
     try:
         columns_of(comparisons(query.where), sort_terms(query, view), view)
@@ -307,7 +307,7 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
 
 
 class AdaptiveTtl:
-    """The lifetime of cached rows, by the demand for all worksheets. A ttl of 0 stays 0."""
+    """Lifetime of cached rows by the demand for all worksheets. A ttl of 0 stays 0."""
 
     def __init__(
         self,
@@ -354,7 +354,7 @@ class AdaptiveTtl:
 
 
 def reason_for(error: GatewayError) -> str:
-    """The `detail` of a failure in `Cache-Status`."""
+    """`detail` of a failure in `Cache-Status`."""
     return next(word for kind, word in _REASONS.items() if isinstance(error, kind))
 
 

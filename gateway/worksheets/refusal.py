@@ -1,4 +1,4 @@
-"""Meaning of a refused request: Google's 400 INVALID_ARGUMENT says little by itself."""
+"""Reasons for a refused request, because Google's 400 INVALID_ARGUMENT does not explain it."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ from gateway.telemetry.events import google_refused
 from gateway.worksheets.access import WorksheetId, worksheet_not_found
 
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
-"""Errors of a whole refused group; anything else may be wrong with one write."""
+"""Errors of a whole refused group; other errors may concern one write."""
 
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
@@ -47,7 +47,7 @@ async def explain(
     sheet_id: int | None = None,
     grid_rows: int = 0,
 ) -> GatewayError:
-    """The error that a refusal amounts to. 1 read: the worksheets' titles and sizes.
+    """Find the error for a refusal. 1 read: the worksheets' titles and sizes.
 
     `row` is the last row that the request named; it named the header, too. LookOutdated if a write
     was planned for a tab that has another title by now, by its `sheet_id`, or for a grid that had
@@ -77,7 +77,7 @@ async def explain(
 async def explaining(
     sheets: Sheets, worksheet: WorksheetId, *, header_row: int
 ) -> AsyncIterator[None]:
-    """Turn a refusal of what is done inside into the error that it amounts to."""
+    """Translate a refusal of the block's call by `explain`."""
     try:
         yield
     except UpstreamRefusal as refusal:
@@ -85,7 +85,7 @@ async def explaining(
 
 
 def row_not_removable() -> RowNotRemovable:
-    """The error of a row that Google does not remove; its words may quote cells or titles."""
+    """The error of a row that Google does not remove; its own words may quote cells or titles."""
     return RowNotRemovable(outcome="not_applied")
 
 
@@ -96,9 +96,9 @@ def row_not_found(
     below: Iterable[Sequence[object]] = (),
     view: View | None = None,
 ) -> RowNotFound:
-    """The error of a row that is no record.
+    """The error of a row that is not a record.
 
-    It says more if one of the rows `below` the last record displays something in the view.
+    Its message has more advice if a row `below` the last record displays something in the view.
     """
     end = "last row that is not blank"
     columns = () if view is None else view.columns.values()
@@ -122,7 +122,7 @@ def no_header_row(header_row: int) -> NoHeaderRow:
 
 
 def no_record_field(header_row: int) -> NoHeaderRow:
-    """The error of a header without the record field, whose name not every key may see."""
+    """The error of a header without the record field, whose name some keys may not see."""
     return NoHeaderRow(
         f"Row {header_row} of the worksheet, its header, lacks the record_field of the gateway's "
         "settings. Put that field name back, or ask the gateway's operator to correct "
@@ -131,7 +131,7 @@ def no_record_field(header_row: int) -> NoHeaderRow:
 
 
 def header_moved(row: int, header_row: int) -> NoHeaderRow:
-    """The error of a worksheet whose header stands in another row than its settings say."""
+    """The error of a worksheet whose header is in another row than in its settings."""
     return NoHeaderRow(
         f"The header of the worksheet is in row {row} now, because rows above it were "
         f"inserted or deleted; the gateway's settings say row {header_row}. Move it back, or "
@@ -140,7 +140,7 @@ def header_moved(row: int, header_row: int) -> NoHeaderRow:
 
 
 def undecided() -> UpstreamError:
-    """The error of a write that Google refused together with others, again and again."""
+    """The error of a write that Google repeatedly refused together with others."""
     return UpstreamError(
         "Google refused a group of writes, and the cause may be another write of the group. "
         "This one was not written; send it again.",

@@ -1,7 +1,7 @@
-"""Answers of writes as JSON text, to be replayed; digests stand in place of long texts.
+"""Stored answers of writes as JSON text, with digests in place of long texts.
 
-Rules: only a text of the write itself may be a digest, and a record is read for none but a write
-with the same body. What Google made of a text is kept as it is, unless it is the text.
+Rules: only a text of the write's body becomes a digest, and a record is read only for a write with
+the same body. A text that Google changed is stored in full.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from gateway.worksheets.idempotency import Answer
 from gateway.worksheets.writes import Results
 
 LONG = 1000
-"""A text of so many characters is long."""
+"""Minimum number of characters of a long text."""
 
 _DIGEST = "sha256"
 _ERROR = {"error": None}
@@ -36,7 +36,7 @@ def long_texts(rows: Iterable[Mapping[str, Stored]]) -> frozenset[str]:
 
 
 def shortened(value: object, texts: frozenset[str]) -> object:
-    """A value as it is kept: an object with a digest for one of the texts, and for an error."""
+    """Stored form of a value: an object with a digest for one of the texts, or for an error."""
     if value is ERROR:
         return _ERROR
     if isinstance(value, str) and len(value) >= LONG and value in texts:
@@ -45,13 +45,13 @@ def shortened(value: object, texts: frozenset[str]) -> object:
 
 
 class Restorer:
-    """Puts texts back where their digests are."""
+    """Restores texts from their digests."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = {_digest(text): text for text in texts}
 
     def __call__(self, value: Any) -> Any:
-        """A value as it was; None if it is a digest of something else."""
+        """Restore a value; None for the digest of an unknown text."""
         if value == _ERROR:
             return ERROR
         return self._texts.get(value.get(_DIGEST, "")) if isinstance(value, dict) else value
@@ -80,8 +80,7 @@ _AS_KEPT = Restorer(())
 
 
 def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
-    """The answer as JSON, digests for the long texts among these; of an error what its class does
-    not know."""
+    """Encode an answer as JSON, with digests for `texts`; for an error its own attributes."""
     if not isinstance(answer, GatewayError):
         has_errors = any(ERROR in written.record.values() for written in answer)
         results = answer
@@ -102,7 +101,7 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
 
 
 def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) -> Answer:
-    """The answer that was encoded; an error of a class that is no more becomes UpstreamError."""
+    """Decode an answer; an error of a removed class becomes UpstreamError."""
     kept = msgspec.json.decode(text, type=_Kept)
     if kept.failure is None:
         return _with_values(kept.results or (), restored)

@@ -2,7 +2,7 @@
 
 Rules
 - One slice runs, then everything else that is ready: long work delays others by one slice at most,
-  and needs no thread, which would hold the interpreter for longer.
+  and needs no thread, which would hold the interpreter lock for longer.
 - In each round of the loop, the queries of a key share one immediate slice. A query that needs more
   joins its key's queue of at most `MAX_WAITING` queries.
 - Keys take turns, slice by slice; every second turn builds rows, which serve all keys. A lane that
@@ -21,7 +21,7 @@ from gateway.table.steps import Metered, Work
 T = TypeVar("T")
 
 SLICE_STEPS = 20_000
-"""About 1 to 2 ms."""
+"""Steps of a slice, which takes about 1 to 2 ms."""
 
 MAX_WAITING = 32
 """Maximum number of waiting queries of one key."""
@@ -47,13 +47,13 @@ class Scheduler:
     def __init__(self, max_steps: float = inf) -> None:
         self.max_steps = max_steps
         self._lanes: OrderedDict[Lane, deque[_Job]] = OrderedDict()
-        """In the order of their turns; a lane without jobs is not there."""
+        """Jobs by lane, in the order of the lanes' turns; only lanes with jobs."""
         self._debts: dict[Lane, int] = {}
-        """The steps that lanes took beyond their slices."""
+        """Steps of each lane beyond its slices."""
         self._room_steps: dict[Lane, int] = {}
-        """Steps that a lane may still take at once, until the loop comes round."""
+        """Steps that a lane may still take at once in this round of the loop."""
         self._beginners: dict[Lane, deque[_Job]] = {}
-        """Work that waits for room for its first slice."""
+        """Jobs that wait for their first slice."""
         self._is_round_due = False
         self._task: asyncio.Task[None] | None = None
 
@@ -75,7 +75,7 @@ class Scheduler:
             self._room_steps[lane] = room - (work.steps - before)
 
     async def finish(self, work: Metered[T], lane: Lane) -> T:
-        """Run work that was not done at once.
+        """Run work after `try_at_once` has not finished it.
 
         Raises OutOfSteps past its budget, and TooManyInFlight if many queries of the key wait, or
         if they take too long.
@@ -94,7 +94,7 @@ class Scheduler:
         return work.result
 
     async def build(self, work: Work[T], lane: Lane = None) -> T:
-        """Run work without a budget: on rows, which serves all keys, or of a lane.
+        """Run work without a budget: for all keys (lane None) or for a lane.
 
         Raises as `finish`.
         """
@@ -110,7 +110,7 @@ class Scheduler:
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Give each lane new room; waiting lanes share one slice, one after another."""
+        """Begin a round: each lane may use a new slice; waiting lanes share one, in turn."""
         self._is_round_due = False
         self._room_steps.clear()
         for lane in [*self._beginners]:
@@ -161,7 +161,7 @@ class Scheduler:
             self._task = None
 
     def _next_key(self) -> Lane:
-        """The next key; None if only rows are built."""
+        """Lane of the next key; None if only rows are built."""
         keys = [lane for lane in self._lanes if lane is not None]
         least = min((self._debts.get(key, 0) for key in keys), default=0)
         for key in keys:

@@ -1,9 +1,8 @@
-"""State of a worksheet that several gateway processes share; a single one shares nothing.
+"""State of a worksheet that several gateway processes share; a single process shares nothing.
 
 Rules
-- All rows that processes keep of one epoch are of one state. A write, and a read that finds another
-  state, begin a new epoch before they are answered. Rows of an earlier epoch are not served as
-  fresh.
+- All cached rows of one epoch show the same state. A write, and a read that finds another state,
+  begin a new epoch before they are answered. Rows of an earlier epoch are not served as fresh.
 - Writes are carried out under the worksheet's lock. Before a batch is sent, its fence is stored
   with the lock: a successor settles it first.
 """
@@ -20,7 +19,7 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.snapshot import Effect, HeaderCache
 
 TELLING_SECONDS = 0.25
-"""Time for which a read waits for the end of a write that it shows."""
+"""Maximum wait of a read for the end of a write that its rows show."""
 
 
 class Written(NamedTuple):
@@ -30,7 +29,7 @@ class Written(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Rows as they were seen for a write, by their numbers."""
+    """Rows as a write's look or answer showed them, by number."""
 
     header: Header
     rows: Mapping[int, Sequence[str]]
@@ -49,9 +48,9 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 
 
 class SharedState:
-    """Knowledge of the work of other processes on a worksheet; a single process has none.
+    """State of a worksheet among several processes; unused by a single process.
 
-    `moment`, `learn`, `expire` and `forget` are those of the worksheet.
+    `moment`, `learn`, `expire` and `forget` are methods of the worksheet.
     """
 
     def __init__(
@@ -72,19 +71,19 @@ class SharedState:
         self.forget = forget
         self._moment, self._expire = moment, expire
         self.epoch: str | None = None
-        """The epoch of all kept rows; None if it is unknown."""
+        """Epoch of all cached rows; None if unknown."""
         self.own_epoch: str | None = None
         """Epoch of the last write under the lock; None if another process wrote it."""
         self.changes = 0
-        """Counts the changes by others, and those that they may have made."""
+        """Number of certain or possible changes by other processes."""
         self.writes = 0
-        """Counts the changes by this process, so that no earlier answer is published."""
+        """Number of changes by this process, so that no earlier answer is published."""
         self.newest_seconds = float("-inf")
-        """When the newest of the rows was seen that this process may have answered."""
+        """Time at which the newest rows that this process may have served were seen."""
         self.overtaken_at = -1
-        """The moment at which this process last learned of changes by others."""
+        """Moment at which this process last noticed changes by others."""
         self.is_alone = False
-        """True if the others may not know yet of the last write."""
+        """True if other processes may not know of the last write yet."""
         self.digests: dict[Render, bytes] = {}
         """Digests of the renderings that this process published or found last."""
         self.catching_up = asyncio.Lock()
@@ -95,7 +94,7 @@ class SharedState:
         self._news: list[News] | None = []
 
     def changed(self, epoch: str | None) -> None:
-        """Take in that others changed the worksheet, or may have."""
+        """Record that other processes changed the worksheet, or may have."""
         if epoch is None or epoch != self.epoch:
             self.epoch = epoch
             self.changes += 1
@@ -103,15 +102,16 @@ class SharedState:
             self.forget()
 
     def overtaken(self) -> None:
-        """Note that what was read before may be older than a change by others."""
+        """Record that earlier reads may be older than a change by other processes."""
         self.overtaken_at = self._moment()
 
     def tell(self, news: "News | None") -> None:
-        """Note what a write of this process did, for the others; None: that is not known.
+        """Add the news of a write of this process for other processes; None if unknown.
 
-        They cannot tell whether rows that they read meanwhile are from before others moved.
+        News of moved rows are dropped, because other processes cannot apply them to rows that they
+        read meanwhile.
         """
-        if not self.is_written:  # it is news of others, or nobody asks for it
+        if not self.is_written:  # news of other processes, or a single process
             return
         effect = news.effect if isinstance(news, Written) else None
         has_moved = effect is not None and (effect.removed or effect.is_inside)
@@ -121,24 +121,24 @@ class SharedState:
             self._news.append(news)
 
     def take_news(self) -> "Sequence[News] | None":
-        """News since the last time; None if they are not all that the others need."""
+        """Return and clear the news; None if they are incomplete."""
         news, self._news = self._news, []
         return news
 
     def wrote(self, epoch: str | None) -> None:
-        """Take in that a write of this process began an epoch; its rows are patched with it."""
+        """Record the epoch that a write of this process began; cached rows are patched with it."""
         self.epoch = epoch
         self.writes += 1
 
     def found_new(self, epoch: str) -> None:
-        """Take in that a read of this process began an epoch: older rows are not fresh."""
+        """Record the epoch of a read of this process; older rows of another epoch expire."""
         if epoch != self.epoch:
             self.epoch = epoch
             self._expire()
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """The worksheet is written to during the block, at whose end the others know of it."""
+        """Mark the worksheet as written to during the block; its end publishes the write."""
         self.is_written = True
         try:
             yield
@@ -147,12 +147,12 @@ class SharedState:
             self._told.set()
 
     def show(self) -> None:
-        """Note that kept rows show a write of this process."""
+        """Record that cached rows show an unpublished write of this process."""
         if self.is_written:
             self._told.clear()
 
     async def may_be_shown(self) -> bool:
-        """Wait until the others know what kept rows show; False if that takes too long."""
+        """Wait until writes that cached rows show are published; False after a timeout."""
         if not self._told.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(TELLING_SECONDS):
@@ -160,16 +160,16 @@ class SharedState:
         return self._told.is_set()
 
     def seen(self, seconds: float, news: News | None) -> None:
-        """Note rows that this process may answer now; no rows read before may replace them."""
+        """Record rows that this process may serve now; no earlier rows may replace them."""
         self.newest_seconds = max(self.newest_seconds, seconds)
         self.tell(news)
 
 
 class Sharing(Protocol):
-    """Rows that processes share."""
+    """Rows shared by processes."""
 
     async def is_current(self, state: SharedState) -> bool:
-        """Bring the kept rows up to date, or drop them. False: that cannot be known for now."""
+        """Update the cached rows to the current epoch, or drop them; False if it is unknown."""
         ...
 
     async def read(
@@ -183,17 +183,17 @@ class Sharing(Protocol):
     ) -> Rendering | None:
         """A rendering that a process read for all, or reads now; None if it is the known one.
 
-        It was sent later than `newer_than` (infinity: it is read now), and at most
-        `max_age_seconds` of the call context ago; `record_sent_at` tells when.
+        Its read was sent later than `newer_than` (infinity: now), and at most `max_age_seconds` of
+        the call context ago; `record_sent_at` receives the time.
         """
         ...
 
     async def announce(self, state: SharedState) -> None:
-        """Begin an epoch: a write of some process is answered."""
+        """Begin an epoch before a write is answered."""
         ...
 
     def change(self, worksheet: WorksheetId) -> None:
-        """Begin an epoch soon: somebody changed the worksheet."""
+        """Begin an epoch soon, after a reported change."""
         ...
 
 
@@ -205,13 +205,13 @@ class OpenFence(NamedTuple):
 
 
 class WriteLock(Protocol):
-    """The lock of worksheets, for writes of any process: at most one fence of each is open."""
+    """Write lock of worksheets across processes; each worksheet has at most one open fence."""
 
     def held(self, state: SharedState) -> AbstractAsyncContextManager[None]:
-        """Hold the lock during the block, at whose end the others know of the write.
+        """Hold the lock during the block; its end publishes the write.
 
-        Raises RecordsUnavailable, `not_applied`, before the block only; QueueFull if it takes too
-        long. All else is for use in the block.
+        Raises RecordsUnavailable, `not_applied`, before the block only; QueueFull after too long a
+        wait. All other methods must be called within the block.
         """
         ...
 
@@ -220,7 +220,7 @@ class WriteLock(Protocol):
         ...
 
     def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
-        """Note that the outcome of an open batch is known."""
+        """Record that the outcome of an open batch is known."""
         ...
 
     async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:
@@ -231,13 +231,13 @@ class WriteLock(Protocol):
         ...
 
     def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
-        """Note that the outcome of a batch is not known at the end of the block."""
+        """Record that the outcome of a batch is unknown at the end of the block."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peers:
-    """The other processes of the gateway, by what this one shares with them."""
+    """Shared rows and write lock of several processes."""
 
     rows: Sharing
     lock: WriteLock

@@ -1,9 +1,9 @@
-"""Knowledge of a worksheet, as read and patched with our own writes: header and end, and rows.
+"""Cached state of a worksheet, as read and patched with our own writes: header, end and rows.
 
 Rules
-- A snapshot has all rows, a window a few.
-- The header cache has header and extent of a worksheet, by its last read. It saves creates a read,
-  and lists the wait for one; updates never trust it. It never replaces newer data by older.
+- A snapshot has all rows, a window some of them.
+- The header cache has the header and extent of a worksheet's last read. It saves a read for
+  creates, and waiting time for lists; updates never rely on it. Older data never replaces newer.
 """
 
 import hashlib
@@ -29,13 +29,13 @@ from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
 class Whole(NamedTuple):
-    """All rows as displayed, or with their types as well."""
+    """All rows as displayed, or also with types."""
 
     has_types: bool
 
 
 class RowSpan(NamedTuple):
-    """A range of rows, as displayed, or with their types as well."""
+    """A range of rows as displayed, or also with types."""
 
     first_row: int
     row_count: int
@@ -43,12 +43,12 @@ class RowSpan(NamedTuple):
 
     @property
     def whole(self) -> Whole:
-        """All rows, read in the same way."""
+        """All rows, with types if this span has them."""
         return TYPED if self.has_types else DISPLAYED
 
 
 Part = Whole | RowSpan
-"""The unit of a read."""
+"""Unit of a read."""
 
 MOST_COMPARED = 1000
 """Maximum number of cells of a column that `lags` compares; after an inserted row all differ."""
@@ -61,39 +61,42 @@ DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
 @dataclass(frozen=True, kw_only=True)
 class SheetExtent:
-    """A worksheet's header and its end, which is that of the native table under the header.
+    """A worksheet's header and the end of its records, or of the native table under the header.
 
     `as_of` is the moment at which the last row was known: the start of the read or the end of our
-    append, as counted by `Worksheet.moment`. `header_as_of` is when the header's read began, in
-    seconds of the monotonic clock.
+    append, as counted by `Worksheet.moment`. `header_as_of` is the start of the header's read in
+    monotonic seconds.
     """
 
     header: Header
     last_row: int
-    """The last record, or a row above it; from 1."""
+    """Number of the last record, or of a row above it."""
     is_end: bool = False
-    """True if it was the last row when it was seen."""
+    """True if `last_row` was the last record when it was seen."""
     table_id: str = ""
-    """The native table whose end it is; "" if the header is of none."""
+    """Id of the native table that ends there; "" without a native table."""
     header_as_of: float
     as_of: int
 
 
 class _SeenHeader(NamedTuple):
-    """The cells of the header by its last read, which began at this moment."""
+    """Cells of the header in its last read, and the moment at which that began."""
 
     cells: tuple[str, ...]
     as_of: int
 
 
 def digest_of(header: Header) -> bytes:
-    """A digest of a header's cells, and of its row if that is not row 1."""
+    """Digest of a header's cells, and of its row number unless that is 1."""
     row = f"{header.row}\n" if header.row > 1 else ""
     return hashlib.sha256((row + "\0".join(header.cells)).encode()).digest()
 
 
 class HeaderCache:
-    """`clock` is monotonic, in seconds; `moment` numbers the events of the worksheet."""
+    """Cached header, extent, sheet id and forms of a worksheet.
+
+    `clock` is monotonic, in seconds; `moment` numbers the events of the worksheet.
+    """
 
     def __init__(
         self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
@@ -102,21 +105,21 @@ class HeaderCache:
         self._clock = clock
         self._moment = moment
         self.extent: SheetExtent | None = None
-        """The extent, however old, as a hint where to read."""
+        """The extent of any age, as a hint where to read."""
         self._as_of = -1
-        """The moment of the extent, or of a change after which none is known."""
+        """Moment of the extent, or of a change since which no extent is known."""
         self._seen: _SeenHeader | None = None
         self._sheet: tuple[int, float] | None = None
         self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
         self.frozen_rows = 0
-        """The frozen rows, as last seen with the sheet id."""
+        """Number of frozen rows, as last seen with the sheet id."""
         self.table: NativeTable = NO_TABLE
-        """The native table under the header, as last seen with the sheet id."""
+        """Native table under the header, as last seen with the sheet id."""
         self.unfilled_until = 0.0
-        """The clock's time until which no rows below the last record are taken to be filled down: a
-        look at the end showed none, or a record had no computed cells. -inf if there were some."""
+        """Time until which no rows below the last record count as filled down, because a look at
+        the end showed none, or a record had no computed cells. -inf if a look showed some."""
         self.trusted_cells: tuple[str, ...] | None = None
-        """The cells of the last header that names fields, in a row below row 1."""
+        """Cells of the last header with field names, if its row is below row 1."""
 
     def seen_sheet(
         self,
@@ -126,7 +129,7 @@ class HeaderCache:
         forms: SheetForms | None = None,
         header: Header | None = None,
     ) -> None:
-        """Keep the sheet id as seen at a time, and the forms of columns, if seen with a header."""
+        """Cache the sheet id with its time, and the forms of columns, if seen with a header."""
         is_same = self._sheet is not None and self._sheet[0] == view.sheet_id
         if forms is not None and header is not None:
             self._forms = (forms, header.cells, seconds)
@@ -147,20 +150,19 @@ class HeaderCache:
                 self.unfilled_until = seconds + self.ttl_seconds
 
     def fresh_sheet(self) -> int | None:
-        """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
-        its title."""
+        """The sheet id, if it is as fresh as a header, because another tab may take the title."""
         if self._sheet is None or self._clock() - self._sheet[1] >= self.ttl_seconds:
             return None
         return self._sheet[0]
 
     def last_sheet(self) -> int | None:
-        """The sheet id, however old."""
+        """The sheet id of any age."""
         return self._sheet and self._sheet[0]
 
     def fresh_forms(
         self, header: Header | None = None, *, since: float = math.inf
     ) -> SheetForms | None:
-        """The forms, if they are as fresh as a header, or were seen since a time.
+        """The forms, if they are as fresh as a header, or were seen after `since`.
 
         None if they were seen with another header than this one.
         """
@@ -172,7 +174,7 @@ class HeaderCache:
         return forms if is_fresh and is_same else None
 
     def fresh(self) -> SheetExtent | None:
-        """The extent, if its header is fresh, and it is that of the table which was seen last."""
+        """The extent, if its header is fresh, and it belongs to the last seen table."""
         extent = self.extent
         if extent is None or self._clock() - extent.header_as_of >= self.ttl_seconds:
             return None
@@ -193,9 +195,10 @@ class HeaderCache:
     def adopt(
         self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
     ) -> None:
-        """Take over where the rows end after writes of another process, known at `as_of`.
+        """Adopt the end of the rows after another process's writes, known at `as_of`.
 
-        Keep what was read later. Forget everything if the other knew another tab or header.
+        Later reads of this process take precedence. All is dropped if the other process knew
+        another tab or header.
         """
         extent, sheet = self.extent, self._sheet
         if extent is not None and extent.as_of > as_of:
@@ -213,10 +216,10 @@ class HeaderCache:
             self.extent = replace(extent, last_row=last_row, is_end=False, as_of=self._as_of)
 
     def compare(self, header: Header, *, as_of: int) -> None:
-        """Take in the header of a read that began at `as_of`.
+        """Record the header of a read that began at `as_of`.
 
-        Forget an extent with another header, unless it is from a later read; and the sheet id: the
-        header may be that of another tab, which has the title now.
+        Drops an extent with another header, unless it is from a later read, and the sheet id,
+        because the header may belong to another tab that has the title now.
         """
         if self._seen is not None and as_of < self._seen.as_of:
             return
@@ -227,13 +230,13 @@ class HeaderCache:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Displayed rows after a write of ours, and its header.
+    """Effect of our own write: its header, and the displayed rows after it.
 
-    `before`: the rows as displayed before the write; none for appended rows. `removed`: the rows
-    that went, in ascending order; those below moved up. A write removes rows or patches them.
-    `last_row`: a row at the end or above it after the write, 0 if none is known. `sent_at`: the
-    moment at which a write that removes rows was sent. `is_inside`: new rows are in a native table,
-    and rows below it may have moved down.
+    `before` has the displayed rows before the write, without appended ones. `removed` are the
+    removed rows, ascending; rows below moved up. A write removes rows or patches them. `last_row`
+    is a row at the end or above it after the write, 0 if unknown. `sent_at` is the moment at which
+    a write that removes rows was sent. `is_inside`: new rows are in a native table, and rows below
+    it may have moved down.
     """
 
     header: Header
@@ -256,11 +259,11 @@ class Effect:
 
     @cached_property
     def empties_cells(self) -> bool:
-        """True if a cell of a row that existed is blank now."""
+        """True if a cell of an existing row is blank now."""
         return any("" in each.texts.values() for each in self.rows if each.row in self.before)
 
     def may_end_rows(self, end: EndRule) -> bool:
-        """True if a row that existed may be no record now, where it is the last one."""
+        """True if an existing row, if it is the last one, may no longer be a record."""
         return any(
             not last_record(end, [[text] for text in _with_texts(before, each.texts)])
             for each in self.rows
@@ -269,7 +272,7 @@ class Effect:
 
     @cached_property
     def cell_count(self) -> int:
-        """Cells that it changed, and those that its rows had before."""
+        """Number of changed cells, plus the earlier cells of their rows."""
         changed = sum(len(patch.texts) for patch in self.rows)
         return changed + sum(map(len, self.before.values()))
 
@@ -285,7 +288,7 @@ def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The read behind a rendering; no digest if a write of ours has changed it since."""
+    """The read behind a rendering; no digest if our own write has changed it since."""
 
     began_seconds: float
     byte_count: int
@@ -293,7 +296,7 @@ class Origin:
     columns: Sequence[Column] = ()
     """All columns as read, if only the types show where the records end."""
     as_of: int = 0
-    """The moment of the read of these."""
+    """Moment of the read of `columns`."""
     encoded: tuple[object, ...] = ()
     """References that keep the columns in memory, so that later renderings share them."""
 
@@ -308,7 +311,7 @@ class Snapshot:
     typed: Origin | None = None
     encodings: Encodings
     is_expired: bool = False
-    """True if the rows may have changed since: they may only be served as stale."""
+    """True if the rows may have changed since, so that they may only be served stale."""
 
     @cached_property
     def header(self) -> Header:
@@ -341,7 +344,7 @@ class Snapshot:
 
     @property
     def digests(self) -> tuple[bytes | None, bytes | None]:
-        """The digests of both renderings, as they were read."""
+        """Digests of both renderings as read."""
         return self.displayed.digest, None if self.typed is None else self.typed.digest
 
     def displays_as(self, other: "Snapshot") -> bool:
@@ -354,8 +357,8 @@ class Snapshot:
     def lags(self, before: "Snapshot") -> bool:
         """True if the types seem older than the displayed rows, compared with an earlier snapshot.
 
-        Then a number displays something new but has its old value, or is not displayed plainly any
-        more. Its format may have changed: only a later read of the types can show it.
+        Then a number has a new display but its old value, or is no longer displayed in plain
+        notation. Its format may have changed: only a later read of the types can show this.
         """
         typed, typed_before = self.table.typed or (), before.table.typed or ()
         columns = zip(
@@ -383,7 +386,7 @@ class Snapshot:
         rows: Mapping[int, Sequence[str]],
         values: Mapping[int, Sequence[object]],
     ) -> bool:
-        """True if whole rows display these texts, from column A, and hold the values if known."""
+        """True if whole rows display these texts, from column A, and have the values if known."""
         table = self.table
         if table.header.cells != header.cells or _has_records(table, rows):
             return False
@@ -415,9 +418,9 @@ class Snapshot:
         return (yield from self._patched([effect]))
 
     def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
-        """True if the rows are as they were after exactly the first `seen` writes.
+        """True if the rows show exactly the first `seen` writes.
 
-        They may have what a later write wrote, but not what it removed.
+        They may show cells of a later write, but not its removals.
         """
         table = self.table
         if any(effect.header.cells != table.header.cells for effect in effects):
@@ -428,7 +431,7 @@ class Snapshot:
                 return False
         last_row = table.last_row
         written: dict[int, dict[int, str]] = {}
-        """The texts of the writes so far."""
+        """Texts of the writes so far."""
         for effect in effects[seen:]:
             yield effect.cell_count
             if effect.removed:
@@ -466,9 +469,9 @@ class Snapshot:
         return True
 
     def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
-        """The snapshot after writes that fit: one that removed rows, or any others.
+        """The snapshot after matching writes: one removal of rows, or any other writes.
 
-        None if its records end elsewhere now, and only types that it lacks show where.
+        None if its records end elsewhere now, and only missing types show where.
         """
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
         removed = effects[0].removed if effects else ()
@@ -493,7 +496,7 @@ class Snapshot:
 
 
 def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:
-    """True if a cell, as text and value, seems to have an older value than it displays."""
+    """True if a cell (text and value) seems to have an older value than its display."""
     (text, value), (text_before, value_before) = cell, before
     if isinstance(value, str):
         return False
@@ -507,7 +510,7 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The displayed rows of a span, without those below the last record.
+    """The displayed rows of a span, down to the last record.
 
     A span with types has the typed `values` of the same rows.
     """
@@ -518,9 +521,9 @@ class Window:
     values: Sequence[Sequence[object]] = ()
     has_next: bool
     below: Sequence[Sequence[object]] = ()
-    """The first row of the span below the last record, as displayed, if it was read."""
+    """Displayed first row of the span below the last record, if it was read."""
     read_seconds: float
-    """Start of its read."""
+    """Start of the read in monotonic seconds."""
     is_expired: bool = False
 
     @cached_property
@@ -537,7 +540,7 @@ class Window:
         return self.read_seconds
 
     def contains(self, span: RowSpan) -> bool:
-        """True if it has all rows of a span; below a window that ends the worksheet are none."""
+        """True if the window has all rows of a span; below the worksheet's end there are none."""
         is_above_end = span.first_row + span.row_count <= self._end
         return (
             span.first_row >= self.span.first_row
@@ -546,7 +549,7 @@ class Window:
         )
 
     def cut(self, span: RowSpan) -> "Window":
-        """The window of a span that it contains."""
+        """The part of this window for a span within it."""
         first = span.first_row - self.span.first_row
         end = first + span.row_count
         has_next = self.has_next or end < len(self.rows)
@@ -559,12 +562,12 @@ class Window:
         )
 
     def seen(self, columns: Sequence[int]) -> Seen:
-        """Its cells in some columns."""
+        """Cells of the window in some columns."""
         cells = [[text_at(row, column) for row in self.rows] for column in columns]
         return Seen(cells, self.span.first_row - 1, is_whole=False)
 
     def typed_rows(self, selected: Mapping[int, str], limit: int) -> Work[list[list[object]]]:
-        """The first rows in typed answers."""
+        """Typed answers of the first rows."""
         return typed_rows(zip(self.rows[:limit], self.values[:limit], strict=True), selected)
 
     def encoded(
@@ -574,7 +577,7 @@ class Window:
         limit: int,
         typed: Sequence[Sequence[object]] | None = None,
     ) -> Bodies:
-        """The first rows, as those of a snapshot are encoded; `typed` are their `typed_rows`."""
+        """Encode the first rows as a snapshot does; `typed` are their `typed_rows`."""
 
         def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
             lines = enumerate(rows, self.span.first_row)
@@ -705,15 +708,15 @@ class Window:
         return replace(self, rows=rows, values=values)
 
     def _continued(self, effect: Effect) -> "Window | None":
-        """The window after rows were removed, if they are below it and another one is left there.
+        """The window after removals below it, if another row is left there; otherwise None.
 
-        If they are not, rows move into it that it does not know.
+        After other removals unknown rows move into the window.
         """
         is_above = self._end <= effect.removed[0] and self._end <= effect.last_row
         return self if is_above else None
 
     def _ended(self, effect: Effect) -> "Window | None":
-        """The window after rows were removed, if the worksheet ended in it: no others move in."""
+        """The window after removals, if the worksheet ended in it, so that no rows move in."""
         first_row, removed = self.span.first_row, effect.removed
         inside = removed[bisect_left(removed, first_row) :]
         if inside and inside[-1] > self.last_row:
@@ -764,9 +767,9 @@ Rows = Snapshot | Window
 
 
 def _has_records(kept: Table | Window, rows: Mapping[int, Sequence[str]]) -> bool:
-    """True if some of these displayed rows may be records below the last one of kept rows.
+    """True if some of these displayed rows may be records below the last one of cached rows.
 
-    Booleans are none if types showed where the kept rows end.
+    Rows of booleans are not records if types showed where the cached rows end.
     """
     none = (0, None) if isinstance(kept, Table) and kept.ends_by_types else (0,)
     return any(
@@ -776,13 +779,13 @@ def _has_records(kept: Table | Window, rows: Mapping[int, Sequence[str]]) -> boo
 
 
 def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
-    """True if two rows have equal texts; blank ones at their ends do not count."""
+    """True if two rows have equal texts, apart from trailing blank ones."""
     width = min(len(row), len(other))
     return [*row[:width]] == [*other[:width]] and not any(row[width:]) and not any(other[width:])
 
 
 def _with_texts(texts: Sequence[str], written: Mapping[int, str]) -> list[str]:
-    """The texts of a row, some of them replaced."""
+    """Replace some texts of a row."""
     row = [*texts, *[""] * (max(written, default=-1) + 1 - len(texts))]
     for column, text in written.items():
         row[column] = text

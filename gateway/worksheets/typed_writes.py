@@ -1,10 +1,10 @@
 """Typed writes whose values become numbers, booleans and number formats by their columns.
 
 Rules
-- A plan is made of the values as they were sent. Values that are open, because the kind of their
-  column decides what is stored, are replaced before the plan is sent. So the forms of columns are
-  looked at only for values that are written.
-- The cells of a new row that are not named here get the formats of all new rows (`batch`).
+- A plan is made from the values as sent. Open values, whose stored form depends on the kind of
+  their column, are replaced before the plan is sent. So the forms of columns are read only for
+  values that are written.
+- Cells of a new row without a format here get the formats of all new rows (`batch`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _WALL_CLOCK = (
 
 
 def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, int]], bool]]:
-    """First and last column of the open values of each existing row; True if new rows have some."""
+    """First and last column of open values in each existing row; True if new rows have any."""
     spans: dict[int, tuple[int, int]] = {}
     has_new = False
     for each in planned:
@@ -48,10 +48,10 @@ def open_spans(planned: Sequence[Planned]) -> Work[tuple[dict[int, tuple[int, in
 def with_stored_values(
     planned: Planned, forms: SheetForms, own: Mapping[int, Sequence[SeenCell]], end: EndRule
 ) -> Work[Planned]:
-    """A write with the values and number formats that are stored in place of open values.
+    """Replace the open values of a write by stored values and number formats.
 
-    `own` are the cells of the rows that it changes, as they were looked at. Raises InvalidBody
-    for a moment with a UTC offset, and for a new row that is no record by the rule `end`.
+    `own` are the cells of the changed rows in the look. Raises InvalidBody for a moment with a UTC
+    offset, and for a new row that is not a record by the rule `end`.
     """
     write = planned.write
     if not write.has_open_values:

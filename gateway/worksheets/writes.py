@@ -17,7 +17,7 @@ MIN_BYTES = 500
 """Approximate memory of a waiting write besides its values."""
 
 Fields = Mapping[str, Stored]
-"""Fields as the client named them, with their values."""
+"""Values by field name, as the client wrote the names."""
 
 
 class FormFields(dict[str, Stored]):
@@ -28,11 +28,11 @@ class FormFields(dict[str, Stored]):
 class WriteIdentity:
     """Identity of an idempotent write.
 
-    Requests of one `scope` are one write; of another `fingerprint`, they are a mistake.
+    Requests with the same `scope` are one write; a different `fingerprint` is then a mistake.
 
-    `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint`
-    one of the body. `removes_rows`: the write may remove rows, and is answered with their numbers
-    of before. `texts` are the long ones of the body, of which its record keeps digests only.
+    `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint` a
+    digest of the body. `removes_rows`: the write may remove rows, and its answer has their numbers
+    before it. `texts` are the long texts of the body, which its record stores as digests.
     """
 
     scope: str
@@ -50,9 +50,9 @@ class Append:
 
 @dataclass(frozen=True, kw_only=True)
 class ByNumber:
-    """Selects existing rows (2 or below) by their numbers, each of them once.
+    """Selects existing data rows by their numbers, each once.
 
-    The `condition` of a write to a single row must hold for it.
+    A write to a single row may have a `condition`, which must hold for the row.
     """
 
     rows: tuple[int, ...]
@@ -61,7 +61,7 @@ class ByNumber:
 
 @dataclass(frozen=True, kw_only=True)
 class ByFilter:
-    """Selects all rows that match; TooManyRowsAffected above `max_rows`."""
+    """Selects all matching rows; raises TooManyRowsAffected above `max_rows`."""
 
     where: Condition
     max_rows: int
@@ -71,8 +71,8 @@ class ByFilter:
 class ByKey:
     """Selects, for each row of the body, the row where all fields of `names` are equal.
 
-    If there is none, a row is appended. `merges`: existing rows get the other fields; otherwise
-    they stay as they are. The rows of one body have different keys.
+    Without such a row a new one is appended. `merges`: the other fields of existing rows are
+    written; otherwise existing rows are not changed. The rows of one body have different keys.
     """
 
     names: tuple[str, ...]
@@ -80,15 +80,15 @@ class ByKey:
 
 
 Selector = Append | ByNumber | ByFilter | ByKey
-"""A way to find the rows that a write is about."""
+"""Selection of the rows of a write."""
 
 
 Kind = Literal["create", "update", "delete", "search"]
-"""Kinds of writes; a search finds rows by what they hold."""
+"""Kinds of writes; a search finds rows by their cells."""
 
 
 class Sent(TypedDict, total=False):
-    """Members that each write may have besides selector and effect."""
+    """Members of each write besides selector and effect."""
 
     identity: WriteIdentity | None
     access: Access
@@ -99,10 +99,10 @@ class Sent(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """A write as its client sent it, to all of its rows or none: a selector and an effect.
+    """A write as sent, applied to all of its rows or none: a selector and an effect.
 
-    `rows` are the fields to set: one row of them for each selected row in turn, or by filter one
-    for all. None: the selected rows are removed. `is_array`: the body is a list.
+    `rows` are the fields to set: one element for each selected row in order, or one for all rows of
+    a filter. None: the selected rows are removed. `is_array`: the body is a list.
     """
 
     selector: Selector
@@ -113,15 +113,15 @@ class Write:
     unknown: tuple[str, ...] = ()
     """Names of unknown parameters, none of which may be a field."""
     is_typed: bool = False
-    """True if values are sent and answered typed; otherwise as cells display them."""
+    """True if values are sent and answered typed, otherwise as displayed texts."""
     not_before: float = 0.0
-    """The instant, by the event loop's clock, at which it joins the queue; 0 for at once."""
+    """Instant by the event loop's clock at which the write joins the queue; 0 for at once."""
 
     @classmethod
     def create(
         cls, *, rows: tuple[Fields, ...], is_array: bool = False, **sent: Unpack[Sent]
     ) -> "Write":
-        """Append rows one under the other."""
+        """Append rows, one below the other."""
         return cls(selector=Append(), rows=rows, is_array=is_array, **sent)
 
     @classmethod
@@ -147,12 +147,12 @@ class Write:
     def update_where(
         cls, *, where: Condition, fields: Fields, max_rows: int, **sent: Unpack[Sent]
     ) -> "Write":
-        """Write cells of every row that matches."""
+        """Write cells of every matching row."""
         return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=(fields,), **sent)
 
     @classmethod
     def delete_where(cls, *, where: Condition, max_rows: int, **sent: Unpack[Sent]) -> "Write":
-        """Delete every row that matches."""
+        """Delete every matching row."""
         return cls(selector=ByFilter(where=where, max_rows=max_rows), rows=None, **sent)
 
     @classmethod
@@ -165,13 +165,13 @@ class Write:
         is_array: bool = False,
         **sent: Unpack[Sent],
     ) -> "Write":
-        """Update rows that have the keys of rows of the body, and append the others."""
+        """Update the rows with the keys of the body, and append rows for the other keys."""
         selector = ByKey(names=keys, merges=merges)
         return cls(selector=selector, rows=rows, is_array=is_array, **sent)
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of its group: a group has writes of one kind."""
+        """Kind of the write; a group has writes of one kind."""
         if isinstance(self.selector, ByFilter | ByKey):
             return "search"
         if isinstance(self.selector, Append):
@@ -180,7 +180,7 @@ class Write:
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The rows that it names."""
+        """Numbers of the rows that the write names."""
         return self.selector.rows if isinstance(self.selector, ByNumber) else ()
 
     @cached_property
@@ -189,39 +189,39 @@ class Write:
 
     @cached_property
     def has_tag(self) -> bool:
-        """True if its answer has the tag of its row: one is created or updated by its number."""
+        """True if the answer has the row's tag: for one row, created or updated by its number."""
         return not self.is_array and self.kind in ("create", "update")
 
     @cached_property
     def row_count(self) -> int:
-        """Rows that it names or brings, 1 for a filter."""
+        """Number of rows that the write names or contains, 1 for a filter."""
         return 1 if self.rows is None else len(self.rows)
 
     @cached_property
     def is_form(self) -> bool:
-        """True if its values are the texts of a form."""
+        """True if the values are texts of a form."""
         return any(isinstance(fields, FormFields) for fields in (self.rows or ())[:1])
 
     @cached_property
     def has_open_values(self) -> bool:
-        """True if the kind of a column decides what one of its values is stored as."""
+        """True if the stored form of any value depends on the kind of its column."""
         return self.is_typed and any(
             any(map(self.is_open, fields.values())) for fields in self.rows or ()
         )
 
     def is_open(self, value: Stored) -> bool:
-        """True if the kind of its column decides what a value of a typed write is stored as."""
+        """True if the stored form of a value depends on the kind of its column."""
         return is_open(value, is_form=self.is_form)
 
     @cached_property
     def byte_count(self) -> int:
-        """About how many bytes the values take on their way to Google."""
+        """Approximate size of the values in a request to Google, in bytes."""
         copies = self.selector.max_rows if isinstance(self.selector, ByFilter) else 1
         return copies * sum(map(byte_count, self.rows or ()))
 
     @cached_property
     def memory_bytes(self) -> int:
-        """About how much memory it takes while it waits."""
+        """Approximate memory of the waiting write, in bytes."""
         is_small = self.rows is None or isinstance(self.selector, ByFilter)
         return MIN_BYTES * is_small + sum(map(_memory_bytes, self.rows or ()))
 
@@ -230,7 +230,7 @@ class Write:
         return pointer(str(number)) if self.is_array else WHOLE_BODY
 
     def view(self, header: Header) -> View:
-        """The fields of its client. Raises InvalidQuery for an unknown parameter that is one."""
+        """The client's view of the fields. Raises InvalidQuery if an unknown parameter is one."""
         view = header.seen_with(self.access.columns)
         if self.unknown:
             view.check_parameters(self.unknown)
@@ -239,7 +239,7 @@ class Write:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A written row: its number, its cells as the client reads them, its tag, ignored fields."""
+    """A written row: number, cells as the client reads them, tag, ignored fields."""
 
     row: int
     record: Mapping[str, object]
@@ -248,7 +248,7 @@ class Written:
 
 
 Results = tuple[Written, ...]
-"""One for each row of a write."""
+"""The written rows of a write."""
 
 Outcome = Results | Exception
 """End of one write of a group."""
@@ -263,10 +263,10 @@ def written_row(
     *,
     has_tag: bool,
 ) -> Written:
-    """The written fields in sheet order; `displayed` are the texts of all cells of the row.
+    """Make a written row, with fields in sheet order; `displayed` has all cells of the row.
 
-    A typed write is answered by the `typed` cells of the row, too. Only the answer of a write to a
-    single row `has_tag`.
+    The answer of a typed write uses the `typed` cells of the row, too. Only the answer of a write
+    to a single row `has_tag`.
     """
     names = view.names
     columns = sorted(names.keys() & placement.cells.keys())
@@ -281,22 +281,22 @@ def written_row(
 
 
 def with_created(written: Written, *, is_new: bool) -> Written:
-    """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
+    """Add `created` after the number of an upserted row, in place of a field of that name."""
     new = {"created": is_new}
     return replace(written, record={ROW_INDEX: written.row, **new, **written.record, **new})
 
 
 def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:
-    """A row of a write by filter, which is answered with its number alone."""
+    """A row of a write by filter, whose answer has only its number."""
     return Written(row=row, record={ROW_INDEX: row}, tag="", ignored=ignored)
 
 
 def byte_count(fields: Fields) -> int:
-    """About how many bytes the values take on their way to Google."""
+    """Approximate size of the values in a request to Google, in bytes."""
     texts = map(str, fields.values())
     return sum(map(len, map(str.encode, texts))) + 3 * len(fields)
 
 
 def _memory_bytes(fields: Fields) -> int:
-    """Of names only the place in the row counts: rows of a list share them."""
+    """Approximate memory of the fields in bytes; rows of a list share the texts of names."""
     return sys.getsizeof(fields) + sum(map(sys.getsizeof, fields.values()))

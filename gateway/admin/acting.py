@@ -1,8 +1,9 @@
-"""Operations of the API with the grants and the plan of a key, as the console shows its data.
+"""Operations of the API for the console, with the grants and the plan of a key.
 
 Rules
 - An operation runs as every request of the API does (`gateway.web.frame.respond`), in process and
-  with the same refusals; only its caller is given. So nothing shows what the key may not see.
+  with the same refusals; only its caller is given. So the console shows nothing that the key may
+  not see.
 - It is not charged to the key's rate. Its calls to Google are counted for the page's log line, with
   the key and the administrator.
 """
@@ -77,7 +78,7 @@ class ActingAs:
         headers: Mapping[str, str] | None = None,
         body: object = None,
     ) -> Reply:
-        """The answer to a request below `/v2/sheets`. Raises GatewayError as the API refuses it."""
+        """Run a request below `/v2/sheets`. Raises the GatewayError of a refusal."""
         page, sent = self._request, b"" if body is None else json.dumps(body).encode()
         raw_path = "/".join(["/v2/sheets", *(quote(each, safe="") for each in path)])
         lines = {"X-Spreadsheet-Id": spreadsheet, "Content-Type": "application/json"}
@@ -117,7 +118,7 @@ class ActingAs:
 
 
 def _admission_of(caller: Caller) -> Admission:
-    """Admits every request as this caller, without a limit of requests."""
+    """Make an admission of every request as this caller, without a rate limit."""
 
     async def identify(_key: str | None, _where_from: WhereFrom) -> Caller:
         return caller

@@ -1,10 +1,10 @@
-"""The rows that a key sees, as a grid with filter, order and pages, and a form for one row.
+"""Pages with the rows that a key sees: a grid with filter, order and pages, and a form for a row.
 
 Rules
-- Every view is a URL. Its parameters are those of the API, beside the key and the worksheet.
-- A form sends the text of each cell as it was shown and as it is now. Only what differs is written,
-  with the row's tag, so that a browser that alters an odd text changes no cell.
-- An edit that lost a race shows the row as it is now and keeps what was typed.
+- Every view is a URL. It has the parameters of the API, plus the key and the worksheet.
+- A form sends the shown and the present text of each cell. Only changed texts are written, with the
+  row's tag, so that a browser that alters an odd text changes no cell.
+- After a conflicting edit the form shows the present row and keeps the typed texts.
 """
 
 import json
@@ -40,7 +40,7 @@ _DONE = ("created", "saved", "deleted")
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """A worksheet as a key sees it; `sheet` is empty if there is none to show."""
+    """A worksheet as a key sees it; `sheet` is empty if the key sees none."""
 
     asked: AdminRequest
     keys: Sequence[KeyRecord]
@@ -53,17 +53,17 @@ class _View:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters of its URL, with the defaults that were chosen."""
+        """Parameters of the view's URL, including chosen defaults."""
         given = {name: self.asked.asked(name) for name in _VIEW}
         key_id, title = self.caller.key_id if self.caller else "", self.sheet.get("name", "")
         return {**given, "key": key_id, "spreadsheet": self.spreadsheet, "sheet": title}
 
     def url(self, path: str = "/data", **changed: object) -> str:
-        """This view, with other parameters; None leaves one out."""
+        """URL of this view with changed parameters; None removes one."""
         return url(path, **{**self.parameters, **changed})
 
     def values(self) -> dict[str, object]:
-        """What the frame around the rows shows."""
+        """Values of the template around the rows."""
         granted = () if self.caller is None else self.caller.grants.spreadsheets
         return {
             "view": self.parameters,
@@ -173,7 +173,7 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
 
 
 def _column(view: _View, field: Mapping[str, str], *, may_order: bool) -> Mapping[str, object]:
-    """A field's head: the link sorts upwards, then downwards, then not at all."""
+    """Column head of a field, with a link that sorts upwards, then downwards, then not at all."""
     name, order = field["name"], view.asked.asked("order")
     state = {name: "ascending", f"-{name}": "descending"}.get(order, "")
     following = {"": name, "ascending": f"-{name}", "descending": None}[state]
@@ -235,7 +235,7 @@ async def _row_form(
     given: Mapping[str, str] | None = None,
     write_id: str = "",
 ) -> Page:
-    """The form with a record, and what was typed instead of its texts."""
+    """The form of a record, with typed texts (`given`) in place of its own."""
     title = view.sheet["name"]
     schema = await view.asked.acting.run(
         caller, "GET", title, "schema", spreadsheet=view.spreadsheet
@@ -256,7 +256,7 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete a row as its form says. Cost: that of the write."""
+    """Create, update or delete the row of a form. Cost: that of the write."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         raise RouteNotFound(view.problem or "There is no such worksheet.")

@@ -1,7 +1,7 @@
-"""The fields of a row's form: which input a cell gets, and what its text means.
+"""Fields of a row's form: the input of each cell, and the value of its text.
 
-Rules: the input suits the value that the cell has; a column's type decides for empty cells only. So
-no input of a browser drops a text that it does not take.
+Rules: the input suits the present value of the cell; the column's type decides for empty cells
+only. So no browser input drops a text that it does not accept.
 """
 
 import json
@@ -21,7 +21,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 }
 _INPUTS: Mapping[str, str] = {"date-time": "datetime-local", "boolean": "checkbox"}
 _LONG = 60
-"""Characters from which a text gets several lines."""
+"""Number of characters from which a text gets an input of several lines."""
 
 
 def fields_of(
@@ -29,7 +29,7 @@ def fields_of(
     record: Mapping[str, object],
     given: Mapping[str, str],
 ) -> list[dict[str, object]]:
-    """The fields of a form: a typed record, or its texts, and what was typed instead."""
+    """The fields of a form: a record or its texts, with typed texts (`given`) in their place."""
     return [_field(name, each, record.get(name), given) for name, each in properties.items()]
 
 
@@ -76,7 +76,7 @@ def _text(value: object) -> str:
 
 
 def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str, str]]:
-    """The values of fields that were changed, and their texts, by the field's name."""
+    """Values and texts of the changed fields, by field name."""
     values: dict[str, object] = {}
     texts: dict[str, str] = {}
     for key, text in form.items():
@@ -92,7 +92,7 @@ def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str
 
 
 def typed(kind: str, text: str) -> object:
-    """What a text of this kind means in JSON; a text that is not of the kind stays one."""
+    """Parse a text of this kind to its JSON value; a text that is not of the kind stays a text."""
     if kind == "number" and _NUMBER.fullmatch(text.strip()):
         return json.loads(text.strip())
     if kind == "boolean" and text.upper() in ("TRUE", "FALSE"):
@@ -101,7 +101,7 @@ def typed(kind: str, text: str) -> object:
 
 
 def _moment(kind: str, text: str) -> str:
-    """A date-time or time in one spelling, as browsers leave out seconds; other texts as is."""
+    """Normalise a date-time or time, because browsers may omit seconds; other texts unchanged."""
     try:
         if kind == "date-time":
             found: datetime | time = datetime.fromisoformat(text)

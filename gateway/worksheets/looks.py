@@ -87,7 +87,7 @@ async def look_at_rows(
     """Look at the header and some rows. 1 read; 1 more if one of them may be no record.
 
     One more if all below that row show only words of booleans. A row past the grid costs 1 read
-    more, 3 if it is not alone. `around`: how many rows above and below each of them are read too.
+    more, 3 if it is not alone. `around` is the number of rows above and below each that are read.
     `detail`: with forms those of the columns are looked at, too, unless they are kept; 2 reads more
     if the last row is gone. If the title goes to another tab in between, all is looked at again.
     """

@@ -5,11 +5,11 @@ Rules
   running read. Other requests join it, unless a write has ended since it was sent.
 - Read-your-writes: all cached rows contain every finished write. A read that ran at the same time
   is patched with it.
-- Monotonic reads: only cached rows are answered, and nothing older replaces them. A read that
-  cannot be patched, or that differs from rows answered while it ran, is repeated, finally in the
+- Monotonic reads: only cached rows are served, and older rows never replace them. A read that
+  cannot be patched, or that differs from rows served while it ran, is repeated, finally in the
   write queue and while no other read begins.
 - An error of the worksheet itself drops its rows; a failure of Google does not.
-- Reports that somebody changed it are taken in at most once in `REPORT_SECONDS`.
+- Reported changes are processed at most once in `REPORT_SECONDS`.
 """
 
 import asyncio
@@ -61,33 +61,33 @@ from gateway.worksheets.writes import Outcome, Write
 T = TypeVar("T")
 
 ABANDONED_SECONDS = 8.0
-"""Age at which a running read is not joined any more: Google may have recovered since."""
+"""Age from which a running read is no longer joined, because Google may have recovered since."""
 
 FREE_TRIES = 2
 LAST_TRIES = 3
-"""Attempts of one read: first beside others, then alone."""
+"""Maximum attempts of one read, first in parallel with other reads, then alone."""
 
 TAB_TRIES = 3
-"""Attempts to read a tab by its sheet id: with a kept one, then with one that was just seen."""
+"""Maximum attempts to read a tab by its sheet id: with a cached id, then with new ones."""
 
 MAX_WINDOWS = 500
 """Maximum number of windows of one worksheet: each read is compared with all of them."""
 
 WINDOW_SHARE = 8
-"""Fraction of the memory for all rows that the windows of one worksheet may use."""
+"""Divisor of the memory for all rows, for the windows of one worksheet."""
 
 MAX_EFFECTS = 64
-"""A read is repeated if more writes and reads than this ended while it ran."""
+"""Maximum number of writes and reads that end during a read; with more it is repeated."""
 
 MAX_COMPARED_CELLS = 4_000_000
-"""A read is compared with the cells of all writes, once for each of them."""
+"""Maximum number of cells of writes that a read is compared with; each write counts once."""
 
 REPORT_SECONDS = 2.0
 
 TOO_FAST = "The worksheet changes faster than it can be read."
 
 LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
-"""Errors of the worksheet itself."""
+"""Errors of the worksheet itself, after which its rows are dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,17 +108,17 @@ class Resources:
 
 @dataclass(kw_only=True)
 class Demand:
-    """Last requests for a worksheet and the result of its last read, by a monotonic clock."""
+    """Last requests for a worksheet, and result of its last read; times are monotonic seconds."""
 
     spreadsheet: str
     asked_seconds: float = float("-inf")
     typed_seconds: float = float("-inf")
-    """Last request for typed rows."""
+    """Time of the last request for typed rows."""
     forced_seconds: float = float("-inf")
-    """Last read for `no-cache`."""
+    """Time of the last read for `no-cache`."""
     failed_seconds: float = float("-inf")
     failure: str = ""
-    """Failure of its last read, one word."""
+    """Failure of the last read, one word."""
 
 
 class Reports:
@@ -145,7 +145,7 @@ class Reports:
 
 
 class Block(NamedTuple):
-    """Kept rows of a part, and the moment at which they landed."""
+    """Cached rows of a part, and the moment at which they were cached."""
 
     rows: Rows
     landed: int
@@ -158,12 +158,12 @@ class Worksheet:
         self.header_row = self.layout.header_row
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
-        """True if plain reads are done in windows."""
+        """True if plain reads use windows."""
         settings = resources.settings
         self.now = resources.clock
         """Seconds of the monotonic clock."""
         self.moment: Callable[[], int] = itertools.count().__next__
-        """A number for the present that is larger than all earlier moments."""
+        """Returns a number for the present, larger than all earlier moments."""
         self.header = HeaderCache(
             ttl_seconds=settings.header_ttl_seconds, clock=self.now, moment=self.moment
         )
@@ -204,19 +204,19 @@ class Worksheet:
         """Kept rows, however old: all as displayed, the latest with types (mostly the same), and
         windows."""
         self._lost = -1
-        """The last moment at which rows landed that are not kept any more."""
+        """The last moment at which rows were cached that have been dropped since."""
         self._flights: dict[Part, SingleFlight[Part, Rows]] = {}
-        """The reads that others may join."""
+        """Running reads that other requests may join."""
         self._began: list[int] = []
-        """The moments at which the reads in flight began."""
+        """Moments at which the running reads began."""
         self._ended: list[tuple[int, Effect | None]] = []
-        """The writes that ended since the first of these; None for one with unknown effect."""
+        """Writes that ended since the first running read began; None for an unknown effect."""
         self._alone = asyncio.Lock()
-        """Held by a read that is done again; no other read begins meanwhile."""
+        """Held by a repeated read; no other read begins meanwhile."""
 
     @property
     def is_idle(self) -> bool:
-        """True if nothing of it is running or waiting."""
+        """True if no read or write runs or waits."""
         return not self._flights and not self._began and self.queue.is_idle
 
     @property
@@ -229,7 +229,7 @@ class Worksheet:
         return total
 
     def containing(self, part: Part) -> Rows | None:
-        """The newest cached rows that contain a part, however old."""
+        """The newest cached rows of any age that contain a part."""
         if not isinstance(part, RowSpan):
             block = self.blocks.get(part)
             return None if block is None else block.rows
@@ -264,9 +264,9 @@ class Worksheet:
         return SingleFlight(self._flights, part, self._fly(part, base), now)
 
     async def look_for_append(self) -> EndLook:
-        """The header, the end of the records, and the sheet id, as they are now. 1 read.
+        """Read the header, the end of the records, and the sheet id. 1 read.
 
-        Up to 3 reads more if a large end is not known; all again if the title is another tab's.
+        Up to 3 reads more if a large end is unknown; all again if another tab has the title.
         """
         for _ in range(TAB_TRIES):
             look, native = await self._loader.look_at_end()
@@ -296,10 +296,10 @@ class Worksheet:
         raise tabs_changing()
 
     async def read_in_turn(self, part: Whole, *, has_forms: bool = False) -> tuple[int, Snapshot]:
-        """The sheet id, and all rows of this tab as they are now.
+        """Read the sheet id, and all rows of this tab.
 
         1 read, 2 with types, 1 more for an unknown sheet id, with forms of columns (`has_forms`);
-        more if the worksheet or its title changes meanwhile. To be awaited in the write queue.
+        more if the worksheet or its title changes meanwhile. Must be awaited in the write queue.
         """
         for _ in range(TAB_TRIES):
             try:
@@ -321,7 +321,7 @@ class Worksheet:
         rows: Mapping[int, Sequence[str]],
         values: Mapping[int, Sequence[object]] | None = None,
     ) -> None:
-        """Take in rows read for a write, which a client may see in an answer.
+        """Record rows read for a write, which a client may see in an answer.
 
         `values` are the typed cells of these rows, if they were read.
         """
@@ -342,14 +342,14 @@ class Worksheet:
         self._doubt(lambda kept: not kept.has_rows(header, rows, typed))
 
     def missed(self, row: int) -> None:
-        """Take in that a client was answered that this row does not exist."""
+        """Record the answer to a client that this row does not exist."""
         if self.shared is not None:
             self.shared.seen(self.now(), Missed(row))
         self._note(None)
         self._doubt(lambda kept: kept.last_row >= row)
 
     async def take_in(self, effect: Effect) -> None:
-        """Take in a confirmed write as `written` does; others run while its cells are patched."""
+        """Record a confirmed write as `written` does, in steps that let other requests run."""
         changed: dict[Rows, Rows | None] = {}
         while others := [each for each in self.snapshots() if each not in changed]:
             for each in others:
@@ -357,10 +357,10 @@ class Worksheet:
         self.written(effect, changed)
 
     def written(self, effect: Effect, changed: Mapping[Rows, Rows | None] | None = None) -> None:
-        """Take in a confirmed write: no later answer may miss it.
+        """Record a confirmed write, so that all later answers include it.
 
-        `changed` are snapshots after it. A read that ran while rows were removed is repeated, and
-        dropped if it has landed: nobody knows which rows it saw.
+        `changed` are snapshots after the write. A read that ran while rows were removed is
+        repeated, or dropped if it is cached already: the rows that it saw are unknown.
         """
 
         if self.shared is not None:
@@ -386,7 +386,7 @@ class Worksheet:
         self._resources.weigh(self)
 
     def learn(self, news: News) -> None:
-        """Take in what another process did to the worksheet, or saw there."""
+        """Record news of another process about the worksheet."""
         match news:
             case Written(effect):
                 self.written(effect)
@@ -396,14 +396,14 @@ class Worksheet:
                 self.missed(row)
 
     def may_be_written(self) -> None:
-        """Take in a write with unknown outcome: later reads have to check."""
+        """Record a write with unknown outcome, after which cached rows must be read again."""
         if self.shared is not None:
             self.shared.seen(self.now(), None)
         self._overtake(None)
         self.expire()
 
     def forget(self) -> None:
-        """Discard everything read: the worksheet was written to at an unknown place."""
+        """Drop everything read, because the worksheet was written to at an unknown place."""
         if self.shared is not None:
             self.shared.tell(None)
         self._overtake(None)
@@ -434,7 +434,7 @@ class Worksheet:
         return True
 
     async def build(self, work: Work[T], key_id: str | None = None) -> T:
-        """The result of counted work without a budget: on rows for a key, or kept for all keys.
+        """Run counted work without a budget, for a key or for all keys (None).
 
         Raises TooManyInFlight for a key.
         """
@@ -448,9 +448,9 @@ class Worksheet:
     async def search(
         self, table: Table | None, work: Work[T], key_id: str, *, is_write: bool = False
     ) -> T:
-        """The result of counted work for a request, on a table of kept rows or on its own rows.
+        """Run counted work for a request, on a table of cached rows or on its own rows.
 
-        Searches of writes have a lane of their own beside the queries of their key: others' writes
+        Searches of writes have their own lane beside the queries of their key, because other writes
         to the worksheet wait for them. Raises OutOfSteps and, if many queries of the key wait,
         TooManyInFlight; `not_applied` for a write, which is planned before it is sent.
         """
@@ -489,7 +489,7 @@ class Worksheet:
             raise
 
     def _lose(self, error: GatewayError) -> None:
-        """Drop the rows of a worksheet that is gone, or too large; windows of that can be read."""
+        """Drop the rows of a missing or too large worksheet; windows of a large one can be read."""
         if isinstance(error, TooLarge):
             self._drop(DISPLAYED)
             self._resources.weigh(self)
@@ -497,7 +497,7 @@ class Worksheet:
             self.drop_rows()
 
     async def _read_alone(self, part: Part, sheet_id: int | None = None) -> Rows:
-        """Read a part; only reads that are already running can contradict it.
+        """Read a part while no other read begins, so that only running ones can contradict it.
 
         With a `sheet_id` all rows are read by that; raises `OtherTab`.
         """
@@ -516,7 +516,10 @@ class Worksheet:
         is_alone: bool = False,
         sheet_id: int | None = None,
     ) -> Rows | None:
-        """The rows, if they can be cached. Alone it joins no other read: that would wait for it."""
+        """Read rows and cache them; None if they cannot be cached.
+
+        Alone it joins no other read, which would wait for this one.
+        """
         with self._reading() as began:
             if isinstance(part, RowSpan):
                 return self._keep_window(await self._loader.window(part), began)
@@ -535,13 +538,14 @@ class Worksheet:
     async def _both(
         self, base: Snapshot | None, began: int, *, is_alone: bool, sheet_id: int | None
     ) -> tuple[int, Snapshot] | None:
-        """Both renderings, after the moment at which their reads began, `began` or a later one.
+        """Read both renderings; returns the moment at which their reads began, too.
 
-        The types are read last if displayed rows are there, or older rows were dropped; else at
-        once. 1 more read if they seem older, 2 more if the states seem to differ, None if again.
+        The types are read last if displayed rows exist, or older rows were dropped; otherwise both
+        in parallel. 1 more read if the types seem older, 2 more if the states seem to differ. None
+        if they still do.
         """
         known, loader = self._snapshot(TYPED), self._loader
-        # Another process may have sent for its types before these rows were there.
+        # Another process may have requested its types before these rows existed.
         is_single, is_in_turn = self.shared is None, True
         if base is not None:
             displayed, typed = base, await loader.typed(known, sheet_id=sheet_id)
@@ -564,11 +568,11 @@ class Worksheet:
             began, again = self.moment(), await loader.both_again(both, sheet_id=sheet_id)
             return None if again is None else (began, again)
         if is_in_turn and is_single:
-            return began, both  # types sent for after the rows were there are not older
+            return began, both  # types requested after the rows existed are not older
         answered = self._snapshot(TYPED)
         if answered is not None:
             may_lag = both.lags(answered)
-        else:  # without earlier types they may, unless nothing was answered so far
+        else:  # without earlier types they may lag, unless no rows were served so far
             may_lag = self._lost >= 0
             for rows, landed in self.blocks.values():
                 may_lag = may_lag or (isinstance(rows, Window) and landed > began)
@@ -578,7 +582,7 @@ class Worksheet:
         return None if later.table.is_mixed and not both.table.is_mixed else (began, later)
 
     async def _displayed(self, *, is_alone: bool, sheet_id: int | None) -> Snapshot:
-        """All rows as displayed; unless alone, by a read that others may join."""
+        """Read all rows as displayed; unless alone, by a read that other requests may join."""
         if not is_alone:
             return _whole(await self.read(DISPLAYED).outcome())
         latest = self._snapshot(DISPLAYED)
@@ -601,9 +605,9 @@ class Worksheet:
         return self.keep(landed, began, types)
 
     def keep(self, snapshot: Snapshot, began: int, types: Origin | None = None) -> Snapshot | None:
-        """Cache all rows, unless they differ from others that landed after the read began.
+        """Cache all rows, unless they differ from rows that were cached after the read began.
 
-        Rows that landed meanwhile may still have the `types` of before: these may differ.
+        Rows cached meanwhile may still have the earlier `types`, which may differ.
         """
         latest = self.blocks.get(DISPLAYED)
         if latest is not None and latest.landed > began:
@@ -662,7 +666,7 @@ class Worksheet:
         return window
 
     def _windows(self) -> list[Window]:
-        """The kept windows, those read longest ago first."""
+        """Cached windows, the oldest read first."""
         return [rows for rows, _ in self.blocks.values() if isinstance(rows, Window)]
 
     def _snapshot(self, part: Whole) -> Snapshot | None:
@@ -671,7 +675,7 @@ class Worksheet:
 
     @contextmanager
     def _reading(self) -> Iterator[int]:
-        """Keep the effects of writes that end during the block; yields the moment of its start."""
+        """Record the effects of writes that end during the block; yields its first moment."""
         began = self.moment()
         self._began.append(began)
         try:
@@ -683,12 +687,12 @@ class Worksheet:
                 self._ended = [each for each in self._ended if each[0] > first]
 
     def _note(self, effect: Effect | None) -> None:
-        """Note the end of a write; None if its effect is unknown."""
+        """Record the effect of an ended write; None if unknown."""
         if self._began:
             self._ended.append((self.moment(), effect))
 
     def _effects_since(self, began: int) -> Sequence[Effect] | None:
-        """The effects of writes since a moment; None if they are not all known, or too many."""
+        """Effects of writes since a moment; None if some are unknown, or if there are too many."""
         if not self._ended:
             return ()
         ended = [effect for moment, effect in self._ended if moment > began]
@@ -704,14 +708,14 @@ class Worksheet:
             self.shared.peers.rows.change(self.id)
 
     def _overtake(self, effect: Effect | None) -> None:
-        """Note the end of a write. Later requests join no earlier read: its formulas may be old."""
+        """Record the end of a write. Later requests join no earlier read: it may be outdated."""
         self._note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
                 del self._flights[part]
 
     def _doubt(self, contradicts: Callable[[Rows], bool]) -> None:
-        """Drop windows that contradict what was seen; expire all rows if a snapshot does."""
+        """Drop windows that contradict seen rows; expire all rows if a snapshot does."""
         if any(map(contradicts, self.snapshots())):
             self.expire()
         for part, (rows, _) in [*self.blocks.items()]:
@@ -719,7 +723,7 @@ class Worksheet:
                 self._drop(part)
 
     def _drop(self, part: Part) -> None:
-        """Drop rows, and let no running read show older ones; the types go with the latest."""
+        """Drop rows, also those of running reads that are older; the types with the latest rows."""
         block = self.blocks.pop(part, None)
         if part is DISPLAYED:
             self.blocks.pop(TYPED, None)

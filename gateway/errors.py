@@ -31,10 +31,10 @@
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
-A code is never used again for another meaning, except that 101 names every trouble with the
-spreadsheet id (the status tells which), 4002 an unknown field too, 5020 a refusal too, 5030 that
-Google or Turnstile cannot be asked now, and 5031 that the gateway cannot bear more now. Only
-`gateway.web` knows how an error becomes a response.
+A code is never reused for another meaning, but some have several errors: 101 all problems of the
+spreadsheet ID (with different statuses), 4002 unknown fields, too, 5020 refusals, too, 5030 all
+cases in which Google or Turnstile cannot be called now, and 5031 temporary problems of the gateway
+itself. Only `gateway.web` turns an error into a response.
 
 The first paragraph of a class's docstring describes its error to clients, in Markdown:
 `/openapi.json` and `docs/reference/errors.md` have it.
@@ -87,7 +87,7 @@ class GatewayError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.allowed_methods = tuple(allowed_methods)
         self.is_replayed = False
-        """Whether this is the answer that an earlier request with the same key had."""
+        """True if this is the replayed answer of an earlier request with the same key."""
         self.is_alone = False
         self.is_without_sheet = False
         """True if the answer must show nothing of the sheet."""
@@ -101,7 +101,7 @@ class GatewayError(Exception):
 
     @classmethod
     def description(cls) -> str:
-        """When the error occurs, and what to do: the first paragraph of its docstring, one line."""
+        """Cause and remedy of the error: the first paragraph of its docstring, in one line."""
         return " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
 
 
@@ -709,8 +709,8 @@ class RowsMoved(GatewayError):
     """The write was applied, but to another record than the gateway looked at, because people moved
     rows at the same moment. `rowIndex`, `expected` and `met` show both. Do not send it again.
 
-    `row` is the row, `expected` the record that it looked at, and `met` the other record: of an
-    update as it is now, of a removal as it was, or None if nobody saw it.
+    `row` is the row number, `expected` the planned record, and `met` the other record: its present
+    state after an update, its last state after a removal, or None if unknown.
     """
 
     code, name, status = 4095, "RowsMoved", 409
@@ -740,5 +740,5 @@ class WriteOutcomeUnknown(GatewayError):
 
 
 def write_outcome(error: GatewayError) -> Outcome:
-    """How a write ended: what was not sent was not applied; an internal error proves nothing."""
+    """Outcome of a failed write: the error's own, else unknown after an internal error."""
     return error.outcome or ("unknown" if isinstance(error, InternalError) else "not_applied")

@@ -1,4 +1,4 @@
-"""Check of what a key is granted: spreadsheets, worksheets and fields that do not exist."""
+"""Check of a key's grants: spreadsheets, worksheets and fields that do not exist."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ from gateway.worksheets.loader import header_of
 
 MISSING = (SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument)
 LONGEST_NAME = 60
-"""Characters of a name in a problem."""
+"""Maximum number of characters of a name in a problem."""
 MOST_NEAR = 3
-"""Names in a problem about one that does not exist."""
+"""Maximum number of near names in a problem."""
 MOST_COMPARED = 200
-"""Names among which near ones are looked for."""
+"""Maximum number of names that are compared for near ones."""
 
 Names = tuple[set[str], set[str]]
 """Titles of worksheets, and names of fields, in NFC."""
@@ -35,14 +35,14 @@ Names = tuple[set[str], set[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """What does not exist, and what could not be looked at."""
+    """Problems of missing names, and texts about spreadsheets that could not be checked."""
 
     problems: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
 
 
 async def check_grants(grants: Grants, names_in: Callable[[str], Awaitable[Names]]) -> Looked:
-    """Look for the spreadsheets, worksheets and fields of a key.
+    """Check that the spreadsheets, worksheets and fields of a key exist.
 
     `names_in` returns the names in a spreadsheet, as `find_names` does, or raises GatewayError.
     """
@@ -75,7 +75,7 @@ async def check_grants(grants: Grants, names_in: Callable[[str], Awaitable[Names
 
 
 def _near(name: str, known: Collection[str]) -> Sequence[str]:
-    """Names like one that does not exist, the nearest first; none if that takes milliseconds."""
+    """The nearest names to a missing one; empty if there are too many to compare."""
     if len(known) > MOST_COMPARED:
         return ()
     start = name[:LONGEST_NAME].casefold()
@@ -91,9 +91,9 @@ def _shown(name: str) -> str:
 
 
 async def find_names(sheets: Sheets, layouts: Layouts, grants: Grants, spreadsheet: str) -> Names:
-    """The worksheets of a spreadsheet, and the fields of those that are granted.
+    """Read the worksheets of a spreadsheet, and the fields of the granted ones.
 
-    Cost: 1 read for the worksheets, and with fields those of `read_first_rows`.
+    Cost: 1 read for the worksheets; with fields the reads of `read_first_rows`, too.
     """
     listed = await sheets.list_worksheets(spreadsheet)
     titles = {composed(each.title) for each in listed}

@@ -154,7 +154,7 @@ def editable(record: KeyRecord) -> Mapping[str, object]:
 
 
 class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The members of `editable`, by default those of a new key; spreadsheets may be URLs."""
+    """The members of `editable`, by default as in a new key; spreadsheets may be URLs."""
 
     name: str = ""
     plan: str = "paid"
@@ -168,11 +168,11 @@ class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
     next: str | None = None
     turnstile: bool = False
     expires_at: str | None = None
-    """ISO 8601; in UTC without an offset."""
+    """Expiry in ISO 8601; UTC without an offset."""
 
 
 def request_of(fields: KeyFields) -> KeyRequest:
-    """The request for a key with these members. Raises ConfigError if the expiry is no time."""
+    """The request for a key with these members. Raises ConfigError for an invalid expiry."""
     try:
         ends = datetime.fromisoformat(fields.expires_at) if fields.expires_at else None
         ends = ends and (ends if ends.tzinfo else ends.replace(tzinfo=UTC)).astimezone(UTC)
@@ -216,7 +216,7 @@ _MEMBERS = {
 def warnings_of(
     record: KeyRecord, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
 ) -> Iterator[str]:
-    """What an operator should know about the grants of a key, new or changed since `before`."""
+    """Warnings about the grants of a key that are new or changed since `before`."""
     plan = plans.get(record.plan)
     is_any = record.grants.spreadsheets is None
     if is_any and (before is None or before.grants.spreadsheets is not None):

@@ -1,10 +1,11 @@
 """Pages of keys: the list, and the forms to make, change, rotate and revoke one.
 
 Rules
-- A key is shown once, on the answer to the form that made it. No URL has it, and `no-store` keeps
+- A key is shown once, in the answer to the form that made it. No URL has it, and `no-store` keeps
   it out of the history.
-- The form of a new key has the ID of the key, so that sending it again makes no second one.
-- A form has texts. A list whose text did not change stays as it is, whatever its names contain.
+- The form of a new key has the ID of the key, so that sending it again makes no second key.
+- A form has texts. A list whose text did not change is not changed, even if its names contain
+  separators.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ from gateway.table.quoting import printable
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{ID_PREFIX}[0-9A-Za-z]{{{ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
-"""Seconds for which a secret counts after a rotation."""
+"""Choices for the seconds for which a secret stays valid after a rotation."""
 _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
 _DONE = {
@@ -74,7 +75,7 @@ async def new_key_page(asked: AdminRequest) -> Page:
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
-    """Make a key as its form says. Cost: that of `make_key` and `_made`."""
+    """Make the key of a form. Cost: that of `make_key` and `_made`."""
     form = dict(asked.form)
     key_id, texts = form.get("id", ""), _typed(form)
     if _ID.fullmatch(key_id) is None:
@@ -94,7 +95,7 @@ async def key_page(asked: AdminRequest) -> Page:
 
 
 async def save_key(asked: AdminRequest) -> Page | Redirect:
-    """Change, rotate or revoke a key as its form says."""
+    """Change, rotate or revoke the key of a form."""
     form, path = dict(asked.form), f"/keys/{asked.id}"
     action = form.get("action", "")
     if action == "revoke":
@@ -132,7 +133,7 @@ async def _form(
     *,
     error: GatewayError | None = None,
 ) -> Page:
-    """The form of a key with these texts, and errors beside its fields; without a record, new."""
+    """The form of a key with these texts, and errors beside its fields; `record` is None if new."""
     plans, now = asked.settings.plans, asked.acting.now()
     errors: dict[str, str] = {}
     for each in error.problems if error is not None else ():
@@ -173,11 +174,11 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """The page with a secret, and a request with it. Cost: that of the list of worksheets."""
+    """The page with a secret, and an example request. Cost: that of the list of worksheets."""
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:
-        # The secret waits for it, and must not be lost to an impatient browser.
+        # The list delays the secret, which must not be lost if the browser gives up.
         with suppress(GatewayError, TimeoutError):
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 caller = asked.acting.caller(record)
@@ -212,7 +213,7 @@ def _typed(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def _members(texts: Mapping[str, str]) -> dict[str, Any]:
-    """The members that texts of a form stand for, with the names of `KeyFields`."""
+    """Members of `KeyFields` from the texts of a form."""
     lists = {name: [*filter(str.strip, texts[name].split("\n"))] or None for name in _LISTS}
     if texts["any"] and lists["spreadsheets"]:
         detail = "name spreadsheets, or allow every one; not both"
@@ -233,7 +234,7 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
-    """A key as pages show it."""
+    """Values of a key for the templates."""
     grants, state = record.grants, record.state(now)
     *others, last = grants.rights or ("nothing",)
     return {

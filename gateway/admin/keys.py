@@ -1,9 +1,9 @@
-"""Operations on keys: those of `sheets-gateway keys`, for the admin API and for the pages.
+"""Operations of `sheets-gateway keys` for the admin API and for the pages.
 
 Rules
-- What the command line checks is checked here, by the same functions. Its accounts are those of the
-  gateway: a look for spreadsheets, worksheets and fields counts against the quota.
-- A change counts in this process when it is answered.
+- The same functions check requests as in the command line, but with the gateway's accounts: a check
+  of spreadsheets, worksheets and fields counts against the quota.
+- A change is effective in this process when it is answered.
 - A key is in the answer to its creation or rotation, and nowhere else.
 """
 
@@ -47,16 +47,16 @@ from gateway.web.parsing import unstorable
 from gateway.worksheets.access import Layouts
 
 _MOST_LOOKED_AT = 20
-"""Spreadsheets of one request that are looked at: each costs 1 to 3 reads."""
+"""Maximum number of spreadsheets that one request checks, for 1 to 3 reads each."""
 _MOST_SECONDS = 9999 * 86_400
-"""Of an overlap, as in the command line."""
+"""Maximum seconds of an overlap, as in the command line."""
 
 
 class KeyBody(KeyFields):
-    """The body of a create, and of a change, which leaves other members as they are."""
+    """The body of a create, or of a change, which does not change missing members."""
 
     check: bool = True
-    """False: do not look whether spreadsheets, worksheets and columns exist."""
+    """True to check that spreadsheets, worksheets and columns exist."""
 
 
 class Rotation(msgspec.Struct, forbid_unknown_fields=True):
@@ -128,7 +128,7 @@ async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
 async def make_key(
     asked: AdminRequest, given: Mapping[str, object], key_id: str = ""
 ) -> tuple[KeyRecord, str, Sequence[str]]:
-    """A new key with these members, its secret, and warnings. Cost: that of `check_grants`.
+    """Make a key: returns it, its secret, and warnings. Cost: that of `check_grants`.
 
     Raises InvalidBody with a problem for each member, and IntegrityError as `create_key`.
     """
@@ -144,7 +144,7 @@ async def make_key(
 async def change_key(
     asked: AdminRequest, before: KeyRecord, given: Mapping[str, object]
 ) -> tuple[KeyRecord, Sequence[str]]:
-    """The key with other members, and warnings. Cost: that of `check_grants` if these are names.
+    """Change a key: returns it, and warnings. Cost: that of `check_grants` for changed names.
 
     Raises InvalidBody, and PreconditionFailed if others changed the key since it was `before`.
     """
@@ -159,9 +159,9 @@ async def change_key(
 
 
 async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyRecord, str]:
-    """The key with a second secret, and this secret; the present one counts for the overlap.
+    """Give a key a second secret, and return both; the present secret is valid for the overlap.
 
-    Raises InvalidRequest if an old secret counts still.
+    Raises InvalidRequest if an old secret is still valid.
     """
     record, overlap = await find_key(asked, is_open=True), timedelta(seconds=overlap_seconds)
     key = await rotate_key(record, **_edit(asked), pepper=asked.pepper, overlap=overlap)
@@ -175,7 +175,7 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
 
 
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:
-    """The key without its old secret. Raises RouteNotFound if it has none."""
+    """End the old secret of a key. Raises RouteNotFound if it has none."""
     edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=asked.author, action="ended")
     if not await asked.request.state["store"].end_rotation(edit):
         await find_key(asked, is_open=True)
@@ -199,7 +199,7 @@ def _edit(asked: AdminRequest) -> dict[str, Any]:
 
 
 def tag_of(record: KeyRecord) -> str:
-    """The tag of what an operator may change of a key; its use and rotation leave it as it is."""
+    """Tag of the editable fields of a key; use and rotation do not change it."""
     state = (record.id, editable(record), record.revoked_at is not None)
     return opaque_tag(msgspec.json.encode(state))
 
@@ -215,7 +215,7 @@ def other_state(
 async def _checked(
     asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
 ) -> tuple[KeyRequest, Sequence[str]]:
-    """The request with these members, and what could not be looked at. Raises InvalidBody."""
+    """Check members: returns the request, and warnings of failed checks. Raises InvalidBody."""
     present = {} if before is None else editable(before)
     body = msgspec.convert({**present, **given}, KeyBody)
     try:
@@ -238,7 +238,7 @@ def _names(grants: Grants) -> tuple[object, ...]:
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
-    """What of these grants does not exist. Cost: that of `find_names` for each spreadsheet."""
+    """Find grants that do not exist. Cost: that of `find_names` for each spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
         text = f"at most {_MOST_LOOKED_AT} are looked at; leave this check out"
         return Looked(problems=[f"--spreadsheet: {text}"])

@@ -84,12 +84,12 @@ async def look_at_rows(
     around: int = 0,
     detail: Detail = Detail.TEXTS,
 ) -> RowLook:
-    """Look at the header and some rows. 1 read; 1 more if one of them may be no record.
+    """Look at the header and some rows. 1 read; 1 more if one of them may not be a record.
 
     One more if all below that row show only words of booleans. A row past the grid costs 1 read
     more, 3 if it is not alone. `around` is the number of rows above and below each that are read.
-    `detail`: with forms those of the columns are looked at, too, unless they are kept; 2 reads more
-    if the last row is gone. If the title goes to another tab in between, all is looked at again.
+    `detail`: with forms the columns' forms are read, too, unless they are cached; 2 reads more
+    if the last row is gone. If another tab takes the title in between, the whole look is repeated.
     """
     for _ in range(MAX_LOOKS):
         look = await _look(sheets, worksheet, rows, around=around, detail=detail)

@@ -723,7 +723,7 @@ class Worksheet:
                 self._drop(part)
 
     def _drop(self, part: Part) -> None:
-        """Drop rows, also those of running reads that are older; the types with the latest rows."""
+        """Drop rows, and let no running read restore older ones; types go with the latest rows."""
         block = self.blocks.pop(part, None)
         if part is DISPLAYED:
             self.blocks.pop(TYPED, None)

@@ -85,7 +85,7 @@ async def _opened(
     clock, database = steady_clock(), settings.access.database
     async with (
         KeyStore.open(database) as store,
-        store.storing_usage(_now),
+        store.storing_usage(_now) as flush_usage,
         store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
         _cluster(settings, clock) as cluster,
         _access(settings, pepper, store, cluster) as (keys, admission, reread_keys),
@@ -105,11 +105,12 @@ async def _opened(
             store=store,
             reread_keys=reread_keys,
             sheets=google.sheets,
+            flush_usage=flush_usage,
             ready=store.ping,
             outlasts_outage=lambda: keys.outlasts_outage,
             is_redis_available=lambda: cluster.store.is_available if cluster else None,
             was_accepted=google.acceptance.found,
-            refused_accounts=lambda: google.pipeline.accounts.refused_count,
+            accounts=google.pipeline.accounts,
             title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
             rows=rows,
             cursors=Cursors(cursor_key(pepper)),
@@ -120,6 +121,7 @@ async def _opened(
                 layouts=Layouts(settings.worksheets),
             ),
             api=settings.api,
+            admin=settings.admin,
             server=settings.server,
         )
 

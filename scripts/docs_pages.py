@@ -21,7 +21,10 @@ DOCS = TOP / "docs"
 OUTSIDE = "project"
 """The folder of the site for files that are not in docs/."""
 
-_LINK = re.compile(r"(?P<text>\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<rest>(?:#[^)\s]*)?\))")
+_LINK = re.compile(
+    r"(?P<text>\]\(|\bsrc(?:set)?=\")(?!\w+:|#)(?P<target>[^)\"#\s]+)(?P<rest>(?:#[^)\s]*)?[)\"])"
+)
+"""A link or a picture, also one in HTML."""
 _LISTED = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
 _FENCE = re.compile(r"^(?P<fence> *```\S*).*$")
 _ITEM = re.compile(r"^(?:- |\d+\. )")

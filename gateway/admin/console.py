@@ -18,6 +18,7 @@ Rules
 
 import json
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -46,12 +47,16 @@ from gateway.admin.keys import (
     post_key,
     post_rotation,
 )
-from gateway.admin.pages import AdminRequest, Json, Page, Redirect
+from gateway.admin.pages import AdminRequest, Json, Page, Redirect, url
+from gateway.admin.requests import requests_page, show_requests
+from gateway.admin.status import Checks, RunCheck, check_page, overview_page, show_status
+from gateway.admin.usage import show_usage, usage_page
 from gateway.errors import (
     GatewayError,
     InvalidBody,
     InvalidQuery,
     InvalidRequest,
+    KeysUnavailable,
     MethodNotAllowed,
     MissingApiKey,
     OriginNotAllowed,
@@ -61,8 +66,9 @@ from gateway.errors import (
 )
 from gateway.settings.address import host_in, is_ip_address
 from gateway.settings.model import AdminSettings, ApiSettings, Settings
+from gateway.storage.database import STORE_ERRORS
 from gateway.table.quoting import printable, quoted
-from gateway.telemetry.events import upstream_failed
+from gateway.telemetry.events import KEPT_REQUESTS, tallies, upstream_failed
 from gateway.web.answers import Answer, header_lines, json_answer
 from gateway.web.body import read_body
 from gateway.web.client_address import client_address
@@ -98,6 +104,7 @@ _OTHER_SITE = (
     "itself; a program sends its admin key as 'Authorization: Bearer KEY'."
 )
 _NO_KEY = "An admin key is needed: sign in, or send it as 'Authorization: Bearer KEY'."
+_NO_STORE = "The key store does not answer, so nothing is shown. Its error stands in the log."
 _MOST_FIELDS = 60_000
 """Of a form: three for each column, of which Google allows 18,278."""
 _LONGEST_DETAIL = 300
@@ -108,6 +115,8 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+
+_templates.globals["url"] = url
 
 Handler = Callable[[AdminRequest], Awaitable[Page | Redirect | Json]]
 
@@ -128,12 +137,9 @@ class Operation:
     body: type[msgspec.Struct] = NoBody
 
 
-async def _home(_request: AdminRequest) -> Redirect:
-    return Redirect("/data")
-
-
 OPERATIONS: Sequence[Operation] = (
-    Operation("GET", "/", _home),
+    Operation("GET", "/", overview_page),
+    Operation("POST", "/check", check_page),
     Operation("GET", "/data", data_page),
     Operation("GET", "/data/row", row_page),
     Operation("POST", "/data/row", save_row),
@@ -142,6 +148,8 @@ OPERATIONS: Sequence[Operation] = (
     Operation("POST", "/keys/new", save_new_key),
     Operation("GET", "/keys/{id}", key_page),
     Operation("POST", "/keys/{id}", save_key),
+    Operation("GET", "/usage", usage_page),
+    Operation("GET", "/requests", requests_page),
     Operation("GET", f"{API}/keys", list_keys),
     Operation("POST", f"{API}/keys", post_key, body=KeyBody),
     Operation("GET", f"{API}/keys/{{id}}", get_key),
@@ -149,14 +157,21 @@ OPERATIONS: Sequence[Operation] = (
     Operation("DELETE", f"{API}/keys/{{id}}", delete_key),
     Operation("POST", f"{API}/keys/{{id}}/rotate", post_rotation, body=Rotation),
     Operation("DELETE", f"{API}/keys/{{id}}/rotate", delete_rotation),
+    Operation("GET", f"{API}/usage", show_usage, ("by", "since", "key")),
+    Operation("GET", f"{API}/requests", show_requests, ("key", "code", "since", "until", "skip")),
+    Operation("GET", f"{API}/status", show_status, ("check",)),
 )
 """Of two paths that match, the first is meant."""
 _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each in OPERATIONS}
 
 
-def create_console(settings: Settings, *, api_url: str) -> Frame:
-    """The console of a gateway whose API is at `api_url`; it uses that application's state."""
-    console = _Console(settings, load_pepper(settings.access), api_url)
+def create_console(settings: Settings, *, api_url: str, check: RunCheck) -> Frame:
+    """The console of a gateway whose API is at `api_url`; it uses that application's state.
+
+    From now on the lines of requests are kept in memory.
+    """
+    tallies.recent = deque(tallies.recent, KEPT_REQUESTS)
+    console = _Console(settings, load_pepper(settings.access), api_url, Checks(check))
     return Frame(console.respond, settings.server, is_private=True)
 
 
@@ -165,6 +180,8 @@ class _Console:
     settings: Settings
     pepper: bytes = field(repr=False)
     api_url: str
+    checks: Checks
+    started: datetime = field(default_factory=partial(datetime.now, UTC), init=False)
     _admins: Admins | None = field(default=None, init=False)
 
     async def respond(self, request: Request) -> Answer:
@@ -180,7 +197,10 @@ class _Console:
         try:
             if method != "GET" and not _is_own_page(request, self.settings.admin):
                 raise OriginNotAllowed(_OTHER_SITE)
-            return await self._run(request, method)
+            try:
+                return await self._run(request, method)
+            except STORE_ERRORS as error:
+                raise KeysUnavailable(_NO_STORE) from error
         except GatewayError as error:
             if f"{event.path}/".startswith(f"{API}/"):
                 # A member that is null means something, whatever empty cells are.
@@ -231,6 +251,8 @@ class _Console:
             members=members,
             acting=ActingAs(request, self.settings.plans, self.pepper),
             api_url=self.api_url,
+            checks=self.checks,
+            started=self.started,
         )
         result = await operation.handle(asked)
         if isinstance(result, Redirect):

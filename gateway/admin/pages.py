@@ -1,16 +1,24 @@
 """Requests of administrators, and what operations of the console and the admin API result in."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from gateway.errors import InvalidQuery
 from gateway.settings.model import Settings
 from gateway.storage.admin_secrets import AdminSecret
+from gateway.table.quoting import quoted
 from gateway.web.request import Request
 
 if TYPE_CHECKING:
     from gateway.admin.acting import ActingAs
+    from gateway.admin.status import Checks
+
+_AGO = re.compile("([0-9]{1,5})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +38,9 @@ class AdminRequest:
     """The body of an operation of the API, valid for the form in its row of the table."""
     acting: "ActingAs"
     api_url: str
+    checks: "Checks"
+    started: datetime
+    """When the console was made."""
 
     @property
     def author(self) -> str:
@@ -68,3 +79,16 @@ def url(path: str, **parameters: object) -> str:
     """A path of the console with those parameters that have a value."""
     given = {name: value for name, value in parameters.items() if value not in ("", None)}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def instant(text: str, now: datetime) -> datetime:
+    """An instant in ISO 8601, UTC by default, or a time ago as in `24h`. Raises InvalidQuery."""
+    if ago := _AGO.fullmatch(text):
+        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidQuery(
+            f"{quoted(text)} is not a time: send 2026-02-01T10:30:00Z, or how long ago, as in 24h."
+        ) from error

@@ -103,10 +103,12 @@ def running_demo(
         emulator_socket = bind("127.0.0.1", 0)
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
+        console = bind("127.0.0.1", 0)
         own = {
             "google.endpoint": base_url(emulator_socket),
             "google.credentials": str(credentials),
             "access.database": str(folder / "keys.db"),
+            "admin.listen": urlsplit(base_url(console)).netloc,
         }
         config = folder / "config.toml"
         config.write_text(
@@ -119,7 +121,6 @@ def running_demo(
         full, unfiltered, read_only = asyncio.run(_create_keys(settings, full_bytes(host, seed)))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
-        console = bind("127.0.0.1", 0)
         admin_key, token = asyncio.run(_admin(settings))
         app = with_console(create_app(settings), settings, console, beside=listening)
         server = make_gateway_server(app, settings.server, proxies=settings.access.trusted_proxies)

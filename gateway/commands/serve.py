@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from gateway import __version__
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
+from gateway.commands.check import check_setup
 from gateway.commands.doctor.account import context_of, opened_accounts
 from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
@@ -169,8 +170,13 @@ def with_console(
     # Jinja2 takes a twentieth of a second to import.
     from gateway.admin.console import create_console  # noqa: PLC0415
 
+    async def check(spreadsheet: str | None) -> Sequence[tuple[str, str]]:
+        found = check_setup(settings, spreadsheet)
+        return [(each.level, each.text) async for each in found]
+
     port = _own_port(listening, beside, "admin")
-    return ByPort(app, {port: create_console(settings, api_url=base_url(beside))})
+    console = create_console(settings, api_url=base_url(beside), check=check)
+    return ByPort(app, {port: console})
 
 
 def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> int:

@@ -402,6 +402,12 @@ class Bucket:
         return max(0.0, max(rate.full_at for rate in self._rates) - self._clock())
 
     @property
+    def max_per_minute(self) -> int:
+        """The calls that any minute may have: the narrowest rate, with its burst."""
+        limits = [rate.limit(self._clock()) for rate in self._rates]
+        return round(min(each.per_minute + each.burst for each in limits))
+
+    @property
     def waiting_count(self) -> int:
         return len(self._queue)
 

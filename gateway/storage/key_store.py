@@ -23,7 +23,7 @@ Rules:
 """
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -64,7 +64,7 @@ from gateway.storage.database import (
     upsert,
 )
 from gateway.storage.spent_quota import stored_spent_quota
-from gateway.storage.usage import HourOfUse, find_usage, stored_usage
+from gateway.storage.usage import HourOfUse, find_usage, stored_usage, sum_usage
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
@@ -286,13 +286,32 @@ class KeyStore:
         """Open the quota of an account that earlier processes with this database spent."""
         return stored_spent_quota(self._engine, account)
 
-    def storing_usage(self, now: Callable[[], datetime]) -> AbstractAsyncContextManager[None]:
+    def storing_usage(
+        self, now: Callable[[], datetime]
+    ) -> AbstractAsyncContextManager[Callable[[], Awaitable[None]]]:
         """Store the use of keys by this process during the block, as `stored_usage` does."""
         return stored_usage(self._engine, now)
 
     async def usage(self, since: datetime, key_id: str | None = None) -> Sequence[HourOfUse]:
         """The use of one key or of all, as `find_usage` finds it."""
         return await find_usage(self._engine, since, key_id)
+
+    async def usage_by(
+        self,
+        by: Sequence[str],
+        since: datetime,
+        key_id: str | None = None,
+        max_groups: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Sums of the use of one key or of all, as `sum_usage` makes them."""
+        return await sum_usage(self._engine, since, by, key_id, max_groups)
+
+    async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
+        """The names of those keys that exist, by their IDs."""
+        query = select(keys.c.id, keys.c.name).where(keys.c.id.in_(key_ids))
+        async with self._engine.connect() as connection:
+            found = await connection.execute(query)
+        return {row.id: row.name for row in found}
 
     @property
     def admin_secrets(self) -> AdminSecrets:

@@ -7,15 +7,29 @@ Rules
 - Counts that could not be stored are stored later. They are dropped if they may have been stored,
   so that no request counts twice.
 - A failure is logged once until storing works again.
+- Sums are made by the database: a month of 1,000 keys has 720,000 rows.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any
 
-from sqlalchemy import Column, Integer, String, Table, bindparam, delete, func, select, text
+from sqlalchemy import (
+    Column,
+    Integer,
+    String,
+    Table,
+    bindparam,
+    case,
+    delete,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.storage.database import BIG, metadata
@@ -42,6 +56,9 @@ _ADD = text(
     f"VALUES ({', '.join(f':{name}' for name in _NAMES)}) ON CONFLICT ({', '.join(_PLACE)}) "
     f"DO UPDATE SET {', '.join(f'{name} = key_usage.{name} + excluded.{name}' for name in USE)}"
 )
+_REFUSED = func.sum(case((key_usage.c.code == 0, 0), else_=key_usage.c.requests))
+_SUMS = (*(func.sum(key_usage.c[name]) for name in USE), _REFUSED)
+SUMMED = (*USE, "refused")
 _FORGET = delete(key_usage).where(key_usage.c.hour < bindparam("oldest"))
 
 
@@ -62,8 +79,11 @@ class HourOfUse:
 @asynccontextmanager
 async def stored_usage(
     engine: AsyncEngine, now: Callable[[], datetime], *, every_seconds: float = FLUSH_SECONDS
-) -> AsyncIterator[None]:
-    """Store the use of keys by this process during the block; `now` gives UTC."""
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Store the use of keys by this process during the block; `now` gives UTC.
+
+    The block gets a function that stores what was counted so far.
+    """
     storing = _Storing(engine, now)
     is_over = asyncio.Event()
 
@@ -78,7 +98,7 @@ async def stored_usage(
 
     task = asyncio.get_running_loop().create_task(run())
     try:
-        yield
+        yield storing.flush
     finally:
         is_over.set()
         await task
@@ -88,25 +108,48 @@ async def find_usage(
     engine: AsyncEngine, since: datetime, key_id: str | None = None
 ) -> Sequence[HourOfUse]:
     """Read the use of one key, or of all, from the hour of `since` on, by hour, key and code."""
-    place = (key_usage.c.hour, key_usage.c.key_id, key_usage.c.code)
+    place = ("hour", "key_id", "code")
+    found = await sum_usage(engine, since, place, key_id)
+    return [
+        HourOfUse(
+            hour=datetime.fromisoformat(each["hour"]),
+            key_id=each["key_id"],
+            code=each["code"],
+            **{name: each[name] for name in USE},
+        )
+        for each in sorted(found, key=itemgetter(*place))
+    ]
+
+
+async def sum_usage(
+    engine: AsyncEngine,
+    since: datetime,
+    by: Sequence[str],
+    key_id: str | None = None,
+    max_groups: int | None = None,
+) -> list[dict[str, Any]]:
+    """Sums from the hour of `since` on, by some columns of the place, those most used first.
+
+    Each has these columns and `SUMMED`; requests are refused if they have a code.
+    """
+    place = [key_usage.c[name] for name in by]
     query = (
-        select(*place, *(func.sum(key_usage.c[name]) for name in USE))
+        select(*place, *_SUMS)
         .where(key_usage.c.hour >= _hour_of(since))
         .group_by(*place)
-        .order_by(*place)
+        .order_by(_SUMS[0].desc(), *place)
+        .limit(max_groups)
     )
     if key_id is not None:
         query = query.where(key_usage.c.key_id == key_id)
     async with engine.connect() as connection:
         rows = (await connection.execute(query)).all()
     return [
-        HourOfUse(
-            hour=datetime.fromisoformat(hour),
-            key_id=found,
-            code=code,
-            **dict(zip(USE, map(int, counts), strict=True)),
-        )
-        for hour, found, code, *counts in rows
+        {
+            name: value if isinstance(value, str) else int(value)  # PostgreSQL sums as decimals
+            for name, value in zip((*by, *SUMMED), row, strict=True)
+        }
+        for row in rows
     ]
 
 
@@ -120,6 +163,7 @@ class _Storing:
         self._cleared_at = ""
         """The hour in which old rows were deleted."""
         self._has_failed = False
+        self._flushing = asyncio.Lock()
 
     def seconds_left(self) -> float:
         """The time to the end of the hour, at which its last counts are stored."""
@@ -128,6 +172,10 @@ class _Storing:
 
     async def flush(self) -> None:
         """Store the counts of the hour in which they began."""
+        async with self._flushing:
+            await self._flush()
+
+    async def _flush(self) -> None:
         hour, self._hour = self._hour, _hour_of(self._now())
         taken, tallies.use = tallies.use, {}
         if not taken and self._cleared_at == self._hour:

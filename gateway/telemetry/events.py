@@ -16,8 +16,9 @@ import asyncio
 import json
 import logging
 import sys
+import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -105,6 +106,10 @@ UsePlace = tuple[str | None, int] | tuple[str | None, str | None, str | None]
 UseCounts = list[int]
 """Sums in the order of `USE`."""
 USE = ("requests", "reads", "writes", "rows", "bytes")
+KEPT_REQUESTS = 10_000
+"""Requests of which the console shows the lines."""
+QUOTA_SECONDS = 60.0
+"""The time over which Google counts calls."""
 MOST_PLACES = 10_000
 """Maximum number of places counted before they are stored; others count without a worksheet."""
 
@@ -126,7 +131,13 @@ class Tallies:
     call_durations: dict[CallKind, Durations] = field(
         default_factory=lambda: {kind: Durations() for kind in CALL_KINDS}
     )
+    recent: "deque[RequestEvent]" = field(default_factory=lambda: deque(maxlen=0))
+    """The latest requests, oldest first; with a console `KEPT_REQUESTS`, else none."""
     account_calls: Counter[tuple[str, CallKind]] = field(default_factory=Counter)
+    call_seconds: dict[tuple[str, CallKind], deque[float]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    """Ends of each account's calls in the last `QUOTA_SECONDS`, by the monotonic clock."""
     refused_accounts: dict[str, bool] = field(default_factory=dict)
     """True for an account's name if Google refuses the account."""
     budget_waits: Durations = field(default_factory=Durations)
@@ -138,6 +149,11 @@ class Tallies:
     """None without Redis."""
     processes: int = 1
     discarded_forms: int = 0
+
+    def calls_of_minute(self, account: str, kind: CallKind) -> int:
+        """The calls of an account that ended within `QUOTA_SECONDS`."""
+        first = time.monotonic() - QUOTA_SECONDS
+        return sum(each > first for each in self.call_seconds.get((account, kind), ()))
 
     def note_breaker(self, *, is_open: bool) -> None:
         self.breaker_openings += is_open and not self.is_breaker_open
@@ -223,6 +239,10 @@ def upstream_called(
         )
     kind: CallKind = "write" if is_write else "read"
     tallies.account_calls[account, kind] += 1
+    now, ended = time.monotonic(), tallies.call_seconds[account, kind]
+    ended.append(now)
+    while ended[0] <= now - QUOTA_SECONDS:
+        ended.popleft()
     tallies.calls[kind, outcome] += 1
     tallies.call_durations[kind].add(seconds)
     event = current_event()
@@ -281,6 +301,7 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
     if event.admin is not msgspec.UNSET:  # the console does not use a key
         _write_line(event)
         return
+    tallies.recent.append(event)
     code, use = event.code, tallies.use
     place: UsePlace = (
         (event.key, event.spreadsheet, worksheet) if code is None else (event.key, code)

@@ -41,7 +41,7 @@ async def readiness(request: Request) -> tuple[bool, Mapping[str, object]]:
     if not is_accepted:
         return False, {"status": "Google has accepted no account since the start"}
     members: dict[str, object] = {"status": "ready"}
-    if refused := request.state["refused_accounts"]():
+    if refused := request.state["accounts"].refused_count:
         members["refused_accounts"] = refused
     if (is_available := request.state["is_redis_available"]()) is not None:
         members["redis"] = "available" if is_available else "unavailable"

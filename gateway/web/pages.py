@@ -2,7 +2,7 @@
 
 Rules: no calls to Google, and only the first page uses the key store. No part of a path reaches the
 file system: a table of all files is read at startup. Links are relative, so that a proxy may serve
-the gateway under any host or path.
+the gateway under any host or path; that to the console is the only other one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,10 @@ from html import escape
 from pathlib import Path
 from string import Template
 
+from gateway import __version__
 from gateway.errors import RouteNotFound
+from gateway.settings.address import host_in, is_loopback
+from gateway.settings.model import AdminSettings
 from gateway.table.header import opaque_tag
 from gateway.web.answers import Answer, header_lines
 from gateway.web.compression import compressed_file
@@ -126,7 +129,7 @@ def _docs_page(root: str, docs_url: str) -> Asset:
 
 
 async def home(request: Request) -> Answer:
-    """Start page: name, readiness, link to the documentation."""
+    """Start page: name, readiness, links to the documentation and to the console."""
     if len(request.scope["raw_path"]) > 1:  # two slashes, which the routes see as one
         raise RouteNotFound("There is nothing at this path. The documentation is at /docs.")
     is_ready, found = await readiness(request)
@@ -137,8 +140,19 @@ async def home(request: Request) -> Answer:
         root="./",
         mood="good" if is_ready else "bad",
         status=escape(status),
+        console=_console_link(request.state["admin"], host_in(request.head.first(b"host") or "")),
     )
     return await page.answer(request.head)
+
+
+def _console_link(admin: AdminSettings, host: str) -> str:
+    """A link to the console, which without a public URL is there for this machine only."""
+    url, listen = admin.public_url, admin.listen
+    if listen and listen.port and not url and (host == "localhost" or is_loopback(host)):
+        at = f"[{listen.host}]" if ":" in listen.host else listen.host
+        url = f"http://{at}:{listen.port}"
+    link = f'\n        <li><a href="{escape(url)}">Console</a>: rows, keys and usage, for operators'
+    return f"{link}; version {__version__}</li>" if listen and url else ""
 
 
 async def docs(request: Request) -> Answer:

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypedDict
 
+from gateway.google.pipeline import Accounts
 from gateway.google.sheets import Sheets
-from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.settings.model import AdminSettings, ApiSettings, ServerSettings
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission
 from gateway.web.parsing import Parsing
@@ -25,6 +26,8 @@ class State(TypedDict):
     reread_keys: Callable[[], Awaitable[None]]
     """Lets changes of keys count at once in this process, unless the store fails."""
     sheets: Sheets
+    flush_usage: Callable[[], Awaitable[None]]
+    """Stores the use of keys that was counted so far."""
     ready: Callable[[], Awaitable[None]]
     """Function that raises an error if keys cannot be looked up now."""
     outlasts_outage: Callable[[], bool]
@@ -33,11 +36,12 @@ class State(TypedDict):
     """True if Redis is available; None without Redis."""
     was_accepted: Callable[[], Awaitable[bool]]
     """True if Google accepted an account since the start."""
-    refused_accounts: Callable[[], int]
-    """The number of accounts that Google refuses."""
+    accounts: Accounts
+    """Google's accounts, with their quota."""
     title_aliases: TitleAliases
     rows: RowService
     cursors: Cursors
     catalogue: Catalogue
     api: ApiSettings
+    admin: AdminSettings
     server: ServerSettings

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+import msgspec
 from cachetools import TTLCache
 from msgspec.structs import replace as replaced
 
@@ -78,6 +79,20 @@ def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bo
         return RowSpan(header_row + 1 + query.skip, count, has_types)
     first = max(header_row + 1, place.row - NEAR - CONTEXT)
     return RowSpan(first, place.row + NEAR + query.limit + AHEAD + 1 - first, has_types)
+
+
+class InMemory(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is known of a worksheet: its rows that are cached, and writes that wait for it."""
+
+    spreadsheet: str
+    worksheet: str
+    rows: int
+    is_window: bool
+    """True if the rows are not all."""
+    age_seconds: float | None
+    """Since the start of the latest read; None if no rows are cached."""
+    bytes: int
+    waiting_writes: int
 
 
 class RowService:
@@ -482,6 +497,25 @@ class RowService:
         newest = max(lately, key=lambda each: each.began_seconds(DISPLAYED), default=None)
         return None if newest is None else newest.last_row - newest.header.row
 
+    def in_memory(self) -> Iterator[InMemory]:
+        """The worksheets that have rows or writes, those used last at the end. No call."""
+        for each in self._pool.in_use():
+            kept = [(part, rows) for part, (rows, _) in each.blocks.items()]
+            began = max((rows.began_seconds(part) for part, rows in kept), default=None)
+            whole = next((rows for _, rows in kept if isinstance(rows, Snapshot)), None)
+            windows = sum(len(rows.rows) for _, rows in kept if isinstance(rows, Window))
+            waiting = each.queue.waiting_count
+            if kept or waiting:
+                yield InMemory(
+                    spreadsheet=each.id.spreadsheet,
+                    worksheet=each.id.title,
+                    rows=windows if whole is None else whole.last_row - whole.header.row,
+                    is_window=whole is None and windows > 0,
+                    age_seconds=None if began is None else round(self._clock() - began, 1),
+                    bytes=each.byte_count,
+                    waiting_writes=waiting,
+                )
+
     def report_change(self, target: Target, name: str) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look.
 
@@ -565,6 +599,10 @@ class Pool:
     def find(self, worksheet_id: WorksheetId) -> Worksheet | None:
         """A worksheet that is in use."""
         return self._worksheets.get(worksheet_id)
+
+    def in_use(self) -> Iterator[Worksheet]:
+        """All worksheets, the one asked for last at the end."""
+        return iter(self._worksheets.values())
 
     def loaded(self, spreadsheet: str) -> Iterator[Worksheet]:
         """The worksheets of a spreadsheet that have rows."""

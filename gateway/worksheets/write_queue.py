@@ -270,6 +270,10 @@ class WriteQueue:
         self.is_idle = True
         """False while a task carries out what comes."""
 
+    @property
+    def waiting_count(self) -> int:
+        return sum(map(len, self._line.turns.values()))
+
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Wait in line, then do something while no write to the worksheet is under way.
 

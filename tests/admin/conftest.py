@@ -44,11 +44,26 @@ _REQUESTS: Mapping[str, KeyRequest] = {
 }
 
 
+class Checked:
+    """Stands for `check`: notes what it was run with, and finds the same each time."""
+
+    def __init__(self) -> None:
+        self.spreadsheets: list[str | None] = []
+
+    async def __call__(self, spreadsheet: str | None) -> Sequence[tuple[str, str]]:
+        self.spreadsheets.append(spreadsheet)
+        return [("ok", "keys: 1 not revoked"), ("problem", NASTY)]
+
+
+CHECKED = Checked()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Console:
     """A client of the console with a session."""
 
     surface: Surface
+    settings: Settings
     app: ASGIApp = field(repr=False)
     admins: Admins
     admin_key: str
@@ -85,6 +100,12 @@ class Console:
         assert answer.status_code == 200, answer.content.decode()
         return answer.content.decode()
 
+    def json(self, path: str, **parameters: object) -> Any:
+        """The answer of the admin API to a read that succeeds."""
+        answer = self.send("GET", f"/admin/v1{path}?{urlencode(parameters)}")
+        assert answer.status_code == 200, answer.content.decode()
+        return answer.json()
+
     def key_id(self, name: str) -> str:
         """The ID of the key with this name."""
         records = self.call(self.surface.state["store"].list)
@@ -120,8 +141,15 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         )
         _, key = surface.portal.call(admins.create, "admin")
         session = surface.portal.call(admins.sign_in, key, str)
-        app = create_console(settings, api_url="https://api.example")
-        yield Console(surface=surface, app=app, admins=admins, admin_key=key, session=session)
+        app = create_console(settings, api_url="https://api.example", check=CHECKED)
+        yield Console(
+            surface=surface,
+            settings=settings,
+            app=app,
+            admins=admins,
+            admin_key=key,
+            session=session,
+        )
 
 
 @pytest.fixture

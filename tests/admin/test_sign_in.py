@@ -13,7 +13,7 @@ from gateway.admin.console import API, COOKIE, OPERATIONS, create_console
 from gateway.errors import GatewayError
 from gateway.settings.model import ConfigError, load_settings
 from gateway.storage.key_store import KeyStore
-from tests.admin.conftest import SAME_ORIGIN, Console, settings_of
+from tests.admin.conftest import CHECKED, SAME_ORIGIN, Console, settings_of
 from tests.asgi_client import Request, send
 
 PATHS = [(each.method, each.path) for each in OPERATIONS if not each.path.startswith(API)]
@@ -158,7 +158,8 @@ def test_only_the_names_of_the_listener_are_answered(
     console: Console, tmp_path: Path, url: str, host: str, status: int
 ) -> None:
     """A page that rebinds its name to this address reads nothing."""
-    app = create_console(settings_of(tmp_path, **{"admin.public_url": url}), api_url="http://api")
+    settings = settings_of(tmp_path, **{"admin.public_url": url})
+    app = create_console(settings, api_url="http://api", check=CHECKED)
     request = Request(method="GET", target=b"/sign-in", headers=[(b"host", host.encode())])
 
     answer = console.call(send, app, console.surface.state, request)

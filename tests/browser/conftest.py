@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
+from tests.browser.accessibility import axe_source
 from tests.browser.recorder import Recorder, record
 
 CHROMIUM = shutil.which("chromium")
@@ -64,6 +65,12 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def recorder(context: BrowserContext) -> Recorder:
     """Requests and complaints of the pages in the test's context."""
     return record(context)
+
+
+@pytest.fixture(scope="package")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of axe-core."""
+    return axe_source(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.fixture(scope="package")

@@ -1,22 +1,16 @@
-"""The console in a browser: without a mouse, on a phone, light and dark, with texts of others.
+"""The console in a browser: without a mouse, on a phone, light and dark, with texts of others."""
 
-Rules: axe comes with `npm ci` from the locked version in `axe`. Without npm's registry its tests
-are skipped, but fail with `CI` set.
-"""
-
-import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Dialog, expect
 
 from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
 from sheets_emulator.state.seed import read_spreadsheet
+from tests.browser.accessibility import faults
 from tests.browser.recorder import Recorder
-from tests.clients.typescript.package import NPM, run, unavailable
 
 NASTY = "<img src='http://evil.example' onerror='document.title=1'>"
 """A cell, a field and, without the slashes, a worksheet."""
@@ -45,7 +39,7 @@ def cookies(browser: Browser, console_demo: Demo) -> Any:
         page.goto(console_demo.sign_in_url)
         assert "#" not in page.url  # the token is no part of the history
         page.keyboard.press("Enter")
-        expect(page.get_by_text("1 of 1 row")).to_be_visible()
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         page.goto(console_demo.sign_in_url)
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("A link counts once")
@@ -55,19 +49,6 @@ def cookies(browser: Browser, console_demo: Demo) -> Any:
 @pytest.fixture(scope="module")
 def console_url(console_demo: Demo) -> str:
     return console_demo.sign_in_url.partition("/sign-in")[0]
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The text of axe-core."""
-    folder = tmp_path_factory.mktemp("axe")
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(Path(__file__).parent / "axe" / name, folder)
-    npm = NPM or unavailable("npm is not installed")
-    done = run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder)
-    if done.returncode:
-        unavailable(f"npm ci failed: {done.stderr[-500:]}")
-    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
 PAGES: Mapping[str, str] = {
@@ -89,29 +70,12 @@ def test_pages_are_accessible_and_fit(
     browser: Browser, cookies: Any, console_url: str, axe: str, scheme: Any, width: int
 ) -> None:
     """axe finds nothing, no page is wider than the window, and a planted fault is found."""
-    found: dict[str, object] = {}
-    with browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
-    ) as context:
-        context.add_cookies(cookies)
-        page = context.new_page()
-        for name, path in PAGES.items():
-            page.goto(console_url + path)
-            page.evaluate(axe)
-            faults = violations(page)
-            wide = page.evaluate("document.documentElement.scrollWidth") - width
-            if faults or wide > 0:
-                found[name] = (faults, wide)
-        page.evaluate("document.querySelector('h1').style.color = '#888a'")
-        planted = violations(page)
+    urls = {name: console_url + path for name, path in PAGES.items()}
+
+    found, planted = faults(browser, axe, urls, cookies=cookies, scheme=scheme, width=width)
 
     assert found == {}
     assert planted == ["color-contrast"]
-
-
-def violations(page: Page) -> list[str]:
-    result = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
-    return [each["id"] for each in result["violations"]]
 
 
 def test_texts_of_others_neither_run_nor_load(

@@ -10,8 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from gateway.commands.demo import Demo, running_demo
 from gateway.server.sockets import bind
-from tests.browser.test_console import axe as axe
-from tests.browser.test_console import violations
+from tests.browser.accessibility import violations
 
 LONG = "a-name-without-a-blank-" * 8
 PAGES = ("list", "new", "refused", "secret", "key", "conflict", "two secrets", "revoked")
@@ -30,7 +29,7 @@ def session(browser: Browser, keys_demo: Demo) -> Any:
         page = context.new_page()
         page.goto(keys_demo.sign_in_url)
         page.keyboard.press("Enter")
-        page.wait_for_url("**/data**")
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         return context.cookies()
 
 

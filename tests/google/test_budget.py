@@ -8,6 +8,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
+from gateway.google.quota import open_budget, open_quota
 from gateway.google.sheets import CallContext, in_call_context
 from gateway.settings.model import GoogleSettings
 from tests.fakes import BOOK
@@ -146,3 +147,12 @@ async def test_one_key_writes_to_many_worksheets() -> None:
 
     assert len(turns) == 12
     assert min(turns.values()) >= 4  # of 54 and the burst
+
+
+def test_the_most_calls_of_a_minute_are_those_of_the_narrowest_limit() -> None:
+    """Rate and burst together, as Google counts them: of the account, or of its project."""
+    usual, project = open_budget(GoogleSettings()), open_quota(18, 300)
+    shared = open_budget(GoogleSettings(), project=project)
+
+    assert (usual.reads.max_per_minute, usual.writes.max_per_minute) == (60, 60)
+    assert (shared.reads.max_per_minute, shared.writes.max_per_minute) == (20, 60)

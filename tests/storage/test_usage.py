@@ -69,6 +69,27 @@ async def test_requests_are_summed_up(store: KeyStore) -> None:
     assert await store.usage(HOUR, "k2") == []
 
 
+async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
+    """Of one key or all, those most used first, with what was not stored so far."""
+    async with store.storing_usage(Clock()) as flush:
+        for worksheet in ("Cities", "Cities", "Orders"):
+            ask(worksheet=worksheet)
+        ask("k2", code=4290)
+        ask(code=4290)
+        await flush()
+        by_key = await store.usage_by(["key_id"], HOUR)
+        by_sheet = await store.usage_by(["worksheet"], HOUR, "k1", 2)
+        by_hour = await store.usage_by(["hour"], HOUR)
+        later = await store.usage_by(["hour"], HOUR + timedelta(hours=1))
+
+    sums = {"requests": 4, "refused": 1, "reads": 8, "writes": 4, "rows": 96, "bytes": 4000}
+    assert by_key[0] == {"key_id": "k1", **sums}
+    assert [(each["key_id"], each["refused"]) for each in by_key] == [("k1", 1), ("k2", 1)]
+    assert [(each["worksheet"], each["requests"]) for each in by_sheet] == [("Cities", 2), ("", 1)]
+    assert [(each["hour"], each["requests"]) for each in by_hour] == [(HOUR.isoformat(), 5)]
+    assert later == []
+
+
 async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:
     """Those that were sent, as in its line of the log."""
     event = RequestEvent("r1", "GET", "/v2", 200, key="k1", operation="export", rows=7, bytes=70)

@@ -1,6 +1,7 @@
 """Events, and the counts that become of them."""
 
 import asyncio
+import time
 from copy import deepcopy
 
 import pytest
@@ -18,6 +19,7 @@ from gateway.errors import (
 )
 from gateway.telemetry.events import (
     BUCKET_SECONDS,
+    CALL_KINDS,
     CallKind,
     CallOutcome,
     Durations,
@@ -60,6 +62,19 @@ def test_call_counts_by_its_end(
 
     assert tallies.calls == before.calls | {(kind, outcome): before.calls[kind, outcome] + 1}
     assert tallies.call_durations[kind].seconds == before.call_durations[kind].seconds + 0.25
+
+
+def test_calls_of_the_last_minute_are_counted_by_account() -> None:
+    """Older ones are forgotten, so that memory is bounded by what Google allows."""
+    now = time.monotonic()
+    tallies.call_seconds["spare", "read"].extend([now - 61, now - 60.5, now - 59])
+
+    upstream_called("spare", is_write=False, seconds=0.25)
+    counted = [tallies.calls_of_minute("spare", kind) for kind in CALL_KINDS]
+
+    assert counted == [2, 0]
+    assert len(tallies.call_seconds["spare", "read"]) == 2
+    assert tallies.calls_of_minute("unknown", "read") == 0
 
 
 def test_request_counts_by_kind_status_and_cache() -> None:

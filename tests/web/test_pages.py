@@ -16,12 +16,15 @@ from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
 import gateway.web.pages
-from gateway.settings.model import ApiSettings
+from gateway import __version__
+from gateway.settings.address import parse_address
+from gateway.settings.model import AdminSettings, ApiSettings
 from gateway.web.pages import ASSETS, POLICY
 from tests.web.endpoints import serving
 
 STATIC = Path(gateway.web.pages.__file__).parent / "static"
 PAGES = ["/", "/docs", "/docs/"]
+NO_CONSOLE = AdminSettings()
 FIELDS = ("input", "select")
 FILES = [f"/docs/{name}" for name in ASSETS]
 OWN_FILES = [file for file in STATIC.iterdir() if file.is_file()]
@@ -34,7 +37,8 @@ class FakeStore:
 
     fails: bool = False
     is_outlasted: bool = False
-    refused_accounts: int = 0
+    refused_count: int = 0
+    """Accounts that Google refuses."""
     is_redis_available: bool | None = None
     is_slow: bool = False
     """Ping and sign-in take longer than any probe."""
@@ -71,15 +75,18 @@ def client(store: FakeStore) -> Iterator[TestClient]:
 
 
 @contextmanager
-def opened_client(store: FakeStore, api: ApiSettings) -> Iterator[TestClient]:
+def opened_client(
+    store: FakeStore, api: ApiSettings, admin: AdminSettings = NO_CONSOLE
+) -> Iterator[TestClient]:
     """The endpoints of the gateway with a key store, and nothing that asks Google."""
     state = {
         "ready": store.ping,
         "outlasts_outage": lambda: store.is_outlasted,
         "is_redis_available": lambda: store.is_redis_available,
         "was_accepted": store.find_acceptance,
-        "refused_accounts": lambda: store.refused_accounts,
+        "accounts": store,
         "api": api,
+        "admin": admin,
     }
     with serving(state, "http://gateway") as opened:
         yield opened
@@ -109,10 +116,35 @@ def test_the_first_page_tells_that_all_is_well(client: TestClient, store: FakeSt
     assert page.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.parametrize(
+    ("listen", "public_url", "host", "link"),
+    [
+        ("", "", "127.0.0.1:8000", None),
+        ("8001", "", "127.0.0.1:8000", "http://127.0.0.1:8001"),
+        ("[::1]:8001", "", "localhost", "http://[::1]:8001"),
+        ("8001", "", "gateway", None),
+        ("0", "", "localhost", None),
+        ("8001", "https://admin.example", "gateway", "https://admin.example"),
+    ],
+)
+def test_the_first_page_leads_to_the_console_that_a_visitor_reaches(
+    store: FakeStore, listen: str, public_url: str, host: str, link: str | None
+) -> None:
+    """Its public URL, or its address on this machine; without a console nothing is said of it."""
+    admin = NO_CONSOLE
+    if listen:
+        admin = AdminSettings(listen=parse_address(listen), public_url=public_url)
+    with opened_client(store, ApiSettings(), admin) as client:
+        page = client.get("/", headers={"Host": host}).text
+
+    assert (f'<a href="{link}">Console</a>' in page) == (link is not None)
+    assert (__version__ in page) == ("Console" in page) == (link is not None)
+
+
 def test_accounts_that_google_refuses_are_counted(client: TestClient, store: FakeStore) -> None:
     """The gateway is ready all the same; without one, nothing is said of accounts."""
     before = client.get("/readyz").json()
-    store.refused_accounts = 2
+    store.refused_count = 2
 
     assert before == {"status": "ready"}
     assert client.get("/readyz").json() == {"status": "ready", "refused_accounts": 2}

@@ -1,0 +1,112 @@
+"""The state of this process, and the findings of `check`."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from gateway import __version__
+from gateway.admin.pages import AdminRequest, Json, Page, Redirect
+from gateway.admin.requests import ANY, requests
+from gateway.admin.usage import chart, usage
+from gateway.google.quota import Bucket
+from gateway.telemetry.events import CallKind, tallies
+
+CHECK_EVERY = timedelta(minutes=1)
+LAST_ERRORS = 5
+SHOWN_WORKSHEETS = 20
+
+Findings = Sequence[tuple[str, str]]
+"""Levels and texts."""
+RunCheck = Callable[[str | None], Awaitable[Findings]]
+"""Checks the gateway and one spreadsheet, if any."""
+
+
+class Checks:
+    """Findings of `check`, which runs at most once in `CHECK_EVERY`: it uses Google's quota."""
+
+    def __init__(self, run: RunCheck) -> None:
+        self._run = run
+        self._running = asyncio.Lock()
+        self.at: datetime | None = None
+        self.findings: Findings = ()
+
+    async def run(self, asked: AdminRequest) -> None:
+        """Check, with the spreadsheet of a key, unless that was done lately."""
+        async with self._running:
+            now = asked.acting.now()
+            if self.at is not None and now - self.at < CHECK_EVERY:
+                return
+            self.at = now
+            keys = [each for each in await asked.acting.keys() if each.is_active(now)]
+            named = (min(each.grants.spreadsheets) for each in keys if each.grants.spreadsheets)
+            self.findings = await self._run(next(named, None))
+
+
+async def status(asked: AdminRequest) -> dict[str, Any]:
+    """Quota, accounts, worksheets in memory and waiting writes. No call, but for `check=true`."""
+    state, checks = asked.request.state, asked.checks
+    if asked.asked("check") == "true":
+        await checks.run(asked)
+    found = sorted(state["rows"].in_memory(), key=attrgetter("bytes"), reverse=True)
+    return {
+        "version": __version__,
+        "process": f"{socket.gethostname()} {os.getpid()}",
+        "processes": tallies.processes,
+        "started": asked.started.isoformat(),
+        "breaker": "open" if tallies.is_breaker_open else "closed",
+        "redis": state["is_redis_available"](),
+        "accounts": [
+            {
+                "name": each.name,
+                "state": "refused" if each.is_refused else "ok",
+                "reads": _use(each.name, "read", each.budget.reads),
+                "writes": _use(each.name, "write", each.budget.writes),
+            }
+            for each in state["accounts"].by_name.values()
+        ],
+        "worksheets": [msgspec.to_builtins(each) for each in found],
+        "checked": checks.at.isoformat() if checks.at else None,
+        "findings": [{"level": level, "text": text} for level, text in checks.findings],
+    }
+
+
+def _use(account: str, kind: CallKind, bucket: Bucket) -> dict[str, int]:
+    """Calls of this process in the last minute, those that are allowed, and those that wait."""
+    used = tallies.calls_of_minute(account, kind)
+    return {"used": used, "limit": bucket.max_per_minute, "waiting": bucket.waiting_count}
+
+
+async def show_status(asked: AdminRequest) -> Json:
+    return Json(content=await status(asked))
+
+
+async def overview_page(asked: AdminRequest) -> Page:
+    plain, now = replace(asked, query=()), asked.acting.now()
+    found, used = await status(plain), await usage(plain)
+    refused = requests(replace(asked, query=[("code", ANY)]), LAST_ERRORS)["requests"]
+    store = asked.request.state["store"]
+    names = await store.names([line["key"] for line in refused if line["key"]])
+    values = {
+        **found,
+        "total": used["total"],
+        "chart": chart(used, now),
+        "worksheets": found["worksheets"][:SHOWN_WORKSHEETS],
+        "more": len(found["worksheets"]) - SHOWN_WORKSHEETS,
+        "errors": refused,
+        "names": names,
+        "keys": await store.count(now),
+    }
+    return Page(template="overview.html", values=values)
+
+
+async def check_page(asked: AdminRequest) -> Redirect:
+    """Run `check`, and show the findings on the overview."""
+    await asked.checks.run(asked)
+    return Redirect("/#check")

@@ -1,0 +1,102 @@
+"""Use of keys in the last 30 days, as it is stored by the hour."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any
+
+from gateway.admin.pages import AdminRequest, Json, Page, instant
+from gateway.errors import InvalidQuery
+from gateway.storage.usage import HOUR, KEPT, SUMMED
+
+BY: Mapping[str, Sequence[str]] = {
+    "key": ("key_id",),
+    "sheet": ("spreadsheet", "worksheet"),
+    "code": ("code",),
+}
+MOST_GROUPS, SHOWN_GROUPS = 1_000, 100
+_KINDS = {"key": "By key", "sheet": "By worksheet", "code": "By code"}
+_SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
+_HOURLY = timedelta(hours=48)
+"""The longest time that a chart shows by the hour."""
+
+
+async def usage(asked: AdminRequest) -> dict[str, Any]:
+    """Sums of the hours that began at `since` or later, the present one always among them.
+
+    `groups` are those most used, at most `MOST_GROUPS`. What this process counted is stored first.
+    """
+    by, now = asked.asked("by") or "key", asked.acting.now()
+    if by not in BY:
+        raise InvalidQuery(f"by is one of {', '.join(BY)}.")
+    since = first_hour(instant(asked.asked("since") or "24h", now), now)
+    store, key_id = asked.request.state["store"], asked.asked("key") or None
+    await asked.request.state["flush_usage"]()
+    hours = await store.usage_by(["hour"], since, key_id)
+    groups = await store.usage_by(BY[by], since, key_id, MOST_GROUPS)
+    if by == "key":
+        names = await store.names([each["key_id"] for each in groups])
+        for each in groups:
+            each["name"] = names.get(each["key_id"], "")
+            each["key"] = each.pop("key_id") or None
+    return {
+        "since": since.isoformat(),
+        "total": {name: sum(each[name] for each in hours) for name in SUMMED},
+        "hours": sorted(hours, key=itemgetter("hour")),
+        "by": by,
+        "groups": groups,
+    }
+
+
+def first_hour(since: datetime, now: datetime) -> datetime:
+    """The first hour that began at an instant or later, of those that are kept."""
+    since = max(since.astimezone(UTC), now - KEPT)
+    hour = since.replace(minute=0, second=0, microsecond=0)
+    present = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return min(hour if hour == since else hour + HOUR, present)
+
+
+def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:
+    """Bars by the hour, or by the day for a longer time, under a round number.
+
+    A bar is its label, the requests, and how many of them were refused.
+    """
+    since = datetime.fromisoformat(found["since"])
+    is_hourly = now - since <= _HOURLY
+    length, form = (13, "%H:00") if is_hourly else (10, "%d %b")
+    sums: dict[str, list[int]] = {}
+    at = since
+    while at <= now:
+        sums.setdefault(at.isoformat()[:length], [0, 0])
+        at += HOUR
+    for each in found["hours"]:
+        place = sums.setdefault(each["hour"][:length], [0, 0])
+        place[0] += each["requests"]
+        place[1] += each["refused"]
+    highest = max(10, *(requests for requests, _ in sums.values()))
+    steps = (step * 10**power for power in range(18) for step in (1, 2, 5))
+    bars = [
+        (f"{datetime.fromisoformat(begin):{form}}", requests, refused)
+        for begin, (requests, refused) in sums.items()
+    ]
+    unit = "hour" if is_hourly else "day"
+    return {"bars": bars, "top": next(each for each in steps if each >= highest), "unit": unit}
+
+
+async def show_usage(asked: AdminRequest) -> Json:
+    return Json(content=await usage(asked))
+
+
+async def usage_page(asked: AdminRequest) -> Page:
+    found, key_id = await usage(asked), asked.asked("key")
+    names = await asked.request.state["store"].names([key_id])
+    values = {
+        **found,
+        "view": {"since": asked.asked("since") or "24h", "by": found["by"], "key": key_id},
+        "groups": found["groups"][:SHOWN_GROUPS],
+        "more": len(found["groups"]) > SHOWN_GROUPS,
+        "name": names.get(key_id, key_id),
+        "chart": chart(found, asked.acting.now()),
+        "choices": {"since": _SPANS, "by": _KINDS},
+    }
+    return Page(template="usage.html", values=values)

@@ -1,0 +1,115 @@
+"""The state of the process, the findings of `check`, and the overview."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from gateway import __version__
+from gateway.admin.console import create_console
+from gateway.storage.key_store import KeyStore
+from gateway.telemetry.events import tallies
+from tests.admin.conftest import Checked, Console
+from tests.fakes import BOOK
+
+
+@pytest.fixture
+def checked() -> Checked:
+    return Checked()
+
+
+@pytest.fixture
+def fresh(console: Console, checked: Checked) -> Console:
+    """A console that has not checked anything yet."""
+    app = create_console(console.settings, api_url="https://api.example", check=checked)
+    return replace(console, app=app)
+
+
+@pytest.fixture
+def open_breaker() -> Iterator[None]:
+    tallies.note_breaker(is_open=True)
+    yield
+    tallies.note_breaker(is_open=False)
+
+
+def test_the_state_of_the_process(fresh: Console) -> None:
+    """Quota of the last minute, accounts, worksheets in memory with rows and age; no call."""
+    fresh.surface.send("GET", "Cities")
+    fresh.surface.send("GET", "Many?limit=1&skip=7")
+    used, calls = tallies.calls_of_minute("main", "read"), fresh.surface.calls.reads
+    found = fresh.json("/status")
+    (account,) = found["accounts"]
+    worksheets = {each["worksheet"]: each for each in found["worksheets"]}
+
+    assert (found["version"], found["breaker"], found["redis"]) == (__version__, "closed", None)
+    assert datetime.fromisoformat(found["started"]) <= datetime.now(UTC)
+    assert (account["name"], account["state"]) == ("main", "ok")
+    assert account["reads"] == {"used": used, "limit": 1_111_111, "waiting": 0}
+    assert used >= 2
+    assert worksheets["Cities"]["rows"] == 3
+    assert worksheets["Many"]["rows"] == 120
+    assert worksheets["Cities"]["spreadsheet"] == BOOK
+    assert worksheets["Cities"]["ageSeconds"] >= 0
+    assert worksheets["Cities"]["waitingWrites"] == 0
+    assert fresh.surface.calls.reads == calls
+
+
+@pytest.mark.parametrize("asks", ["the API", "the button"])
+def test_check_runs_on_demand_and_once_a_minute(
+    fresh: Console, checked: Checked, asks: str
+) -> None:
+    """No view uses quota for it; asked again, the findings are those of the last time."""
+    fresh.page("/")
+    fresh.page("/", check="true")
+    unasked = fresh.json("/status")
+    before = [*checked.spreadsheets]
+    for _ in range(3):
+        if asks == "the API":
+            assert fresh.json("/status", check="true")["findings"][0]["level"] == "ok"
+        else:
+            answer = fresh.send("POST", "/check")
+            assert (answer.status_code, answer.headers["location"]) == (303, "/#check")
+    found, page = fresh.json("/status"), fresh.page("/")
+
+    assert (before, unasked["checked"], unasked["findings"]) == ([], None, [])
+    assert checked.spreadsheets == [BOOK]
+    assert [each["level"] for each in found["findings"]] == ["ok", "problem"]
+    assert "keys: 1 not revoked" in page
+
+
+def test_the_overview_shows_outages(fresh: Console, open_breaker: None) -> None:
+    """The circuit breaker is said, and the page needs no call."""
+    page = fresh.page("/")
+
+    assert "Google does not answer" in page
+    assert fresh.json("/status")["breaker"] == "open"
+
+
+def test_the_overview_leads_on(fresh: Console) -> None:
+    """Rows of the first key, a key to make, last refused requests, and the chart as a table."""
+    fresh.surface.send("GET", "Nowhere")
+    page = fresh.page("/")
+
+    assert 'href="/data">Look at the rows</a>' in page
+    assert "Make a key" in page
+    assert "/v2/sheets/Nowhere" in page
+    assert '<svg viewBox="0 0 240 100"' in page
+    assert "<summary>As a table</summary>" in page
+
+
+@pytest.mark.parametrize("path", ["/", "/usage", "/requests", "/keys", "/data"])
+def test_a_store_that_fails_gets_a_page(fresh: Console, path: str) -> None:
+    """503 as a page of its own, or as JSON; never an internal error."""
+    broken = KeyStore(create_async_engine("sqlite+aiosqlite:////nowhere/keys.db"))
+    surface = replace(fresh.surface, state={**fresh.surface.state, "store": broken})
+    console = replace(fresh, surface=surface)
+
+    page = console.send("GET", path)
+    answer = console.send("GET", f"/admin/v1{path.rstrip('/') or '/status'}")
+
+    assert page.status_code == 503
+    assert "The key store does not answer" in page.content.decode()
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert (answer.status_code, answer.json()["code"]) == (503, 5031)

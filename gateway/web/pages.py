@@ -151,8 +151,8 @@ def _console_link(admin: AdminSettings, host: str) -> str:
     if listen and listen.port and not url and (host == "localhost" or is_loopback(host)):
         at = f"[{listen.host}]" if ":" in listen.host else listen.host
         url = f"http://{at}:{listen.port}"
-    link = f'\n        <li><a href="{escape(url)}">Console</a>: rows, keys and usage, for operators'
-    return f"{link}; version {__version__}</li>" if listen and url else ""
+    link = f'\n        <li><a href="{escape(url)}">Console</a> Rows, keys and usage, for operators'
+    return f"{link} (version {__version__})</li>" if listen and url else ""
 
 
 async def docs(request: Request) -> Answer:

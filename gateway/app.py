@@ -1,4 +1,4 @@
-"""The composition root: settings in, the ASGI application out."""
+"""Composition root: makes the ASGI application from the settings."""
 
 import asyncio
 import hashlib
@@ -53,7 +53,7 @@ OpenClients = Callable[[], AbstractAsyncContextManager[Mapping[str, Client]]]
 
 
 def create_app(settings: Settings, open_clients: OpenClients | None = None) -> Frame:
-    """The gateway as an application; `open_clients` replaces Google's accounts in tests.
+    """Make the gateway's application; `open_clients` replaces Google's accounts in tests.
 
     Raises ConfigError for unusable files before serving.
     """
@@ -81,7 +81,7 @@ def create_app(settings: Settings, open_clients: OpenClients | None = None) -> F
 async def _opened(
     settings: Settings, pepper: bytes, open_clients: OpenClients
 ) -> AsyncIterator[State]:
-    """Open all that requests need, each part with those before it; it is closed in reverse."""
+    """Open all parts that requests need, in order of dependency; they are closed in reverse."""
     clock, database = steady_clock(), settings.access.database
     async with (
         KeyStore.open(database) as store,
@@ -130,7 +130,7 @@ async def _opened(
 async def _access(
     settings: Settings, pepper: bytes, store: KeyStore, cluster: "Cluster | None"
 ) -> AsyncIterator[tuple[ActiveKeys, Admission, Callable[[], Awaitable[None]]]]:
-    """Keys as they are now, who may call with them, and `State.reread_keys`."""
+    """Open the active keys, the admission of requests, and `State.reread_keys`."""
     await warn_of_any_spreadsheet_keys(store, _now())
     access = settings.access
     is_server = isinstance(access.database, PostgresUrl)
@@ -174,13 +174,13 @@ async def _access(
 async def _google(
     settings: Settings, open_clients: OpenClients, store: KeyStore, cluster: "Cluster | None"
 ) -> AsyncIterator[Google]:
-    """Google's accounts, less the quota that an earlier process spent."""
+    """Open Google's accounts, with their quota reduced by the spent one."""
     database = settings.access.database
 
     def open_spent(name: str) -> AbstractAsyncContextManager[SpentQuota]:
         if isinstance(database, PostgresUrl):
             return store.open_spent_quota(name)
-        # Files beside the one of SQLite: storing the quota must not take time of a call.
+        # Files beside the SQLite file, because storing the quota must not delay a call.
         suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
         return open_spent_quota(database.with_name(f"{database.name}.quota{suffix}"))
 
@@ -202,7 +202,7 @@ def _rows(
     cluster: "Cluster | None",
     clock: Callable[[], float],
 ) -> RowService:
-    """The row service of this process, which others may share."""
+    """Make the row service of this process."""
     write_turn = google.pipeline.write_turn
     return RowService(
         google.sheets,
@@ -233,7 +233,7 @@ _now = partial(datetime.now, UTC)
 
 
 def fence_key(pepper: bytes) -> str:
-    """The key of all fences of gateways with this pepper: short, and no two peppers' are alike."""
+    """Short key of all fences of gateways with this pepper, different for each pepper."""
     return "gw-" + hashlib.blake2b(pepper, digest_size=6, person=b"fences").hexdigest()
 
 
@@ -241,7 +241,7 @@ def fence_key(pepper: bytes) -> str:
 async def _cluster(
     settings: Settings, clock: Callable[[], float]
 ) -> AsyncIterator["Cluster | None"]:
-    """Connections to other processes of the key store; None if there can be none."""
+    """Open the connections to other processes of the key store; None if there can be none."""
     redis, database = settings.cluster.redis, settings.access.database
     if redis is None or not isinstance(database, PostgresUrl):
         yield None

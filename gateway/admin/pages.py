@@ -1,4 +1,4 @@
-"""Requests of administrators, and what operations of the console and the admin API result in."""
+"""Requests of administrators, and results of operations of the console and the admin API."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,11 +40,11 @@ class AdminRequest:
     api_url: str
     checks: "Checks"
     started: datetime
-    """When the console was made."""
+    """Time at which the console was made."""
 
     @property
     def author(self) -> str:
-        """Who makes an edit of a key."""
+        """Author of an edit of a key."""
         return f"{self.admin.name} ({self.admin.key_id})"
 
     def asked(self, name: str) -> str:
@@ -70,19 +70,19 @@ class Json:
 
 @dataclass(frozen=True)
 class Redirect:
-    """Another page, which the browser gets instead."""
+    """Redirect to another page of the console."""
 
     location: str
 
 
 def url(path: str, **parameters: object) -> str:
-    """A path of the console with those parameters that have a value."""
+    """Path of the console with the parameters that have a value."""
     given = {name: value for name, value in parameters.items() if value not in ("", None)}
     return f"{path}?{urlencode(given)}" if given else path
 
 
 def instant(text: str, now: datetime) -> datetime:
-    """An instant in ISO 8601, UTC by default, or a time ago as in `24h`. Raises InvalidQuery."""
+    """Parse an instant in ISO 8601, UTC by default, or a time ago as `24h`. Raises InvalidQuery."""
     if ago := _AGO.fullmatch(text):
         return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:

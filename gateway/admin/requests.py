@@ -1,4 +1,4 @@
-"""The latest requests to this process, as their lines in the log: no cell, no secret."""
+"""Latest requests to this process, as in the log: without cells and secrets."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from gateway.telemetry.events import RequestEvent, encoded_lines, tallies
 
 PAGE_LINES, SHOWN_LINES = 1_000, 50
 ANY = "any"
-"""`code` of all requests that were refused; 0 of those that were not."""
+"""`code` for all refused requests; 0 is for successful ones."""
 _NUMBER = re.compile("[0-9]{1,5}")
 _SPANS = {"": "any time", "5m": "5 minutes", "1h": "1 hour", "24h": "24 hours"}
 
 
 def requests(asked: AdminRequest, limit: int = PAGE_LINES) -> dict[str, Any]:
-    """A page of lines, newest first. The parameters `next` lead on, whatever comes meanwhile."""
+    """A page of lines, newest first; `next` has the parameters of the page of older lines."""
     now = asked.acting.now()
     key_id, code, skip = asked.asked("key"), asked.asked("code"), asked.asked("skip") or "0"
     if not _NUMBER.fullmatch(code) and code not in ("", ANY):

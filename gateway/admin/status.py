@@ -23,13 +23,13 @@ LAST_ERRORS = 5
 SHOWN_WORKSHEETS = 20
 
 Findings = Sequence[tuple[str, str]]
-"""Levels and texts."""
+"""Findings of `check`, as levels and texts."""
 RunCheck = Callable[[str | None], Awaitable[Findings]]
 """Checks the gateway and one spreadsheet, if any."""
 
 
 class Checks:
-    """Findings of `check`, which runs at most once in `CHECK_EVERY`: it uses Google's quota."""
+    """Cached findings of `check`, which runs at most once in `CHECK_EVERY` to save quota."""
 
     def __init__(self, run: RunCheck) -> None:
         self._run = run
@@ -38,7 +38,7 @@ class Checks:
         self.findings: Findings = ()
 
     async def run(self, asked: AdminRequest) -> None:
-        """Check, with the spreadsheet of a key, unless that was done lately."""
+        """Run `check` with the spreadsheet of a key, at most once in `CHECK_EVERY`."""
         async with self._running:
             now = asked.acting.now()
             if self.at is not None and now - self.at < CHECK_EVERY:
@@ -50,7 +50,7 @@ class Checks:
 
 
 async def status(asked: AdminRequest) -> dict[str, Any]:
-    """Quota, accounts, worksheets in memory and waiting writes. No call, but for `check=true`."""
+    """Quota, accounts, worksheets in memory and waiting writes. No call without `check=true`."""
     state, checks = asked.request.state, asked.checks
     if asked.asked("check") == "true":
         await checks.run(asked)
@@ -78,7 +78,7 @@ async def status(asked: AdminRequest) -> dict[str, Any]:
 
 
 def _use(account: str, kind: CallKind, bucket: Bucket) -> dict[str, int]:
-    """Calls of this process in the last minute, those that are allowed, and those that wait."""
+    """Number of this process's calls in the last minute, of allowed calls, and of waiting ones."""
     used = tallies.calls_of_minute(account, kind)
     return {"used": used, "limit": bucket.max_per_minute, "waiting": bucket.waiting_count}
 

@@ -1,4 +1,4 @@
-"""Use of keys in the last 30 days, as it is stored by the hour."""
+"""Use of keys in the last 30 days, by the hour as stored."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,13 @@ MOST_GROUPS, SHOWN_GROUPS = 1_000, 100
 _KINDS = {"key": "By key", "sheet": "By worksheet", "code": "By code"}
 _SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 _HOURLY = timedelta(hours=48)
-"""The longest time that a chart shows by the hour."""
+"""Maximum time that a chart shows by the hour."""
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Sums of the hours that began at `since` or later, the present one always among them.
+    """Sums of the hours that began at `since` or later, including the present one.
 
-    `groups` are those most used, at most `MOST_GROUPS`. What this process counted is stored first.
+    `groups` are the most used ones, at most `MOST_GROUPS`. Counts of this process are stored first.
     """
     by, now = asked.asked("by") or "key", asked.acting.now()
     if by not in BY:
@@ -49,7 +49,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
 
 
 def first_hour(since: datetime, now: datetime) -> datetime:
-    """The first hour that began at an instant or later, of those that are kept."""
+    """The first stored hour that began at an instant or later."""
     since = max(since.astimezone(UTC), now - KEPT)
     hour = since.replace(minute=0, second=0, microsecond=0)
     present = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -57,9 +57,9 @@ def first_hour(since: datetime, now: datetime) -> datetime:
 
 
 def chart(found: Mapping[str, Any], now: datetime) -> dict[str, object]:
-    """Bars by the hour, or by the day for a longer time, under a round number.
+    """Bars by the hour, or by the day for a longer time, with a round maximum.
 
-    A bar is its label, the requests, and how many of them were refused.
+    A bar has a label, the number of requests, and the number of refused ones.
     """
     since = datetime.fromisoformat(found["since"])
     is_hourly = now - since <= _HOURLY

@@ -43,7 +43,7 @@ from sheets_emulator.state.seed import Seed
 SAMPLE = Path(__file__).parent / "sample"
 
 _PUBLIC_DIGITS = "PublicKeyOfTheDemoOnLoopback00"
-"""Of the full-access key for the sample workbook, so that the documentation can show it."""
+"""Digits of the full-access key for the sample workbook, which the documentation shows."""
 
 _CONFIG = """
 google.reads_per_minute = 600
@@ -65,7 +65,7 @@ class Demo:
     url: str
     emulator_url: str
     sign_in_url: str
-    """Of the console, with a token for one sign-in."""
+    """URL of the console, with a token for one sign-in."""
     config: Path
     """The settings, with which the commands `keys` manage the keys of the demo."""
     admin_key: str
@@ -73,7 +73,7 @@ class Demo:
     unfiltered_key: str
     read_only_key: str
     fields: Mapping[str, Sequence[str]]
-    """By the path of their worksheet."""
+    """Field names by the path of their worksheet."""
     example: "Example"
     findings: Sequence[Finding]
     """Guesses and losses while the seed was read, and what `check` says of the worksheets."""
@@ -95,7 +95,7 @@ def running_demo(
     """Serve the demo on `listening` during the block, then delete its data.
 
     Settings come from the environment; a `config.toml` in the working directory is ignored. The
-    data are those of `seed`, by default the sample workbook. Raises ConfigError and NoExample.
+    data come from `seed`, by default the sample workbook. Raises ConfigError and NoExample.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheets-gateway-")))
@@ -174,7 +174,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 
 async def _findings(settings: Settings) -> Sequence[Finding]:
-    """What `check` says about the spreadsheet, besides that all is well."""
+    """Problems and notes of `check` about the spreadsheet."""
     found = check_accounts(
         settings.google, DEMO_SPREADSHEET, time.time, worksheets=settings.worksheets
     )
@@ -217,7 +217,7 @@ _CURL = r"curl -s -w '\n'"
 _SEND = "-H 'Content-Type: application/json' -d"
 _NUMBER = re.compile(r"-?[1-9][0-9]{0,14}(\.[0-9]{1,6})?")
 _MOST_FIELDS, _MOST_CHARACTERS = 4, 200
-"""Fields in a body, and characters of a value: more make a line that nobody reads."""
+"""Maximum fields in a body, and characters of a value, so that lines stay readable."""
 
 Row = Mapping[str, str | int | float]
 
@@ -231,9 +231,9 @@ class Example:
     """Parts of the lines: `where` matches a row, and `created` is a new one."""
 
     path: str
-    """Of the worksheet, percent-encoded."""
+    """Path of the worksheet, percent-encoded."""
     typed_path: str
-    """Of the worksheet that is listed typed."""
+    """Path of the worksheet that is listed with types."""
     rows: int
     where: Mapping[str, object]
     order: str
@@ -250,7 +250,7 @@ CITIES = Example(
     created={"name": "Austin", "state": "Texas", "country": "USA", "population": 961855},
     change={"population": 964000},
 )
-"""Of the sample workbook."""
+"""Example for the sample workbook."""
 
 
 def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:

@@ -50,14 +50,14 @@ class Answer(msgspec.Struct, frozen=True):
     status: int
     headers: HeaderLines
     body: bytes | Sequence[bytes] | AsyncGenerator[bytes] = b""
-    """In one part, in several that other answers share, or in parts that are made one by one.
+    """The body in one part, in parts shared with other answers, or in generated parts.
 
-    A failure of the latter cuts the connection: nothing marks the end of such a body.
+    A failure of a generator cuts the connection, because such a body has no mark at its end.
     """
     may_be_compressed: bool = False
-    """True if it has no strong tag."""
+    """True if the body has no strong tag."""
     rows: int = 0
-    """Rows in it, or that were written; an export counts its own."""
+    """Number of rows in the body, or of written rows; an export counts its rows itself."""
 
 
 def written_headers(settled: Settled) -> dict[str, str]:

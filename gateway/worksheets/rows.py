@@ -13,17 +13,17 @@
     upsert             3 reads + 1 write   2 reads + 1 write
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
-short), and all that ask at once share these calls. One or two more reads if the sheet changed
-between its renderings or between reads that overlap, again for each further time. A worksheet whose
-last row shows no more than one word, which may be a boolean, is always read with types. Worksheets
-known to be large are listed and read in windows: 1 read, 1 more where nothing follows a window, or
-a row that may be no record (2 if a blank one is followed by such words alone), 1 more with types.
+short), and concurrent requests share these calls. One or two more reads if the sheet changed
+between its renderings or between overlapping reads, again for each further time. A worksheet whose
+last row shows only one word, which may be a boolean, is always read with types. Worksheets known to
+be large are listed and read in windows: 1 read, 1 more if no row follows a window, or a row that
+may not be a record (2 if only such words follow a blank row), 1 more with types.
 
 Writes of one kind that wait for the same worksheet share their calls. A refused group costs at most
 4 writes more, and a read for each; a write whose answer is lost at most 3 reads and 2 writes more;
-a repeated request whose record is open 1 to 4 reads and at most 1 write more. What is wrong without
-looking at the sheet costs nothing, an unknown field one read at most. A read that fails may be
-tried twice more (`gateway.google.pipeline`).
+a repeated request whose record is open 1 to 4 reads and at most 1 write more. Errors that need no
+look at the sheet cost nothing, an unknown field one read at most. A failed read may be tried twice
+more (`gateway.google.pipeline`).
 """
 
 from collections import OrderedDict
@@ -65,15 +65,15 @@ from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Write
 
 ONE_ROW = Query()
-"""The query of a read of a row by its number."""
+"""Query for one row by its number."""
 
-MAX_TOLD = 10_000
-TOLD_SECONDS = 3_600.0
-"""Time and number of writes for which it is kept that all processes know of them."""
+MAX_PUBLISHED = 10_000
+PUBLISHED_SECONDS = 3_600.0
+"""Time and number of writes for which the cache stores that all processes know of them."""
 
 
 def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:
-    """The rows of a plain list: behind its place those around the old row, with some more."""
+    """Rows to read for a plain list; after a cursor with margins around its earlier row."""
     if place is None or not place.row:
         count = query.limit + AHEAD if query.wants_place and query.limit else query.limit
         return RowSpan(header_row + 1 + query.skip, count, has_types)
@@ -82,15 +82,15 @@ def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bo
 
 
 class InMemory(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is known of a worksheet: its rows that are cached, and writes that wait for it."""
+    """State of a worksheet in memory: its cached rows and waiting writes."""
 
     spreadsheet: str
     worksheet: str
     rows: int
     is_window: bool
-    """True if the rows are not all."""
+    """True if only windows are cached."""
     age_seconds: float | None
-    """Since the start of the latest read; None if no rows are cached."""
+    """Seconds since the start of the latest read; None if no rows are cached."""
     bytes: int
     waiting_writes: int
 
@@ -115,8 +115,10 @@ class RowService:
     ) -> None:
         self._peers = peers
         self._layouts = layouts
-        self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
-        """The scopes of writes of which other processes know."""
+        self._published: TTLCache[str, bool] = TTLCache(
+            MAX_PUBLISHED, PUBLISHED_SECONDS, timer=clock
+        )
+        """Scopes of writes that all other processes know."""
         self._clock = clock
         self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
         self._scheduler = scheduler = Scheduler(api.max_query_steps)
@@ -168,7 +170,7 @@ class RowService:
         unknown: Sequence[str] = (),
         seal: Seal | None = None,
     ) -> Served:
-        """The page of rows for a query; behind its cursor, if it has one, which `seal` reads.
+        """The page of rows for a query; after its cursor, if any, which `seal` opens.
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field, or for a
         cursor of another list; CursorLost if its place is not found.
@@ -267,9 +269,9 @@ class RowService:
         *,
         is_all: bool = False,
     ) -> Encoded | None:
-        """The page of a window; None if it needs all rows, as its place is not found here.
+        """The page of a window; None if its place is not found here, so that all rows are needed.
 
-        `is_all`: no more rows can be read, so a cursor among rows alike has no digest of all cells.
+        `is_all`: no more rows can be read, so a cursor among equal rows has no digest of all cells.
         """
         view, is_in_grid = window.header.seen_with(target.access.columns), bool(window.header.cells)
         selected = view.select(query.keys) if is_in_grid else {}
@@ -325,9 +327,9 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Export:
-        """All rows for a query, of one snapshot; `query.limit` is at most `max_rows` and one more.
+        """All rows for a query, from one snapshot; `query.limit` is at most `max_rows` plus one.
 
-        If it `needs_classes` and a cell displays what may be a formula, its types are read, too.
+        If it `needs_classes` and a cell displays a possible formula, types are read, too.
         Raises as `list_rows`, and InvalidQuery if more rows than `max_rows` would be exported.
         """
         columns, key_id = target.access.columns, target.access.key_id
@@ -382,7 +384,7 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
     ) -> Served:
-        """One row; RowNotFound above the first data row and below the last record.
+        """Read one row. Raises RowNotFound above the first data row and below the last record.
 
         Raises UnknownField, and InvalidQuery if a name of `unknown` parameters is a field.
         """
@@ -434,10 +436,10 @@ class RowService:
     async def write(self, target: Target, write: Write) -> Settled:
         """Carry out a write.
 
-        Raises RowNotFound, NotGranted, or InvalidBody if a new row would be blank, before it looks
-        at the worksheet. Results: one for each row of the body, in its order (of an upsert with
-        `created` in the record); of a write by filter the `rowIndex` of each row that matched, as
-        of before the write; of a delete of one row none.
+        Raises RowNotFound, NotGranted, or InvalidBody for a blank new row, before any look at the
+        worksheet. Results: one for each row of the body, in its order (for an upsert with `created`
+        in the record); for a write by filter the `rowIndex` of each matching row before the write;
+        for a delete of one row none.
         """
         if write.numbers:
             first_row = self._pool.get(target.worksheet, self._resources).header_row + 1
@@ -477,7 +479,7 @@ class RowService:
             return settled
         is_alone = await self._is_alone(write, target, self._peers, is_replayed=settled.is_replayed)
         if write.identity is not None and not is_alone:
-            self._told[write.identity.scope] = True
+            self._published[write.identity.scope] = True
         return replace(settled, is_alone=is_alone)
 
     def no_row(self, target: Target, row: int) -> RowNotFound:
@@ -485,7 +487,7 @@ class RowService:
         return row_not_found(row, self._layouts.of(target.worksheet).header_row)
 
     def kept_count(self, worksheet: WorksheetId, *, max_age_seconds: float) -> int | None:
-        """The number of records that were read so lately; None if they were not. No call."""
+        """Number of records by a read of at most this age; None without one. No call."""
         found = self._pool.find(worksheet)
         since = self._clock() - max_age_seconds
         snapshots = [] if found is None else found.snapshots()
@@ -498,7 +500,7 @@ class RowService:
         return None if newest is None else newest.last_row - newest.header.row
 
     def in_memory(self) -> Iterator[InMemory]:
-        """The worksheets that have rows or writes, those used last at the end. No call."""
+        """Worksheets with cached rows or waiting writes, the last used at the end. No call."""
         for each in self._pool.in_use():
             kept = [(part, rows) for part, (rows, _) in each.blocks.items()]
             began = max((rows.began_seconds(part) for part, rows in kept), default=None)
@@ -517,10 +519,10 @@ class RowService:
                 )
 
     def report_change(self, target: Target, name: str) -> None:
-        """Take in that somebody changed the worksheet. No call; later requests look.
+        """Record a reported change of the worksheet. No call; later requests read again.
 
-        Without a call, its title is not known: it may be `name`, as the client wrote it, or that
-        of any visible worksheet which is the same in NFC.
+        Without a call the exact title is unknown: it may be `name`, as the client wrote it, or the
+        title of any visible worksheet with the same NFC form.
         """
         plain, form = target.worksheet, composed(target.worksheet.title)
         loaded = [each.id.title for each in self._pool.loaded(plain.spreadsheet)]
@@ -539,7 +541,7 @@ class RowService:
     async def _read(
         self, worksheet: Worksheet, target: Target, query: Query, span: RowSpan, *, no_cache: bool
     ) -> Read:
-        """The rows for a query, or those of a span: kept and fresh, or read from Google."""
+        """The rows for a query, or for a span: cached and fresh, or read from Google."""
         shared = worksheet.shared
         is_known = shared is None or await shared.peers.rows.is_current(shared)
         whole = TYPED if query.needs_types else span.whole
@@ -552,7 +554,7 @@ class RowService:
                 )
         if shared is not None:
             is_known = is_known and await shared.may_be_shown()
-            # Processes do not share windows: another one may have answered newer rows.
+            # Processes do not share windows: another one may have served newer rows.
             if not is_known or isinstance(read.rows, Window):
                 return replaced(read, freshness=replaced(read.freshness, is_alone=True))
         return read
@@ -560,21 +562,21 @@ class RowService:
     async def _is_alone(
         self, write: Write, target: Target, peers: Peers, *, is_replayed: bool
     ) -> bool:
-        """True if other processes may not know yet of a write that is answered now."""
+        """True if other processes may not know of an answered write yet."""
         shared, identity = self._pool.get(target.worksheet, self._resources).shared, write.identity
         if shared is None:
             return False
-        if is_replayed and identity is not None and identity.scope not in self._told:
-            await peers.rows.announce(shared)  # whoever wrote it may have told nobody
+        if is_replayed and identity is not None and identity.scope not in self._published:
+            await peers.rows.announce(shared)  # its writer may not have published it
         return shared.is_alone
 
 
 class Pool:
-    """The worksheets that are in use, bounded in number and in the memory of rows.
+    """Pool of worksheets, bounded in number and in the memory of rows.
 
-    A worksheet with a running read or a queued write stays. Worksheets that were never read go
-    first, so that invented names displace no others; then those whose rows were renewed longest
-    ago. Uses are not recorded: rows in use are renewed every few seconds.
+    A worksheet with a running read or a queued write stays. Worksheets that were never read are
+    evicted first, so that invented names displace no others; then the worksheets whose rows were
+    read longest ago. Uses are not recorded, because rows in use are read every few seconds.
     """
 
     def __init__(self, *, max_worksheets: int, max_bytes: int) -> None:
@@ -582,11 +584,11 @@ class Pool:
         self._max_bytes = max_bytes
         self._worksheets: OrderedDict[WorksheetId, Worksheet] = OrderedDict()
         self._weights: dict[WorksheetId, int] = {}
-        """The memory of the rows of each worksheet, those renewed longest ago first."""
+        """Memory of the rows of each worksheet, in the order of their last reads."""
         self._byte_count = 0
 
     def get(self, worksheet_id: WorksheetId, resources: Resources) -> Worksheet:
-        """The worksheet that is in use, or a new one."""
+        """The pooled worksheet, or a new one."""
         worksheet = self._worksheets.get(worksheet_id)
         if worksheet is not None:
             self._worksheets.move_to_end(worksheet_id)
@@ -597,11 +599,11 @@ class Pool:
         return worksheet
 
     def find(self, worksheet_id: WorksheetId) -> Worksheet | None:
-        """A worksheet that is in use."""
+        """The pooled worksheet, if any."""
         return self._worksheets.get(worksheet_id)
 
     def in_use(self) -> Iterator[Worksheet]:
-        """All worksheets, the one asked for last at the end."""
+        """All worksheets, the last requested one at the end."""
         return iter(self._worksheets.values())
 
     def loaded(self, spreadsheet: str) -> Iterator[Worksheet]:
@@ -637,7 +639,7 @@ class Pool:
         snapshots_kept(len(self._weights), self._byte_count)
 
     def _make_room(self) -> None:
-        """Evict worksheets that were never read, or the one renewed longest ago."""
+        """Evict worksheets that were never read, or the one read longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
         unseen = [each for each in idle if not each.blocks and each.header.extent is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:

@@ -18,7 +18,7 @@ from gateway.table.header import Header
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.snapshot import Effect, HeaderCache
 
-TELLING_SECONDS = 0.25
+PUBLISHING_SECONDS = 0.25
 """Maximum wait of a read for the end of a write that its rows show."""
 
 
@@ -89,8 +89,8 @@ class SharedState:
         self.catching_up = asyncio.Lock()
         self.is_written = False
         """True if this process holds the lock."""
-        self._told = asyncio.Event()
-        self._told.set()
+        self._is_published = asyncio.Event()
+        self._is_published.set()
         self._news: list[News] | None = []
 
     def changed(self, epoch: str | None) -> None:
@@ -105,7 +105,7 @@ class SharedState:
         """Record that earlier reads may be older than a change by other processes."""
         self.overtaken_at = self._moment()
 
-    def tell(self, news: "News | None") -> None:
+    def add_news(self, news: "News | None") -> None:
         """Add the news of a write of this process for other processes; None if unknown.
 
         News of moved rows are dropped, because other processes cannot apply them to rows that they
@@ -144,25 +144,25 @@ class SharedState:
             yield
         finally:
             self.is_written = False
-            self._told.set()
+            self._is_published.set()
 
     def show(self) -> None:
         """Record that cached rows show an unpublished write of this process."""
         if self.is_written:
-            self._told.clear()
+            self._is_published.clear()
 
     async def may_be_shown(self) -> bool:
         """Wait until writes that cached rows show are published; False after a timeout."""
-        if not self._told.is_set():
+        if not self._is_published.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(TELLING_SECONDS):
-                    await self._told.wait()
-        return self._told.is_set()
+                async with asyncio.timeout(PUBLISHING_SECONDS):
+                    await self._is_published.wait()
+        return self._is_published.is_set()
 
     def seen(self, seconds: float, news: News | None) -> None:
         """Record rows that this process may serve now; no earlier rows may replace them."""
         self.newest_seconds = max(self.newest_seconds, seconds)
-        self.tell(news)
+        self.add_news(news)
 
 
 class Sharing(Protocol):

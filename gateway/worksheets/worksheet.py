@@ -405,7 +405,7 @@ class Worksheet:
     def forget(self) -> None:
         """Drop everything read, because the worksheet was written to at an unknown place."""
         if self.shared is not None:
-            self.shared.tell(None)
+            self.shared.add_news(None)
         self._overtake(None)
         self.drop_rows()
 

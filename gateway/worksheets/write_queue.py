@@ -1,25 +1,25 @@
 """Write queue of a worksheet: one group of writes at a time is at Google.
 
 Rules
-- Two appends to one worksheet never overlap, since Google loses rows then. A write that has begun
-  is finished whatever becomes of its client.
-- Google's quota comes first: a group is formed when a write may be sent, so that nothing waits
-  between its look and its write.
+- Two appends to one worksheet never overlap, because Google would lose rows. A write that has begun
+  is finished, also without its client.
+- Google's quota comes first: a group is formed when a write may be sent, so that no wait separates
+  its look from its write.
 - Waiting writes are bounded per key and in total, in rows, memory and time, so that no key blocks
   the others. A key without waiting writes may always join, unless memory is full: its first write
   waits for one turn of the others, not for all their writes. An empty queue accepts any size.
-- Keys take turns: a group begins with the key whose turn it is, and each takes of its room one
-  write after the other with the others. It goes out in the order in which its writes came. Only the
-  key of its first write uses its turn. Otherwise the creates of a key could wait for ever while its
-  updates go along, or the reverse.
-- A group is bounded in bytes and rows, and of one kind: creates, updates, deletes, or writes by
+- Keys take turns: a group begins with the key whose turn it is, and all keys add writes in
+  rotation. Within a group writes keep their order of arrival. Only the key of the first write uses
+  its turn. Otherwise the creates of a key could wait for ever while its updates join groups, or the
+  reverse.
+- A group is bounded in bytes and rows, and has one kind: creates, updates, deletes, or writes by
   filter and upserts. An exclusive task is a group by itself.
-- The writes of one key and kind keep their order: behind one that stays, no other of the kind is
-  taken. Writes of two kinds know nothing of each other before they are answered.
-- A write with `not_before` joins at that instant, so that all of the instant are one group. Until
-  then it counts nowhere; requests at once are bounded by the plan of their key.
-- Of the updates of one row one goes at a time, so that each sees what the one before it left. So
-  does each delete: its number means the row that the one before it left there.
+- The writes of one key and kind keep their order: after a write that stays, no other of its kind is
+  taken. Writes of different kinds have no order before they are answered.
+- A write with `not_before` joins at that instant, so that all writes of the instant are one group.
+  Until then it is not counted; the key's plan bounds concurrent requests.
+- A group has at most one update of a row, so that each update sees the result of the one before it.
+  The same holds for deletes, whose row numbers depend on earlier deletes.
 """
 
 import asyncio
@@ -53,18 +53,18 @@ MAX_BYTES = 1_048_576
 """Maximum size of a group; its first write may be larger."""
 
 SHARE = 4
-"""Fraction of the total memory that one key may use."""
+"""Divisor of the total memory for the maximum of one key."""
 
 CLOSING_SECONDS = 4.0
-"""Time for writes still in line when the gateway closes; their requests had longer."""
+"""Time for waiting writes when the gateway closes, after the time of their requests."""
 
 RETRY_SECONDS = 5
 
 Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
-"""Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
+"""Carries out a group of writes of one kind with all calls, and returns their outcomes."""
 
 WriteTurns = Callable[[str], Awaitable[AbstractContextManager[None]]]
-"""Waits until a write may be sent; the first write in the block is it. Raises QuotaSpent."""
+"""Waits until a write may be sent, and reserves it for the block. Raises QuotaSpent."""
 
 Held = Callable[[], AbstractAsyncContextManager[None]]
 """Holds the lock for writes of all processes; raises GatewayError before the block only."""
@@ -74,7 +74,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExclusiveTask:
-    """Something to be done in the line of a worksheet, while no write to it is under way."""
+    """Work in the queue of a worksheet, during which no write to the worksheet runs."""
 
     work: Callable[[], Awaitable[Any]]
     key_id: str = ""
@@ -84,17 +84,17 @@ class ExclusiveTask:
 
 @dataclass(kw_only=True, eq=False)
 class Waiting:
-    """A write in the line of its worksheet."""
+    """A write in the queue of its worksheet."""
 
     key_id: str
     write: Write | ExclusiveTask
     number: int = 0
-    """Its place in the order in which all writes came."""
+    """Number in the order of arrival of all writes."""
 
 
 @dataclass(kw_only=True, eq=False)
 class _Request(Waiting):
-    """A write of a request; a group runs in the context of the request that brought its first."""
+    """A write of a request; a group runs in the context of its first write's request."""
 
     answer: asyncio.Future[Any]
     context: Context
@@ -104,7 +104,7 @@ W = TypeVar("W", bound=Waiting)
 
 
 class Limit:
-    """A limited quantity of waiting writes. `is_hard`: the total limit has no exception."""
+    """Limit of a quantity of waiting writes. `is_hard`: the total limit has no exception."""
 
     def __init__(self, *, per_key: int, in_all: int, is_hard: bool) -> None:
         self._per_key = per_key
@@ -114,7 +114,7 @@ class Limit:
         self._taken = 0
 
     def take(self, key_id: str, amount: int) -> bool:
-        """Count so much more of a key; False, and nothing, if it is not allowed."""
+        """Count an amount of a key; False if the limit does not allow it."""
         own = self._by_key.get(key_id, 0)
         if own and own + amount > self._per_key:
             return False
@@ -151,7 +151,7 @@ class BoundedQueue(Generic[W]):
         self._of_all = of_all
         self._number = itertools.count()
         self.turns: dict[str, dict[W, None]] = {}
-        """The writes of each key that has some, in their order; the keys in that of their turns."""
+        """Waiting writes by key, in order of arrival; the keys in the order of their turns."""
 
     def join(self, waiting: W) -> None:
         """Add a write at the end. Raises QueueFull."""
@@ -170,7 +170,7 @@ class BoundedQueue(Generic[W]):
         self.turns.setdefault(key_id, {})[waiting] = None
 
     def leave(self, waiting: W) -> bool:
-        """Remove a write; False if it is not here any more."""
+        """Remove a write; False if it has left already."""
         key_id, size = waiting.key_id, waiting.write.memory_bytes
         own = self.turns.get(key_id, {})
         if waiting not in own:
@@ -196,7 +196,7 @@ class BoundedQueue(Generic[W]):
         return group
 
     def _going_with(self, first: W) -> list[W]:
-        """The first write and all that may go with it, in the order in which they came."""
+        """The first write and all that may join its group, in order of arrival."""
         if isinstance(first.write, ExclusiveTask):
             return [first]
         group: list[W] = []
@@ -240,7 +240,7 @@ class WriteQueues:
         self._closing_seconds = closing_seconds
 
     async def aclose(self) -> None:
-        """Take no more writes; those that wait are carried out, as far as there is time."""
+        """Refuse new writes, and carry out waiting ones within `CLOSING_SECONDS`."""
         self.is_closing = True
         if self.at_work:
             await asyncio.wait([*self.at_work], timeout=self._closing_seconds)
@@ -249,7 +249,7 @@ class WriteQueues:
 
 
 class WriteQueue:
-    """`held` is the lock that several processes need; None for a single one."""
+    """Write queue of one worksheet; `held` takes the lock of several processes, None without."""
 
     def __init__(
         self,
@@ -264,34 +264,34 @@ class WriteQueue:
         self._held = held or nullcontext
         self._line: BoundedQueue[_Request] = BoundedQueue(queues.settings, queues.memory)
         self._instants: dict[float, asyncio.Event] = {}
-        """Set at their times, which are those of writes that have not joined yet."""
+        """Events of the instants at which further writes join, each set at its time."""
         self._turn_keys: Beneficiaries | None = None
-        """The keys whose writes wait for a turn, while one is waited for."""
+        """Keys whose writes wait for the present turn; None without one."""
         self.is_idle = True
-        """False while a task carries out what comes."""
+        """False while a task carries out groups."""
 
     @property
     def waiting_count(self) -> int:
         return sum(map(len, self._line.turns.values()))
 
     async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
-        """Wait in line, then do something while no write to the worksheet is under way.
+        """Wait in the queue, then run work while no write to the worksheet runs.
 
-        As a write it is finished once it has begun; its own errors come out here.
+        Like a write the work is finished once it has begun. Raises its errors.
         """
         made: T = await self.write(ExclusiveTask(work=work, key_id=key_id))
         return made
 
     def refuse_all(self) -> None:
-        """Refuse what waits: the gateway shuts down."""
+        """Refuse all waiting writes, because the gateway shuts down."""
         while self._line.turns:
             for waiting in self._line.take_group():
                 _refuse(waiting, _shutting_down())
 
     async def write(self, write: Write | ExclusiveTask) -> Any:
-        """Wait in line, then have the write carried out; its own errors come out here.
+        """Wait in the queue until the write is carried out. Raises its errors.
 
-        The `Results` of a write, or what the work of a task returns.
+        Returns the `Results` of a write, or the result of a task's work.
         """
         queues, loop = self._queues, asyncio.get_running_loop()
         if queues.is_closing:
@@ -331,7 +331,7 @@ class WriteQueue:
             timer.cancel()
 
     async def _reached(self, instant: float) -> None:
-        """Wait until an instant; with one timer, so that all go on in one turn of the loop."""
+        """Wait until an instant, with one timer for all its writes, so that they join together."""
         event = self._instants.get(instant)
         if event is None:
             event = self._instants[instant] = asyncio.Event()
@@ -345,12 +345,12 @@ class WriteQueue:
         self._instants.pop(instant).set()
 
     def _give_up(self, waiting: _Request) -> None:
-        """End a wait that took too long; a write that has begun is in no line any more."""
+        """End a wait that took too long; a write that has begun has left the queue."""
         if self._line.leave(waiting):
             _refuse(waiting, too_busy())
 
     async def _drain(self) -> None:
-        """Carry out groups until the line is empty."""
+        """Carry out groups until the queue is empty."""
         try:
             while self._line.turns:
                 group: Sequence[_Request] = ()
@@ -373,9 +373,9 @@ class WriteQueue:
             self.is_idle = True
 
     async def _next_group(self) -> tuple[Sequence[_Request], Sequence[Any]]:
-        """Wait for the turn of a write, then carry it out with those that go along.
+        """Wait for the turn of a write, then carry it out with its group.
 
-        Returns the writes and their outcomes, none if all gave up meanwhile.
+        Returns the writes and their outcomes; empty if all gave up meanwhile.
         """
         line = self._line
         turn: AbstractContextManager[None] = nullcontext()
@@ -404,7 +404,7 @@ class WriteQueue:
     async def _performed(
         self, group: Sequence[_Request], turn: AbstractContextManager[None]
     ) -> Sequence[Any]:
-        """The outcomes of a group, by its calls to Google."""
+        """Carry out a group, and return its outcomes."""
         try:
             with turn:
                 writes: list[Write] = []
@@ -420,7 +420,7 @@ class WriteQueue:
 
 
 async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
-    """A turn at once, where nothing limits writes."""
+    """A turn without a wait, if no quota limits writes."""
     return nullcontext()
 
 

@@ -50,5 +50,5 @@ def test_the_example_explains_each_setting_in_its_own_words(at: tuple[str, ...])
     (lines,) = [part for part in table if part.startswith(f"{section}]")]
 
     assert re.search(
-        rf"^# {re.escape(field.description)}\n(#.*\n)?(# )?{at[-1]} = ", lines, re.MULTILINE
+        rf"^# {re.escape(field.description)}\n(#.*\n){{0,2}}(# )?{at[-1]} = ", lines, re.MULTILINE
     )

@@ -61,6 +61,8 @@ _LOOK_UP_STEPS = 40
 _PATIENCE = 3
 """Multiple of its expected steps that a walk may take."""
 _FIRST_BLOCK = 64
+_MOST_SEEN = 64
+"""Sets of columns whose cells a table keeps."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -207,25 +209,30 @@ def place_behind(
     """
     if not query.limit:
         return place or Place()
-    names = [each.field for each in sort_terms(query, view)]
-    columns = [None if name == ROW_INDEX else view.find(name) for name in names]
-    terms = [None if column is None else table.index(column) for column in columns]
+    terms: list[ColumnIndex | None] = []
+    for term in sort_terms(query, view):
+        column = None if term.field == ROW_INDEX else view.find(term.field)
+        terms.append(None if column is None else table.index(column))
     limit, above, rows, before = query.limit, table.header.row - 1, page.rows, page.before
     if above:
         rows, before = [row - above for row in rows], [row - above for row in before]
-    placed = partial(
-        place_after, rows[:limit], rows[limit:], before, terms, _seen(table, view), above
-    )
+    parts = (rows[:limit], rows[limit:], before, terms, _seen(table, view), above)
     try:
-        return placed()
+        return place_after(*parts)
     except Unbuilt as unbuilt:  # the table dropped an index meanwhile
-        return _counted(placed, unbuilt.work, 0)
+        return _counted(partial(place_after, *parts), unbuilt.work, 0)
 
 
 def _seen(table: Table, view: View) -> Seen:
+    """The cells that a key sees, which are the same object for all keys that see these columns."""
     numbers = tuple(view.columns.values())
-    columns = [column_at(table.displayed, column) for column in numbers]
-    return Seen(columns, made=table.digests, numbers=numbers)
+    seen: Seen | None = table.seen.get(numbers)
+    if seen is None:
+        if len(table.seen) >= _MOST_SEEN:
+            table.seen.clear()
+        columns = [column_at(table.displayed, column) for column in numbers]
+        seen = table.seen[numbers] = Seen(columns)
+    return seen
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:

@@ -111,10 +111,8 @@ class Seen(msgspec.Struct, frozen=True):
     first: int = 0
     is_whole: bool = True
     """False for a window, whose rows are not all rows."""
-    made: dict[tuple[int, ...], bytes] = {}
-    """The digests of all cells that were made of a table, by its columns."""
-    numbers: tuple[int, ...] = ()
-    """Those of these columns."""
+    made: list[bytes] = []
+    """The digest of all cells, once it was made."""
 
     def digests(self, places: Iterable[int]) -> list[bytes]:
         """A digest of each row, which must be in the columns or below them."""
@@ -144,10 +142,9 @@ class Seen(msgspec.Struct, frozen=True):
         return all(map(self.stands_twice, places))
 
     def all_cells(self) -> Work[bytes]:
-        """A digest of all cells, made once for a table."""
-        known = self.made.get(self.numbers)
-        if known is not None:
-            return known
+        """A digest of all cells, made once."""
+        if self.made:
+            return self.made[0]
         whole = blake2b(digest_size=_VALUE_BYTES)
         for cells in self.columns:
             for block in blocks(0, len(cells)):
@@ -155,8 +152,8 @@ class Seen(msgspec.Struct, frozen=True):
                 texts = [str(cell or "") for cell in cells[block.start : block.stop]]
                 whole.update("\0".join([*texts, ""]).encode("utf-8", "surrogatepass"))
             whole.update(b"\0\0")
-        self.made[self.numbers] = found = whole.digest()
-        return found
+        self.made[:] = [whole.digest()]
+        return self.made[0]
 
 
 def place_after(
@@ -178,13 +175,16 @@ def place_after(
         if index is None:
             break
         columns.append((ready(ColumnIndex.keys, index), ready(ColumnIndex.texts, index)))
-    values = tuple([_value(column, last, len(terms)) for column in columns])
-    if len(columns) < len(terms):  # no rows are equal in `rowIndex`
-        return Place(row, values)
-
     own = _cells(columns, last)
+    values = [
+        _value(cell, keys.keys[last], len(terms))
+        for cell, (keys, _) in zip(own, columns, strict=True)
+    ]
+    if len(columns) < len(terms):  # no rows are equal in `rowIndex`
+        return Place(row, (*values,))
+
     equal, ahead = [last], list[int]()
-    for each in [*before, *rows[-CONTEXT:-1]][::-1][: CONTEXT - 1]:
+    for each in [*before, *rows[-CONTEXT:-1]][: -CONTEXT : -1]:
         if columns and _cells(columns, each - 1) != own:
             break
         equal.append(each - 1)
@@ -193,8 +193,8 @@ def place_after(
             break
         ahead.append(each - 1)
     if len(equal) + len(ahead) == 1:
-        return Place(row, values, seen.digests(equal)[0])
-    return _among_equals(row, values, equal, ahead, seen)
+        return Place(row, (*values,), seen.digests(equal)[0])
+    return _among_equals(row, (*values,), equal, ahead, seen)
 
 
 def _among_equals(
@@ -227,9 +227,9 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
     return found
 
 
-def _value(column: _Column, place: int, count: int) -> Value:
-    """The value of one of `count` terms."""
-    ((kind, key),) = _cells([column], place)
+def _value(cell: Cell, number: Any, count: int) -> Value:
+    """The value of a cell of one of `count` terms, whose key in its class is `number`."""
+    kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)
     first = CLASS[kind]
@@ -237,7 +237,7 @@ def _value(column: _Column, place: int, count: int) -> Value:
         is_long = isinstance(key, int) and not -(2**63) <= key < 2**63
         return Value(kind, str(key) if is_long else key)  # type: ignore[arg-type]
     text = str(key)
-    number = None if kind == TEXT else column[0].keys[place]
+    number = None if kind == TEXT else number
     most = min(_MOST_BYTES, _LEAST_BYTES // count - _OF_VALUE)
     if len(text) <= MOST_CHARACTERS and len(text.encode("utf-8", "surrogatepass")) <= most:
         return Value(first, number, text)

@@ -200,8 +200,8 @@ class Table:
     """The first rows below the last record, as displayed, if columns are filled down there."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
-    digests: dict[tuple[int, ...], bytes] = field(default_factory=dict, repr=False, compare=False)
-    """Digests of all displayed cells of some columns, made on first use."""
+    seen: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
+    """What places in lists are found by, of some columns (`gateway.query.place.Seen`)."""
 
     @property
     def size(self) -> int:
@@ -427,7 +427,9 @@ class Table:
             below = (*([str(cell or "") for cell in row] for row in cut), *below)[:ROWS_BELOW]
             columns = _cut((*displayed, *(typed or ())), last)
             displayed, typed = columns[: len(displayed)], typed and columns[len(displayed) :]
-        return replace(self, displayed=displayed, typed=typed, last_row=above + last, below=below)
+        return replace(
+            self, displayed=displayed, typed=typed, last_row=above + last, below=below, seen={}
+        )
 
     def patched(self, rows: Sequence[RowPatch]) -> Work["Table"]:
         """The table after the gateway's own write to data rows; the header does not change.
@@ -444,7 +446,7 @@ class Table:
             typed = yield from patched_columns(
                 typed, [(row.row - above, row.values) for row in rows]
             )
-        after = replace(self, displayed=displayed, typed=typed, indexes={}, digests={}).ended()
+        after = replace(self, displayed=displayed, typed=typed, indexes={}, seen={}).ended()
         if self.indexes and after.last_row == self.last_row:
             touched = set[int]().union(*(row.texts for row in rows), *(row.values for row in rows))
             indexes = {at: index for at, index in self.indexes.items() if at not in touched}
@@ -467,7 +469,7 @@ class Table:
             displayed=columns[:width],
             typed=self.typed and columns[width:],
             indexes={},
-            digests={},
+            seen={},
         ).ended()
 
 

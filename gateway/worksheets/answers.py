@@ -43,7 +43,7 @@ _DIGESTS = [slice(at * DIGEST_BYTES, (at + 1) * DIGEST_BYTES) for at in range(MA
 """The place of each row's digest in the digests of its block."""
 
 NEVER = -1
-"""In place of a block that is too long: no row is encoded unless it is requested."""
+"""For `Bodies.singly` of a block that is too long: no row is encoded unless it is requested."""
 
 MOST_SINGLY = 16
 """Rows of a block that are encoded singly before the block is made."""
@@ -123,12 +123,18 @@ class Bodies(msgspec.Struct, frozen=True):
     The tag of a page is made from digests: those of a block are computed once, for many pages.
     """
 
-    rows: list[bytes]
-    digests: bytes
+    rows: Sequence[bytes] = ()
+    digests: bytes = b""
+    singly: int = 0
+    """Of a block that is not made: how many of its rows were encoded singly, or NEVER."""
 
     def part(self, start: int, end: int) -> "Bodies":
         digests = self.digests[start * DIGEST_BYTES : end * DIGEST_BYTES]
         return Bodies(self.rows[start:end], digests)
+
+
+_NOT_MADE = Bodies()
+_NEVER_MADE = Bodies(singly=NEVER)
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
@@ -157,8 +163,8 @@ class EncodedRows:
         self._max_bytes = max_bytes
         self._most_of_block = min(MOST_OF_BLOCK, max_bytes // 4)
         self._block_rows = block_rows
-        self._kept: dict[_Way, dict[int, Bodies | int]] = {}
-        """By encoding and number of the block: its rows, how many were encoded singly, or NEVER."""
+        self._kept: dict[_Way, dict[int, Bodies]] = {}
+        """Blocks by encoding and number."""
         self.byte_count = 0
 
     def get(
@@ -175,18 +181,18 @@ class EncodedRows:
         typed rows that are not, the `typed` columns are needed: raises Unbuilt with their work.
         """
         way = (encoder, keys, grant.readable)
-        kept, size = self._kept.get(way, {}), self._block_rows
+        kept, size, first_row = self._kept.get(way, {}), self._block_rows, self._first_row
         found: list[bytes] = []
         digests: list[bytes] = []
         if isinstance(rows, range):
-            first, end = rows.start - self._first_row, rows.stop - self._first_row
+            first, end = rows.start - first_row, rows.stop - first_row
             number = first // size
             while first < end:
                 start = number * size
-                block = kept.get(number, 0)
+                block = kept.get(number, _NOT_MADE)
                 number += 1
-                if isinstance(block, int):
-                    while number * size < end and isinstance(kept.get(number, 0), int):
+                if not block.rows:
+                    while number * size < end and not kept.get(number, _NOT_MADE).rows:
                         number += 1
                     start = first
                     block = self._made(way, grant, first, min(end, number * size), typed)
@@ -196,41 +202,52 @@ class EncodedRows:
                 )
                 first = number * size
         else:
-            singly: dict[int, int] = {}
-            """Rows without a block, by their position in the answer."""
-            counts: dict[int, Bodies | int] = {}
-            """Changed counts by block."""
-            made, first_row = 0, self._first_row
-            for row in rows:
-                number, at = divmod(row - first_row, size)
-                block = kept.get(number, 0)
-                if isinstance(block, int):
-                    count = counts.get(number, block)
-                    if isinstance(count, int) and count >= MOST_SINGLY and made < MADE_AT_ONCE:
-                        place = at + number * size
-                        self._made(way, grant, place, place + 1, typed)
-                        made += 1
-                        counts.pop(number, None)
-                        kept = self._kept.get(way, {})
-                        block = count = kept.get(number, NEVER)
-                    if isinstance(block, int):
-                        singly[len(found)] = row
-                        found.append(b"")
-                        digests.append(b"")
-                        if isinstance(count, int) and count != NEVER:
-                            counts[number] = count + 1
-                        continue
-                found.append(block.rows[at])
-                digests.append(block.digests[_DIGESTS[at]])
-            if singly:
-                selected = self._table.header.seen_with(grant).select(keys)
-                bodies, covered = self._encoded(encoder, selected, [*singly.values()], typed)
-                for position, body, each in zip(singly, bodies, covered, strict=True):
-                    found[position] = body
-                    digests[position] = sha256(each).digest()[:DIGEST_BYTES]
-                self._keep(way, counts)
+            try:
+                for row in rows:
+                    place = row - first_row
+                    block, at = kept[place // size], place % size  # `divmod` takes longer
+                    found.append(block.rows[at])
+                    digests.append(block.digests[_DIGESTS[at]])
+            except LookupError:  # a block is not made
+                return self._partly_made(way, grant, rows, typed)
         if not rows and keys is not None:
             self._table.header.seen_with(grant).select(keys)  # raises UnknownField, as for rows
+        return Bodies(found, b"".join(digests))
+
+    def _partly_made(
+        self, way: _Way, grant: ColumnGrant, rows: Sequence[int], typed: TypedColumns | None
+    ) -> Bodies:
+        """Rows that are no range, not all of them in blocks."""
+        encoder, keys, _ = way
+        kept, size, made = self._kept.get(way, {}), self._block_rows, 0
+        found, digests = [b""] * len(rows), [b""] * len(rows)
+        singly: dict[int, int] = {}
+        """Rows without a block, by their position in the answer."""
+        changed: dict[int, Bodies] = {}
+        """Blocks that are not made, with changed counts."""
+        for position, row in enumerate(rows):
+            number, at = divmod(row - self._first_row, size)
+            block = changed.get(number) or kept.get(number, _NOT_MADE)
+            if not block.rows and block.singly >= MOST_SINGLY and made < MADE_AT_ONCE:
+                place = at + number * size
+                self._made(way, grant, place, place + 1, typed)
+                made += 1
+                changed.pop(number, None)
+                kept = self._kept.get(way, {})
+                block = kept.get(number, _NEVER_MADE)
+            if block.rows:
+                found[position], digests[position] = block.rows[at], block.digests[_DIGESTS[at]]
+                continue
+            singly[position] = row
+            if block.singly != NEVER:
+                changed[number] = Bodies(singly=block.singly + 1)
+        if singly:
+            selected = self._table.header.seen_with(grant).select(keys)
+            bodies, covered = self._encoded(encoder, selected, [*singly.values()], typed)
+            for position, body, each in zip(singly, bodies, covered, strict=True):
+                found[position] = body
+                digests[position] = sha256(each).digest()[:DIGEST_BYTES]
+            self._keep(way, changed)
         return Bodies(found, b"".join(digests))
 
     def _made(
@@ -246,7 +263,7 @@ class EncodedRows:
         selected = self._table.header.seen_with(grant).select(keys)
         kept = self._kept.get(way, {})
         numbers = range(first // size, -(-end // size))
-        blocks: dict[int, Bodies | int] = {}
+        blocks: dict[int, Bodies] = {}
         start, stop = first, end
         for number in {numbers[0], numbers[-1]}:
             low, high = number * size, min((number + 1) * size, count)
@@ -254,10 +271,10 @@ class EncodedRows:
                 continue
             rows = range(low + first_row, high + first_row)
             if (
-                kept.get(number) == NEVER
+                kept.get(number, _NOT_MADE).singly == NEVER
                 or self._table.characters(rows, selected) > self._most_of_block
             ):
-                blocks[number] = NEVER
+                blocks[number] = _NEVER_MADE
             else:
                 start, stop = min(start, low), max(stop, high)
         rows = range(start + first_row, stop + first_row)
@@ -267,7 +284,7 @@ class EncodedRows:
                 low = number * size - start
                 block = made.part(low, low + size)
                 is_long = _block_bytes(block) > self._most_of_block
-                blocks[number] = NEVER if is_long and size > 1 else block
+                blocks[number] = _NEVER_MADE if is_long and size > 1 else block
         self._keep(way, blocks)
         return made.part(first - start, end - start)
 
@@ -287,14 +304,14 @@ class EncodedRows:
         displays = encoder.rows(self._table.displays(rows, typed))
         return bodies, [*map(add, bodies, displays)]
 
-    def _keep(self, way: _Way, blocks: Mapping[int, Bodies | int]) -> None:
-        """Cache blocks and counts, unless they exceed the limit by themselves."""
+    def _keep(self, way: _Way, blocks: Mapping[int, Bodies]) -> None:
+        """Cache blocks, made or not, unless they exceed the limit by themselves."""
         kept = self._kept.get(way)
         byte_count = _way_bytes(way) if kept is None else 0
         for number, block in blocks.items():
             if not kept or number not in kept:
                 byte_count += _block_bytes(block)
-            elif not isinstance(block, int):  # in place of a count
+            elif block.rows:  # in place of one that was not made
                 byte_count += _block_bytes(block) - ROW_OVERHEAD_BYTES
         if self.byte_count + byte_count > self._max_bytes:
             needed = _way_bytes(way) + sum(map(_block_bytes, blocks.values()))
@@ -323,10 +340,8 @@ def _way_bytes(way: _Way) -> int:
     return OVERHEAD_BYTES + ROW_OVERHEAD_BYTES * len(names) + sum(map(len, names))
 
 
-def _block_bytes(block: Bodies | int) -> int:
-    if isinstance(block, int):
-        return ROW_OVERHEAD_BYTES
-    return sum(map(len, block.rows)) + ROW_OVERHEAD_BYTES * len(block.rows)
+def _block_bytes(block: Bodies) -> int:
+    return sum(map(len, block.rows)) + ROW_OVERHEAD_BYTES * max(1, len(block.rows))
 
 
 class Answers:

@@ -184,7 +184,7 @@ def place_after(
         return Place(row, (*values,))
 
     equal, ahead = [last], list[int]()
-    for each in [*before, *rows[-CONTEXT:-1]][: -CONTEXT : -1]:
+    for each in [*before, *rows[-CONTEXT:-1]][:-CONTEXT:-1]:
         if columns and _cells(columns, each - 1) != own:
             break
         equal.append(each - 1)

@@ -102,15 +102,15 @@ def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
 
 
 def make_operand(value: Scalar) -> Operand:
+    if type(value) is int or type(value) is float:
+        return Operand(value, NUMBER, value)
     if value is None or value == "":
         return Operand(value, EMPTY)
     if isinstance(value, str):
         value = composed(value)
         kind, key = text_key(value)
         return Operand(value, CLASS[kind], value.casefold() if kind == TEXT else key, value)
-    if isinstance(value, bool):
-        return Operand(value, BOOLEAN, value)
-    return Operand(value, NUMBER, value)
+    return Operand(value, BOOLEAN, value)
 
 
 def comparisons(condition: Condition | None) -> list[Comparison]:

@@ -37,7 +37,6 @@ _BY_NAME: Mapping[str, Operator] = {
     **OPERATORS,
     **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
-_NUMBER, _COMPOUND = (int, float), (list, dict)  # a union would be made by each request
 _INSIDE = (*_BY_NAME, NOT)
 _ANYWHERE = (*COMBINATORS, *_INSIDE)
 
@@ -132,13 +131,11 @@ def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
 
 
 def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
-    if not isinstance(value, shape.python_type):
+    if shape.noun and not isinstance(value, shape.python_type):
         raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
-    if isinstance(value, str):
-        return value
-    if isinstance(value, _COMPOUND):
+    if type(value) is list or type(value) is dict:
         raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
-    if isinstance(value, _NUMBER) and not isinstance(value, bool):
+    if type(value) is int or type(value) is float:
         try:
             is_finite = math.isfinite(value)
         except OverflowError:  # an integer beyond every double

@@ -14,6 +14,7 @@ import json
 import math
 import re
 import string
+from binascii import a2b_qp
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -52,11 +53,10 @@ _UNFOLDED: Final = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
 _BRACKETS: Final = ANY.brackets
 _ENCODED_BRACKETS: Final = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
 
-_PERCENT, _PLUS = b"%+"  # numbers: `in` takes ten times as long with text on its left
+# Numbers: `in` takes ten times as long with text on its left.
+_PERCENT, _PLUS, _EQUALS, _RETURN, _LINE_FEED = b"%+=\r\n"
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
-_PUNCTUATION: Final = tuple((quote(each).encode(), each.encode()) for each in '"{}[]:,$ ')
-"""Escapes of JSON's signs. None is `%` or a digit, so that decoding them first makes no escape."""
 _OF_PAGE: Final = (b"skip", b"cursor")
 """Beginnings of the parameters of a page."""
 _SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
@@ -239,6 +239,7 @@ def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
 
 
 _packed = msgspec.msgpack.Encoder().encode
+_decode, _encode = msgspec.json.Decoder(strict=True).decode, msgspec.json.Encoder().encode
 
 
 def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
@@ -364,11 +365,12 @@ def _decoded_text(encoded: bytes) -> str:
     if _PERCENT not in encoded and _PLUS not in encoded:
         return encoded.decode("utf-8", "replace")
     text = encoded.replace(b"+", b" ")
-    for escape, sign in _PUNCTUATION:  # takes a quarter of the time of `unquote_to_bytes`
-        text = text.replace(escape, sign)
-    if _PERCENT in text:
-        text = unquote_to_bytes(text)
-    return text.decode("utf-8", "replace")
+    if _EQUALS in text or _RETURN in text or _LINE_FEED in text:
+        return unquote_to_bytes(text).decode("utf-8", "replace")
+    found = a2b_qp(text.replace(b"%", b"="))  # takes a tenth of the time
+    if len(found) + 2 * text.count(b"%") != len(text):  # a `%` begins no escape
+        found = unquote_to_bytes(text)
+    return found.decode("utf-8", "replace")
 
 
 def _unfolded(part: bytes) -> bytes:
@@ -448,19 +450,29 @@ def _folded(text: str) -> str:
 
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
     """The terms of `order`, and its text as one term if it has several names."""
-    whole = None
     if "order" in asking.bracketed:
-        listed: Sequence[str] = bracketed_names(asking, "order")
-    elif (text := single_text(asking, "order")) is None:
-        listed = ()
-    else:
-        names = listed_names(text) if text.startswith("[") else None
-        listed = text.split(",") if names is None else names
-        whole = None if len(listed) == 1 and names is None else _sort_term(text)
+        return _sort_terms(bracketed_names(asking, "order")), None
+    text = single_text(asking, "order")
+    if text is None:
+        return (), None
+    return _kept_order(text) if len(text) <= LONGEST_KEPT_TEXT else _parse_order(text)
+
+
+def _parse_order(text: str) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
+    names = listed_names(text) if text.startswith("[") else None
+    listed = text.split(",") if names is None else names
+    whole = None if len(listed) == 1 and names is None else _sort_term(text)
+    return _sort_terms(listed), whole
+
+
+_kept_order = lru_cache(KEPT_TEXTS)(_parse_order)  # many filters are sorted alike
+
+
+def _sort_terms(listed: Sequence[str]) -> tuple[SortTerm, ...]:
     terms = dict.fromkeys(map(_sort_term, listed))
     if len(terms) > MAX_ORDER_FIELDS and len({each.field for each in terms}) > MAX_ORDER_FIELDS:
         raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
-    return tuple(terms), whole
+    return tuple(terms)
 
 
 def _sort_term(term: str) -> SortTerm:
@@ -542,9 +554,15 @@ def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
 
 def _decoded_where(text: str) -> object:
     try:
-        decoded: object = _where_decoder.decode(text)
-    except RecursionError as error:
-        raise InvalidQuery("where is nested too deep.") from error
+        decoded: object = _decode(text)  # takes a quarter of the time of the other decoder
+        is_as_encoded = _encode(decoded) == text.encode()
+    except (ValueError, OverflowError, RecursionError):
+        is_as_encoded = False
+    if not is_as_encoded:  # a name may be repeated, a number odd
+        try:
+            decoded = _where_decoder.decode(text)
+        except RecursionError as error:
+            raise InvalidQuery("where is nested too deep.") from error
     _check_length(text)
     return decoded
 

@@ -232,6 +232,10 @@ def test_where_has_second_readings(text: str, readings: list[str]) -> None:
         ("%%22%2%22%", '%"%2"%'),
         ("%2%32%22", '%22"'),
         ("%C3%A9%20%24%5B%2C%5D+", "é $[,] "),
+        ("=0%%", "=0%%"),
+        ("==%3D%0", "===%0"),
+        ("%0D%0a%\r", "\r\n%\r"),
+        ("a%\n%20 \t", "a%\n  \t"),
     ],
 )
 def test_values_are_decoded_once(encoded: str, text: str) -> None:

@@ -142,9 +142,9 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
     Raises InvalidQuery for a term without a name.
     """
-    whole = query.whole_order
+    whole, has_dashes = query.whole_order, view.has_dashes
     if whole is not None:
-        if whole.descending and view.find(f"-{whole.field}") is not None:
+        if whole.descending and has_dashes and view.find(f"-{whole.field}") is not None:
             return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
@@ -152,8 +152,9 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
         return ()
     terms: dict[str, SortTerm] = {}
     for term in query.order:
-        is_field = term.descending and view.find(f"-{term.field}") is not None
-        meant = SortTerm(f"-{term.field}") if is_field else term
+        meant = term
+        if term.descending and has_dashes and view.find(f"-{term.field}") is not None:
+            meant = SortTerm(f"-{term.field}")
         if not meant.field:
             raise InvalidQuery(
                 "order has a term without a field name. Send FIELD or -FIELD, "

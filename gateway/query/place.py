@@ -171,10 +171,14 @@ def place_after(
     """
     last, row = rows[-1] - 1, rows[-1] + above
     columns: list[_Column] = []
+    is_distinct = False
     for index in terms:
         if index is None:
             break
-        columns.append((ready(ColumnIndex.keys, index), ready(ColumnIndex.texts, index)))
+        keys = ready(ColumnIndex.keys, index)
+        columns.append((keys, ready(ColumnIndex.texts, index)))
+        if keys.kinds[last] != EMPTY:
+            is_distinct = is_distinct or ready(ColumnIndex.order, index).ranked.is_distinct
     own = _cells(columns, last)
     values = [
         _value(cell, keys.keys[last], len(terms))
@@ -184,11 +188,11 @@ def place_after(
         return Place(row, (*values,))
 
     equal, ahead = [last], list[int]()
-    for each in [*before, *rows[-CONTEXT:-1]][:-CONTEXT:-1]:
+    for each in () if is_distinct else [*before, *rows[-CONTEXT:-1]][:-CONTEXT:-1]:
         if columns and _cells(columns, each - 1) != own:
             break
         equal.append(each - 1)
-    for each in following[:AHEAD]:
+    for each in () if is_distinct else following[:AHEAD]:
         if columns and _cells(columns, each - 1) != own:
             break
         ahead.append(each - 1)

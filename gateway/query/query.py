@@ -115,9 +115,14 @@ def make_operand(value: Scalar) -> Operand:
 
 def comparisons(condition: Condition | None) -> list[Comparison]:
     """All comparisons of a condition, from left to right."""
-    if condition is None:
-        return []
-    if isinstance(condition, Comparison):
-        return [condition]
-    inside = (condition.condition,) if isinstance(condition, Negation) else condition.conditions
-    return [found for each in inside for found in comparisons(each)]
+    found: list[Comparison] = []
+    left = [] if condition is None else [condition]
+    while left:
+        each = left.pop()
+        if isinstance(each, Comparison):
+            found.append(each)
+        elif isinstance(each, Negation):
+            left.append(each.condition)
+        else:
+            left += each.conditions[::-1]
+    return found

@@ -281,12 +281,14 @@ def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]
 
 
 def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
-    starts = ranked.starts
-    if isinstance(numbers, range):
-        count = starts[numbers.stop] - starts[numbers.start] if numbers else 0
-    elif len(numbers) == 1:
+    if len(numbers) == 1 and not isinstance(numbers, range):
         (number,) = numbers
-        numbers, count = range(number, number + 1), starts[number + 1] - starts[number]
+        numbers = range(number, number + 1)
+    starts, count = ranked.starts, len(numbers)
+    if ranked.is_distinct or not count:
+        pass
+    elif isinstance(numbers, range):
+        count = starts[numbers.stop] - starts[numbers.start]
     else:
         count = sum(starts[number + 1] - starts[number] for number in numbers)
     return Groups(ranked, numbers, count, count)
@@ -337,8 +339,10 @@ def _has_few(numbers: range | Set[int]) -> bool:
 
 def _narrowed(one: Groups, other: Groups) -> Groups:
     if isinstance(one.numbers, range) and isinstance(other.numbers, range):
-        first = max(one.numbers.start, other.numbers.start)
-        return groups_of(one.ranked, range(first, min(one.numbers.stop, other.numbers.stop)))
+        first, stop = one.numbers.start, one.numbers.stop  # `max` and `min` take longer
+        first = first if first > other.numbers.start else other.numbers.start
+        stop = stop if stop < other.numbers.stop else other.numbers.stop
+        return groups_of(one.ranked, range(first, stop))
     few, many = sorted((one.numbers, other.numbers), key=lambda it: isinstance(it, range))
     return groups_of(one.ranked, {number for number in few if number in many})
 

@@ -46,6 +46,11 @@ class Ranked:
     def groups(self) -> int:
         return len(self.starts) - 1
 
+    @cached_property
+    def is_distinct(self) -> bool:
+        """True if each group is known to be one place."""
+        return isinstance(self.starts, range)
+
     @shared
     def descending(self) -> Work[Sequence[int]]:
         """The places with the groups in reverse order, each group in sheet order."""

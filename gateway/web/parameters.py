@@ -245,8 +245,9 @@ _decode, _encode = msgspec.json.Decoder(strict=True).decode, msgspec.json.Encode
 def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
     asking = asking_of(decoded(text), again)
     query = parse_query(asking, max_limit=max_limit)
-    parts = [each for each in text.split(b"&") if not each.startswith(_OF_PAGE)]
-    others, bound = b"&".join(parts), b""
+    others, bound = text, b""
+    if text.find(b"skip") >= 0 or text.find(b"cursor") >= 0:
+        others = b"&".join([each for each in text.split(b"&") if not each.startswith(_OF_PAGE)])
     if others.translate(None, _SAFE):
         others = quote(others, _SAFE).encode()
     if query.wants_place:

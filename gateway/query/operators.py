@@ -117,9 +117,9 @@ class ColumnField(msgspec.Struct, frozen=True):
         if segment is None:
             return any_of((), self.rows)
         span = range(at, segment.end) if is_above else range(segment.first, at)
-        spans = [span]
-        if members:
-            spans = _with(span, members) if has_equal else _without(span, members)
+        if not members and shown is None:
+            return groups_of(order.ranked, span)
+        spans = _with(span, members) if has_equal else _without(span, members)
         sets = [groups_of(order.ranked, each) for each in spans]
         found = sets[0] if len(sets) == 1 else any_of(sets, self.rows)
         if shown is None:

@@ -120,7 +120,10 @@ class Seen(msgspec.Struct, frozen=True):
         found: list[bytes] = []
         for place in places:
             at = place - first
-            texts = [(cells[at] or "") if at < len(cells) else "" for cells in columns]
+            try:
+                texts = [cells[at] or "" for cells in columns]
+            except IndexError:  # below the end of a column
+                texts = [(cells[at] or "") if at < len(cells) else "" for cells in columns]
             found.append(_digest("\0".join(texts).rstrip("\0"), _DIGEST_BYTES))
         return found
 

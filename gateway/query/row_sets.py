@@ -299,20 +299,22 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
+    count = rows.groups
     for each in sets:
         for part in each.parts if isinstance(each, Intersection) else (each,):
-            if part.least == rows.groups:
+            if part.least == count:
                 everything = part
-            elif isinstance(part, Groups):
-                known = groups.get(part.ranked)
-                groups[part.ranked] = part if known is None else _narrowed(known, part)
-            else:
+            elif not isinstance(part, Groups):
                 parts.append(part)
+            elif part.ranked in groups:
+                groups[part.ranked] = _narrowed(groups[part.ranked], part)
+            else:
+                groups[part.ranked] = part
     parts += groups.values()
-    if not parts:  # every row meets `{}`
-        return everything or groups_of(rows, range(rows.groups))
     if len(parts) == 1:
         return parts[0]
+    if not parts:  # every row meets `{}`
+        return everything or groups_of(rows, range(count))
     parts.sort(key=_most)
     parts[1:] = sorted(parts[1:], key=_expected)
     return Intersection(tuple(parts)) if parts[0].most else parts[0]
@@ -338,12 +340,13 @@ def _has_few(numbers: range | Set[int]) -> bool:
 
 
 def _narrowed(one: Groups, other: Groups) -> Groups:
-    if isinstance(one.numbers, range) and isinstance(other.numbers, range):
-        first, stop = one.numbers.start, one.numbers.stop  # `max` and `min` take longer
-        first = first if first > other.numbers.start else other.numbers.start
-        stop = stop if stop < other.numbers.stop else other.numbers.stop
+    numbers, others = one.numbers, other.numbers
+    if isinstance(numbers, range) and isinstance(others, range):
+        # `max` and `min` take longer.
+        first = numbers.start if numbers.start > others.start else others.start
+        stop = numbers.stop if numbers.stop < others.stop else others.stop
         return groups_of(one.ranked, range(first, stop))
-    few, many = sorted((one.numbers, other.numbers), key=lambda it: isinstance(it, range))
+    few, many = sorted((numbers, others), key=lambda it: isinstance(it, range))
     return groups_of(one.ranked, {number for number in few if number in many})
 
 

@@ -7,7 +7,6 @@ refused only if its value cannot be a criterion of a field.
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -37,6 +36,9 @@ _BY_NAME: Mapping[str, Operator] = {
     **OPERATORS,
     **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
+_NUMBER, _COMPOUND = (int, float), (list, dict)  # a union would be made by each request
+_TOO_MUCH = 2**1024 - 2**970
+"""The least integer that rounds to no finite double."""
 _INSIDE = (*_BY_NAME, NOT)
 _ANYWHERE = (*COMBINATORS, *_INSIDE)
 
@@ -109,7 +111,7 @@ class _Parser:
         shape = operator.operand
         operands: tuple[Operand, ...]
         if not shape.is_list:
-            if isinstance(value, list) and operator.lookup is EQUAL.lookup:
+            if type(value) is list and operator.lookup is EQUAL.lookup:
                 several = "$nin" if operator.is_negated else "$in"
                 raise InvalidQuery(
                     f'{place} takes one value, not a list. Did you mean {{"{several}": […]}}?'
@@ -133,15 +135,10 @@ def _unknown(word: str, place: str, allowed: Sequence[str]) -> InvalidQuery:
 def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
     if shape.noun and not isinstance(value, shape.python_type):
         raise InvalidQuery(f"{place} takes {shape.noun}, not {kind_of(value)}.")
-    if type(value) is list or type(value) is dict:
+    if isinstance(value, _COMPOUND):
         raise InvalidQuery(f"{place} takes one value, not {kind_of(value)}.")
-    if type(value) is int or type(value) is float:
-        try:
-            is_finite = math.isfinite(value)
-        except OverflowError:  # an integer beyond every double
-            is_finite = False
-        if not is_finite:
-            raise InvalidQuery(f"{place} is not a finite number.")
+    if isinstance(value, _NUMBER) and not -_TOO_MUCH < value < _TOO_MUCH:
+        raise InvalidQuery(f"{place} is not a finite number.")
     return cast(Scalar, value)
 
 

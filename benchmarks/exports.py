@@ -3,7 +3,8 @@
 `python -m benchmarks.exports` prints a line for each format: megabytes a second (the best of the
 rounds), the growth of the memory above that of lists, and the p99 of small lists of another client
 beside it. The p99 without an export, in the same run, is for comparison. curl takes the exports, so
-that their client takes no time of the others.
+that their client takes no time of the others. Clients that export at once share keys, as far as a
+key may have several exports.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,10 +27,12 @@ from benchmarks.processes import (
     emulator,
     gateway,
     get,
+    make_key,
     make_site,
     resident_megabytes,
 )
 from benchmarks.sheet import make_cities, write_csv
+from gateway.access.rates import MAX_EXPORTS, MAX_EXPORTS_OF_KEY
 
 WORKSHEET = "Cities"
 PATH = f"/v2/sheets/{WORKSHEET}"
@@ -70,36 +73,38 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, stage(Path(name), options.rows) as (running, site):
+    with tempfile.TemporaryDirectory() as name, stage(Path(name), options.rows) as (running, sites):
+        site = sites[0]
         for path in (SMALL, f"{SMALL}&values=typed&order=-population"):
             get(running, site, path)
         with watched(running, site) as alone:
             time.sleep(2)
         print(f"{'alone':16} {'':34} p99 {alone.p99_seconds * 1000:6.1f} ms")
         for what, (parameters, clients) in EXPORTS.items():
-            report(running, site, what, f"{PATH}?{parameters}", clients, options.rounds)
+            report(running, sites[:clients], what, f"{PATH}?{parameters}", options.rounds)
 
 
 @contextmanager
-def stage(folder: Path, rows: int) -> Iterator[tuple[Running, Site]]:
-    """A gateway on the emulator, whose plan allows all rows."""
+def stage(folder: Path, rows: int) -> Iterator[tuple[Running, Sequence[Site]]]:
+    """A gateway on the emulator, whose plan allows all rows, and the site of each client."""
     write_csv(folder / "seed" / "book" / f"{WORKSHEET}.csv", make_cities(rows))
     with emulator(folder) as google:
         site = make_site(folder, google.url, cache="rows_ttl_seconds = 3600")
         with site.config.open("a", encoding="utf-8") as config:
             config.write(f"max_export_rows = {rows}\n")
+        keys = [make_key(site.config) for _ in range(MAX_EXPORTS // MAX_EXPORTS_OF_KEY)]
         with gateway(site) as running:
-            yield running, site
+            yield running, [replace(site, key=key) for key in keys * MAX_EXPORTS_OF_KEY]
 
 
-def report(running: Running, site: Site, what: str, path: str, clients: int, rounds: int) -> None:
+def report(running: Running, sites: Sequence[Site], what: str, path: str, rounds: int) -> None:
     """Print the figures of an export; the first round warms up, and counts for the memory."""
     coding = ("--header", "Accept-Encoding: gzip") if "gzip" in what else ()
     best, growth, p99 = 0.0, 0.0, 0.0
     for number in range(rounds + 1):
         before = resident_megabytes(running.pid)
-        with watched(running, site) as beside:
-            byte_count, seconds = export(running, site, path, clients, coding)
+        with watched(running, sites[0]) as beside:
+            byte_count, seconds = export(running, sites, path, coding)
         growth = max(growth, beside.peak_megabytes - before)
         if number:
             best = max(best, byte_count / seconds / 1e6)
@@ -116,15 +121,18 @@ def mark(is_reached: bool) -> str:
 
 
 def export(
-    running: Running, site: Site, path: str, clients: int, coding: Sequence[str]
+    running: Running, sites: Sequence[Site], path: str, coding: Sequence[str]
 ) -> tuple[int, float]:
     """The bytes of all exports, and the seconds until all were there."""
-    headers = [part for pair in site.headers.items() for part in ("--header", ": ".join(pair))]
-    command = [CURL, "-sSf", *headers, *coding, "-o", "/dev/null", "-w", "%{size_download}"]
+    command = [CURL, "-sSf", *coding, "-o", "/dev/null", "-w", "%{size_download}"]
+    headers = [
+        [part for pair in site.headers.items() for part in ("--header", ": ".join(pair))]
+        for site in sites
+    ]
     began = time.perf_counter()
     running_clients = [
-        subprocess.Popen([*command, f"{running.url}{path}"], stdout=subprocess.PIPE)  # noqa: S603
-        for _ in range(clients)
+        subprocess.Popen([*command, *lines, f"{running.url}{path}"], stdout=subprocess.PIPE)  # noqa: S603
+        for lines in headers
     ]
     sizes = [int(each.communicate()[0]) for each in running_clients]
     if any(each.returncode for each in running_clients):

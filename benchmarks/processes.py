@@ -65,6 +65,11 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
         "[plans.paid]\nrequests_per_minute = 1000000000\n",
         encoding="utf-8",
     )
+    return Site(config=config, key=make_key(config), log=folder / "gateway.log")
+
+
+def make_key(config: Path) -> str:
+    """A key for the spreadsheet, which may be made before the gateway is started."""
     options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--json")
     made = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, "keys", "create", *options, "--config", str(config)],
@@ -72,7 +77,8 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
         check=True,
         cwd=_ROOT,
     )
-    return Site(config=config, key=json.loads(made.stdout)["key"], log=folder / "gateway.log")
+    key: str = json.loads(made.stdout)["key"]
+    return key
 
 
 @contextmanager

@@ -142,9 +142,9 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
 
     Raises InvalidQuery for a term without a name.
     """
-    whole, has_dashes = query.whole_order, view.has_dashes
+    whole = query.whole_order
     if whole is not None:
-        if whole.descending and has_dashes and view.find(f"-{whole.field}") is not None:
+        if whole.descending and view.has_dashes and view.find(f"-{whole.field}") is not None:
             return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
@@ -153,7 +153,7 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     terms: dict[str, SortTerm] = {}
     for term in query.order:
         meant = term
-        if term.descending and has_dashes and view.find(f"-{term.field}") is not None:
+        if term.descending and view.has_dashes and view.find(f"-{term.field}") is not None:
             meant = SortTerm(f"-{term.field}")
         if not meant.field:
             raise InvalidQuery(
@@ -225,7 +225,7 @@ def place_behind(
 
 
 def _seen(table: Table, view: View) -> Seen:
-    """The cells that a key sees, which are the same object for all keys that see these columns."""
+    """The cells that a key sees; one object for all keys that see the same columns."""
     numbers = tuple(view.columns.values())
     seen: Seen | None = table.seen.get(numbers)
     if seen is None:

@@ -144,7 +144,7 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     """
     whole = query.whole_order
     if whole is not None:
-        if whole.descending and view.has_dashes and view.find(f"-{whole.field}") is not None:
+        if whole.descending and view.find(f"-{whole.field}") is not None:
             return [SortTerm(f"-{whole.field}")]
         if view.find(whole.field) is not None:
             return [whole]
@@ -152,9 +152,10 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
         return ()
     terms: dict[str, SortTerm] = {}
     for term in query.order:
-        meant = term
-        if term.descending and view.has_dashes and view.find(f"-{term.field}") is not None:
-            meant = SortTerm(f"-{term.field}")
+        meant, name = term, f"-{term.field}"
+        # `find` takes longer, and hardly a field begins with a dash.
+        if term.descending and (name.strip() in view.trimmed or not name.isascii()):
+            meant = SortTerm(name) if view.find(name) is not None else term
         if not meant.field:
             raise InvalidQuery(
                 "order has a term without a field name. Send FIELD or -FIELD, "

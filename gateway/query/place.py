@@ -180,8 +180,8 @@ def place_after(
             break
         keys = ready(ColumnIndex.keys, index)
         columns.append((keys, ready(ColumnIndex.texts, index)))
-        if keys.kinds[last] != EMPTY:
-            is_distinct = is_distinct or ready(ColumnIndex.order, index).ranked.is_distinct
+        if keys.kinds[last] != EMPTY and not is_distinct:
+            is_distinct = isinstance(ready(ColumnIndex.order, index).ranked.starts, range)
     own = _cells(columns, last)
     values = [
         _value(cell, keys.keys[last], len(terms))

@@ -285,7 +285,7 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
         (number,) = numbers
         numbers = range(number, number + 1)
     starts, count = ranked.starts, len(numbers)
-    if ranked.is_distinct or not count:
+    if isinstance(starts, range) or not count:  # one place each
         pass
     elif isinstance(numbers, range):
         count = starts[numbers.stop] - starts[numbers.start]

@@ -186,11 +186,6 @@ class View:
         forms = Counter(map(_form, self.columns))
         return {form: at for name, at in self.columns.items() if forms[form := _form(name)] == 1}
 
-    @cached_property
-    def has_dashes(self) -> bool:
-        """True if the name of a field begins with `-`, as descending terms of `order` do."""
-        return any(name.startswith("-") for name in self.trimmed)
-
     def has(self, name: str) -> bool:
         """True for a field, including `rowIndex`."""
         return name == ROW_INDEX or self.find(name) is not None

@@ -38,18 +38,16 @@ class Ranked:
 
     places: Sequence[int]
     starts: Sequence[int]
-    """The start of each group in `places`, and the end of the last group."""
+    """The start of each group in `places`, and the end of the last group.
+
+    A range if each group is one place.
+    """
     size: int
     """One past the highest place of the column."""
 
     @cached_property
     def groups(self) -> int:
         return len(self.starts) - 1
-
-    @cached_property
-    def is_distinct(self) -> bool:
-        """True if each group is known to be one place."""
-        return isinstance(self.starts, range)
 
     @shared
     def descending(self) -> Work[Sequence[int]]:

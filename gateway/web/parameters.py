@@ -453,28 +453,28 @@ def _folded(text: str) -> str:
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
     """The terms of `order`, and its text as one term if it has several names."""
     if "order" in asking.bracketed:
-        return _sort_terms(bracketed_names(asking, "order")), None
+        return _parse_order("", bracketed_names(asking, "order"))
     text = single_text(asking, "order")
     if text is None:
         return (), None
     return _kept_order(text) if len(text) <= LONGEST_KEPT_TEXT else _parse_order(text)
 
 
-def _parse_order(text: str) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
-    names = listed_names(text) if text.startswith("[") else None
-    listed = text.split(",") if names is None else names
-    whole = None if len(listed) == 1 and names is None else _sort_term(text)
-    return _sort_terms(listed), whole
-
-
-_kept_order = lru_cache(KEPT_TEXTS)(_parse_order)  # many filters are sorted alike
-
-
-def _sort_terms(listed: Sequence[str]) -> tuple[SortTerm, ...]:
+def _parse_order(
+    text: str, listed: Sequence[str] | None = None
+) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
+    whole = None
+    if listed is None:
+        names = listed_names(text) if text.startswith("[") else None
+        listed = text.split(",") if names is None else names
+        whole = None if len(listed) == 1 and names is None else _sort_term(text)
     terms = dict.fromkeys(map(_sort_term, listed))
     if len(terms) > MAX_ORDER_FIELDS and len({each.field for each in terms}) > MAX_ORDER_FIELDS:
         raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
-    return tuple(terms)
+    return tuple(terms), whole
+
+
+_kept_order = lru_cache(KEPT_TEXTS)(_parse_order)  # many filters are sorted alike
 
 
 def _sort_term(term: str) -> SortTerm:

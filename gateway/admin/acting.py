@@ -9,7 +9,7 @@ Rules
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,6 @@ from gateway.access.pepper import row_tag_key
 from gateway.access.rates import KeyRates
 from gateway.errors import PlanLimit
 from gateway.settings.plans import PlanSettings
-from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyRecord
 from gateway.telemetry.events import RequestEvent
 from gateway.web.admission import Admission, AuthCache
@@ -32,6 +31,8 @@ from gateway.web.head import HEAD, read_head
 from gateway.web.request import Request
 from gateway.web.state import State
 
+MOST_KEYS = 100
+"""Keys to choose from."""
 _NO_LIMIT = {"requests_per_minute": 0, "max_concurrent": 0}
 
 
@@ -51,11 +52,11 @@ class ActingAs:
         self._plans = plans
         self._pepper = pepper
 
-    async def keys(
-        self, damaged: Callable[[DamagedRow], object] = lambda _: None
-    ) -> Sequence[KeyRecord]:
-        """All keys, oldest first; those that cannot be read are passed to `damaged`."""
-        return await self._request.state["store"].list(damaged)
+    async def keys(self) -> Sequence[KeyRecord]:
+        """The first `MOST_KEYS` active keys, oldest first."""
+        store, now = self._request.state["store"], self.now()
+        found, _ = await store.page(lambda _: None, limit=MOST_KEYS, active_first_at=now)
+        return [each for each in found if each.is_active(now)]
 
     @staticmethod
     def now() -> datetime:

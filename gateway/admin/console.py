@@ -150,7 +150,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation("POST", "/keys/{id}", save_key),
     Operation("GET", "/usage", usage_page),
     Operation("GET", "/requests", requests_page),
-    Operation("GET", f"{API}/keys", list_keys),
+    Operation("GET", f"{API}/keys", list_keys, ("find", "skip", "limit")),
     Operation("POST", f"{API}/keys", post_key, body=KeyBody),
     Operation("GET", f"{API}/keys/{{id}}", get_key),
     Operation("PATCH", f"{API}/keys/{{id}}", patch_key, body=KeyBody),

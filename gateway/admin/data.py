@@ -80,13 +80,14 @@ class _View:
 
 async def _view(asked: AdminRequest) -> _View:
     """The view of a URL: by default the first active key, spreadsheet and worksheet."""
-    now = asked.acting.now()
-    keys = [each for each in await asked.acting.keys() if each.is_active(now)]
-    key_id = asked.asked("key")
+    keys, key_id = [*await asked.acting.keys()], asked.asked("key")
     record = next((each for each in keys if each.id == key_id or not key_id), None)
-    if record is None:
-        if key_id:
+    if record is None and key_id:
+        record = await asked.request.state["store"].find(key_id)
+        if record is None or not record.is_active(asked.acting.now()):
             raise RouteNotFound("There is no active key with this ID.")
+        keys.append(record)
+    if record is None:
         return _View(asked=asked, keys=keys, caller=None, spreadsheet="", sheets=(), sheet={})
     caller = asked.acting.caller(record)
     granted = caller.grants.spreadsheets

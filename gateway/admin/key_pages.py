@@ -28,11 +28,13 @@ from gateway.access.issue import (
     warnings_of,
 )
 from gateway.admin.keys import (
+    MOST_SKIPPED,
     change_key,
     end_old_secret,
     find_key,
     give_secret,
     make_key,
+    number_asked,
     other_state,
     revoke_key,
     tag_of,
@@ -44,6 +46,7 @@ from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import RIGHTS, KeyRecord
 from gateway.table.quoting import printable
 
+_PAGE_KEYS = 100
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{ID_PREFIX}[0-9A-Za-z]{{{ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
@@ -61,12 +64,25 @@ _DONE = {
 
 
 async def keys_page(asked: AdminRequest) -> Page:
-    """All keys, active ones first, and the newest before others."""
-    now, damaged = asked.acting.now(), list[DamagedRow]()
-    rows = [_shown(record, now) for record in reversed(await asked.acting.keys(damaged.append))]
-    rows.sort(key=lambda row: row["state"] != "active")
-    active = sum(row["state"] == "active" for row in rows)
-    values = {"keys": rows, "active": active, "damaged": [each.row for each in damaged]}
+    """A page of keys, active ones first, and the newest before others."""
+    now, damaged, store = asked.acting.now(), list[DamagedRow](), asked.request.state["store"]
+    skip, text = number_asked(asked, "skip", 0, most=MOST_SKIPPED), asked.asked("find")
+    found, has_next = await store.page(
+        damaged.append,
+        skip=skip,
+        limit=_PAGE_KEYS,
+        text=text,
+        active_first_at=now,
+        is_newest_first=True,
+    )
+    values = {
+        "keys": [_shown(record, now) for record in found],
+        "active": await store.count(now),
+        "damaged": [each.row for each in damaged],
+        "find": text,
+        "first": url("/keys", find=text) if skip else "",
+        "next": url("/keys", find=text, skip=skip + _PAGE_KEYS) if has_next else "",
+    }
     return Page(template="keys.html", values=values)
 
 

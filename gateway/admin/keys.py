@@ -7,6 +7,7 @@ Rules
 - A key is in the answer to its creation or rotation, and nowhere else.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -31,6 +32,7 @@ from gateway.access.issue import (
 )
 from gateway.admin.pages import AdminRequest, Json
 from gateway.errors import (
+    InvalidQuery,
     InvalidRequest,
     PreconditionFailed,
     PreconditionRequired,
@@ -46,6 +48,10 @@ from gateway.web.head import read_condition
 from gateway.web.parsing import unstorable
 from gateway.worksheets.access import Layouts
 
+MOST_LISTED = 500
+"""Keys in one answer: more would hold up the requests of the API."""
+MOST_SKIPPED = 999_999_999
+_DIGITS = re.compile("[0-9]{1,9}")
 _MOST_LOOKED_AT = 20
 """Maximum number of spreadsheets that one request checks, for 1 to 3 reads each."""
 _MOST_SECONDS = 9999 * 86_400
@@ -64,10 +70,28 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_keys(asked: AdminRequest) -> Json:
-    """All keys, oldest first, and the IDs of those that cannot be read."""
+    """A page of keys, oldest first, and the IDs of those that cannot be read."""
     now, damaged = asked.acting.now(), list[DamagedRow]()
-    found = [key_members(record, now) for record in await asked.acting.keys(damaged.append)]
-    return Json(content={"keys": found, "damaged": [each.row for each in damaged]})
+    found, has_next = await asked.request.state["store"].page(
+        damaged.append,
+        skip=number_asked(asked, "skip", 0, most=MOST_SKIPPED),
+        limit=number_asked(asked, "limit", MOST_LISTED, most=MOST_LISTED),
+        text=asked.asked("find"),
+    )
+    content = {
+        "keys": [key_members(record, now) for record in found],
+        "damaged": [each.row for each in damaged],
+        "hasNextPage": has_next,
+    }
+    return Json(content=content)
+
+
+def number_asked(asked: AdminRequest, name: str, default: int, *, most: int) -> int:
+    """A number among the parameters. Raises InvalidQuery."""
+    text = asked.asked(name)
+    if text and not (_DIGITS.fullmatch(text) and int(text) <= most):
+        raise InvalidQuery(f"{name} must be a number from 0 to {most}.")
+    return int(text) if text else default
 
 
 async def post_key(asked: AdminRequest) -> Json:
@@ -118,9 +142,9 @@ def _answer(
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
     """The key of the path; with `is_open` not a revoked one. Raises RouteNotFound."""
-    for each in await asked.acting.keys():
-        if each.id == asked.id and not (is_open and each.revoked_at):
-            return each
+    found = await asked.request.state["store"].find(asked.id)
+    if found is not None and not (is_open and found.revoked_at):
+        return found
     state = " that is not revoked" if is_open else ""
     raise RouteNotFound(f"There is no key with this ID{state}. Give the ID of a key, not its name.")
 

@@ -23,7 +23,15 @@ Rules:
 """
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -37,7 +45,9 @@ from sqlalchemy import (
     Index,
     Insert,
     Integer,
+    Row,
     RowMapping,
+    Select,
     String,
     Table,
     bindparam,
@@ -68,6 +78,7 @@ from gateway.storage.usage import HourOfUse, find_usage, stored_usage, sum_usage
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
+from gateway.table.quoting import printable
 
 keys = Table(
     "api_keys",
@@ -126,6 +137,7 @@ _SECRETS = (keys.c.digest, keys.c.old_digest)
 _RECORD_COLUMNS = [each for each in keys.columns if each not in {*_SECRETS}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _EXPIRES_AT, _OLD_ENDS_AT = map(_RECORD_NAMES.index, ("expires_at", "old_ends_at"))
+_BY_AGE = (keys.c.created_at, keys.c.id)
 _OF_USE = ("last4", "last_used_at", "old_ends_at")
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))
@@ -461,18 +473,59 @@ class KeyStore:
             for query in (columns, select(func.count(keys.c.may_refresh)), OPEN, OPEN_BATCHES):
                 (await connection.execute(query)).all()
 
+    async def find(self, key_id: str) -> KeyRecord | None:
+        """The key with this ID; None if there is none, or if it cannot be read."""
+        rows = await self._rows(select(*_RECORD_COLUMNS).where(keys.c.id == key_id))
+        return next(iter(_readable(rows, lambda _: None)), None)
+
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
         """All keys, oldest first; those that cannot be read are passed to `damaged`."""
-        query = select(*_RECORD_COLUMNS).order_by(keys.c.created_at, keys.c.id)
+        return _readable(await self._rows(select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
+
+    async def page(
+        self,
+        damaged: Callable[[DamagedRow], object],
+        *,
+        skip: int = 0,
+        limit: int,
+        text: str = "",
+        active_first_at: datetime | None = None,
+        is_newest_first: bool = False,
+    ) -> tuple[Sequence[KeyRecord], bool]:
+        """At most `limit` keys as in `list`, and whether more follow.
+
+        `text` is a part of their names, an ID, or the last four characters of a key.
+        `active_first_at` puts those first that are active at this time.
+        """
+        query = select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
+        if text:
+            sought = printable(text)  # PostgreSQL takes no NUL; no name has one
+            is_named = keys.c.name.icontains(sought, autoescape=True)
+            query = query.where(is_named | (keys.c.id == sought) | (keys.c.last4 == sought))
+        values = {}
+        if active_first_at is not None:
+            query = query.order_by(_may_count.desc())
+            values = {"expired_by": active_first_at.astimezone(UTC).isoformat()}
+        query = query.order_by(*([each.desc() for each in _BY_AGE] if is_newest_first else _BY_AGE))
+        rows = await self._rows(query, values)
+        return _readable(rows[:limit], damaged), len(rows) > limit
+
+    async def _rows(
+        self, query: Select[Any], values: Mapping[str, object] = MappingProxyType({})
+    ) -> Sequence[Row[Any]]:
         async with self._engine.connect() as connection:
-            rows = (await connection.execute(query)).all()
-        found: list[KeyRecord] = []
-        for row in rows:
-            try:
-                found.append(record_of(tuple(row)))
-            except DamagedRow as error:
-                damaged(error)
+            found: Sequence[Row[Any]] = (await connection.execute(query, values)).all()
         return found
+
+
+def _readable(rows: Iterable[Row[Any]], damaged: Callable[[DamagedRow], object]) -> list[KeyRecord]:
+    found: list[KeyRecord] = []
+    for row in rows:
+        try:
+            found.append(record_of(tuple(row)))
+        except DamagedRow as error:
+            damaged(error)
+    return found
 
 
 def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredKey | None:

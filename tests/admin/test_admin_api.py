@@ -78,6 +78,10 @@ def test_each_operation_needs_an_admin_key(
         ("OPTIONS", "/keys/x/rotate", (405, 4051), "DELETE, POST"),
         ("GET", "/keys?since=1", (400, 4002), None),
         ("GET", "/keys?apiKey=x", (400, 4002), None),
+        ("GET", "/keys?limit=501", (400, 4002), None),
+        ("GET", "/keys?limit=-1", (400, 4002), None),
+        ("GET", f"/keys?skip={'9' * 5000}", (400, 4002), None),
+        ("GET", "/keys?skip=%D9%A3", (400, 4002), None),
     ],
 )
 def test_errors_are_those_of_the_api(
@@ -125,6 +129,21 @@ def test_a_list_of_keys_has_no_secret(console: Console) -> None:
     assert not any(key.encode() in answer.said for key in console.surface.keys.values())
     assert head.status_code == 200
     assert head.headers["content-length"] == str(len(answer.content))
+
+
+def test_a_list_of_keys_has_pages(console: Console) -> None:
+    """`limit` and `skip` give each key once, oldest first; `find` looks for some."""
+    every = ask(console, "GET", "/keys").json()
+    pages, ids = [], []
+    for skip in range(0, len(every["keys"]), 2):
+        pages.append(ask(console, "GET", f"/keys?skip={skip}&limit=2").json())
+        ids += [each["id"] for each in pages[-1]["keys"]]
+    found = ask(console, "GET", "/keys?find=DELETI").json()
+
+    assert ids == [each["id"] for each in every["keys"]]
+    assert [each["hasNextPage"] for each in pages] == [True] * (len(pages) - 1) + [False]
+    assert every["hasNextPage"] is found["hasNextPage"] is False
+    assert [each["name"] for each in found["keys"]] == ["deleting"]
 
 
 def make(console: Console, **members: object) -> tuple[dict[str, Any], str]:

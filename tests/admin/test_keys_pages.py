@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 from io import StringIO
 from urllib.parse import urlencode
@@ -245,6 +247,32 @@ def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> 
             "POST", "/keys/new", form=new_form(console, **{"may.read": "", "may.update": ""})
         ).content.decode()
     )
+
+
+def test_many_keys_have_pages(console: Console) -> None:
+    """100 keys on a page, also to choose from as the key of rows; a search finds one of them."""
+    store, now = console.surface.state["store"], datetime.now(UTC)
+    deleting = console.call(store.find, console.key_id("deleting"))
+    for number in range(120):
+        gone = replace(deleting, id=f"key_old{number}", name=f"old {number}", revoked_at=now)
+        console.call(store.add, gone, b"old%d" % number)
+    first = console.page("/keys")
+    (link,) = re.findall(r'href="(/keys\?skip=100)"', first)
+    second, found = (
+        console.page(link.partition("?")[0], skip=100),
+        console.page("/keys", find="D 77"),
+    )
+    nothing = console.send("GET", "/keys?find=%00'&skip=5").content.decode()
+    rows = "/data?key=key_"
+
+    assert first.count("<tr>") == 101
+    assert 20 < second.count("<tr>") <= 101
+    assert first.count("<option") == 0 < first.count(rows)
+    assert found.count("<tr>") == 2
+    assert "old 77" in found
+    assert "No key matches." in nothing
+    assert console.send("GET", "/keys?skip=x").status_code == 400
+    assert "old 7" not in console.page("/data")
 
 
 def test_names_of_others_run_nowhere(console: Console) -> None:

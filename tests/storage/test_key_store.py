@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import anyio
 import pytest
 from sqlalchemy.exc import DBAPIError
 
 from gateway.settings.database import Database
+from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import Grants, KeyRecord, KeyStore, record_of
 from gateway.table.header import ColumnGrant
 from tests.storage.by_hand import spoil
@@ -70,6 +72,39 @@ async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
     await store.add(RECORD, b"1")
 
     assert await store.list() == [RECORD, second, WIDE]
+
+
+async def test_a_page_has_some_keys(store: KeyStore) -> None:
+    """Keys by age or with active ones first, by a part of the name, an ID, or last characters."""
+    old = replace(RECORD, id="key_a", name="100% Old_", created_at=NOW - timedelta(days=9))
+    gone = replace(RECORD, id="key_b", name="gone", last4="gone", revoked_at=NOW)
+    for number, record in enumerate((RECORD, WIDE, old, gone)):
+        await store.add(record, b"%d" % number)
+    damaged: list[DamagedRow] = []
+
+    async def ids(skip: int = 0, limit: int = 9, **options: Any) -> tuple[list[str], bool]:
+        found, has_next = await store.page(damaged.append, skip=skip, limit=limit, **options)
+        return [each.id for each in found], has_next
+
+    last = NOW + timedelta(days=2)  # only WIDE never expires
+    by_age = ["key_a", RECORD.id, "key_b", WIDE.id]
+    assert await ids() == (by_age, False)
+    assert await ids(limit=3) == (by_age[:3], True)
+    assert await ids(skip=3, limit=1) == (by_age[3:], False)
+    assert await ids(skip=4) == ([], False)
+    assert await ids(is_newest_first=True) == (by_age[::-1], False)
+    assert await ids(active_first_at=last, is_newest_first=True) == (
+        [WIDE.id, "key_b", RECORD.id, "key_a"],
+        False,
+    )
+    assert (await ids(active_first_at=last, limit=1)) == ([WIDE.id], True)
+    texts = ("old_", "0%", "%", "key_b", "gone", "wxyz", "\0", "x' OR 1=1")
+    found = [(await ids(text=each))[0] for each in texts]
+    assert found[:5] == [["key_a"], ["key_a"], ["key_a"], ["key_b"], ["key_b"]]
+    assert found[5:] == [["key_a", RECORD.id, WIDE.id], [], []]
+    assert await store.find("key_a") == old
+    assert await store.find("key_") is None
+    assert damaged == []
 
 
 async def test_a_revoked_key_stays_with_its_instant(store: KeyStore) -> None:

@@ -84,7 +84,7 @@ class ActingAs:
         raw_path = "/".join(["/v2/sheets", *(quote(each, safe="") for each in path)])
         lines = {"X-Spreadsheet-Id": spreadsheet, "Content-Type": "application/json"}
         pairs = [
-            (name.lower().encode(), value.encode("latin-1"))
+            (name.lower().encode(), value.encode())
             for name, value in {**lines, **(headers or {})}.items()
             if value
         ]

@@ -16,7 +16,7 @@ from typing import Any
 from gateway.access.caller import Caller
 from gateway.admin.fields import changed_values, fields_of, typed
 from gateway.admin.pages import AdminRequest, Page, Redirect, url
-from gateway.admin.snippets import snippets
+from gateway.admin.snippets import object_in, snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
 from gateway.storage.key_store import KeyRecord
 from gateway.table.header import ROW_INDEX
@@ -195,14 +195,12 @@ def _with_condition(view: _View) -> str | None:
     if operand is None:
         operand = {condition: text if condition == "$text" else typed(kind, text)}
     added: dict[str, object] = {field: operand}
-    try:
-        known = json.loads(asked.asked("where") or "{}")
-    except ValueError:
-        return None
-    if not isinstance(known, dict):
+    known = object_in(asked.asked("where") or "{}")
+    if known is None:
         return None
     where = {"$and": [known, added]} if field in known else {**known, **added}
-    return json.dumps(where, ensure_ascii=False)
+    # Half of a surrogate pair stays the escape that it was.
+    return json.dumps(where, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
 async def row_page(asked: AdminRequest) -> Page:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, time
 from typing import Any
 
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,308})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _ZEROS = re.compile(r"^\+?(-?)0*(?=[0-9])")
 _FORMS: Mapping[str, re.Pattern[str]] = {
     "number": _NUMBER,

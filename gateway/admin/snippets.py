@@ -70,18 +70,19 @@ def _quoted(text: str) -> str:
 
 
 def _python(name: str, text: str) -> str:
-    where = _object(text) if name == "where" else None
+    where = object_in(text) if name == "where" else None
     return _quoted(text) if where is None else repr(where)
 
 
 def _script(name: str, text: str) -> str:
-    where = _object(text) if name == "where" else None
+    where = object_in(text) if name == "where" else None
     return _quoted(text) if where is None else json.dumps(where)
 
 
-def _object(text: str) -> dict[str, object] | None:
+def object_in(text: str) -> dict[str, object] | None:
+    """The JSON object in a text; None for any other text."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -4,7 +4,7 @@ import asyncio
 import json
 from html import unescape
 from io import StringIO
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -90,6 +90,16 @@ def test_a_second_condition_joins_the_first(console: Console) -> None:
     assert found[1] == {"$and": [{"name": "Chicago"}, added]}
 
 
+def test_half_of_a_surrogate_pair_stays_in_the_filter(console: Console) -> None:
+    """A condition beside it leads to the same text, which the API finds in no row."""
+    asked = view(console, where='{"name": "\\ud800Z\u00fcrich"}', field="state", condition="filled")
+
+    location = console.send("GET", f"/data?{urlencode(asked)}").headers["location"]
+
+    (where,) = parse_qs(urlsplit(location).query)["where"]
+    assert where == '{"name": "\\ud800Z\u00fcrich", "state": {"$exists": true}}'
+
+
 def test_a_header_sorts_up_then_down_then_not(console: Console) -> None:
     """Each click leads to the next order."""
     orders = []
@@ -120,6 +130,34 @@ def test_pages_follow_the_cursor(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
+    ("row", "form", "status"),
+    [
+        ("2", {"tag": "\u65e5", "action": "delete"}, 412),
+        ("2", {"tag": "\r\nx: y", "action": "delete"}, 412),
+        ("", {"write_id": "\u65e5", "o.name": "", "f.name": "x"}, 400),
+        (
+            "2",
+            {"tag": "*", "o.population": "1", "f.population": "9" * 300, "k.population": "number"},
+            400,
+        ),
+        ("schema", {"tag": "*", "action": "delete"}, 405),
+    ],
+    ids=["tag", "lines in the tag", "ID of the write", "number", "path"],
+)
+def test_odd_texts_of_a_form_write_nothing(
+    console: Console, row: str, form: dict[str, str], status: int
+) -> None:
+    """The form comes again with the refusal of the API."""
+    before = console.lines("Cities")
+
+    answer = console.send("POST", f"/data/row?{urlencode(view(console, row=row))}", form=form)
+
+    assert answer.status_code == status
+    assert b'role="alert"' in answer.content
+    assert console.lines("Cities") == before
+
+
+@pytest.mark.parametrize(
     ("query", "status", "words"),
     [
         ("where=%7B", 400, "where is not JSON"),
@@ -127,6 +165,9 @@ def test_pages_follow_the_cursor(console: Console) -> None:
         ("cursor=x", 400, "cursor"),
         ("sheet=Nowhere", 404, "sees no worksheet of this name"),
         ("key=key_unknown", 404, "no active key"),
+        ("spreadsheet=%E6%97%A5", 400, "Invalid spreadsheet ID"),
+        (f"where={'[' * 2000}", 400, "where is nested"),
+        (f"where={'[' * 2000}&field=name&condition=$eq&value=x", 400, "where is nested"),
     ],
 )
 def test_what_the_api_refuses_is_said(
@@ -299,6 +340,7 @@ def test_the_log_names_admin_and_key_and_no_cell(console: Console) -> None:
         ("time", "10:30", "10:30:00"),
         ("text", "007", "007"),
         ("number", "", ""),
+        ("number", "9" * 5000, "9" * 5000),
     ],
 )
 def test_a_text_means_what_its_input_is_for(kind: str, text: str, value: object) -> None:

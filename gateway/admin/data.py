@@ -44,6 +44,7 @@ class _View:
 
     asked: AdminRequest
     keys: Sequence[KeyRecord]
+    key_id: str
     caller: Caller | None
     spreadsheet: str
     sheets: Sequence[Mapping[str, Any]]
@@ -55,8 +56,8 @@ class _View:
     def parameters(self) -> dict[str, str]:
         """Parameters of the view's URL, including chosen defaults."""
         given = {name: self.asked.asked(name) for name in _VIEW}
-        key_id, title = self.caller.key_id if self.caller else "", self.sheet.get("name", "")
-        return {**given, "key": key_id, "spreadsheet": self.spreadsheet, "sheet": title}
+        title = self.sheet.get("name", "")
+        return {**given, "key": self.key_id, "spreadsheet": self.spreadsheet, "sheet": title}
 
     def url(self, path: str = "/data", **changed: object) -> str:
         """URL of this view with changed parameters; None removes one."""
@@ -87,28 +88,28 @@ async def _view(asked: AdminRequest) -> _View:
         if record is None or not record.is_active(asked.acting.now()):
             raise RouteNotFound("There is no active key with this ID.")
         keys.append(record)
-    if record is None:
-        return _View(asked=asked, keys=keys, caller=None, spreadsheet="", sheets=(), sheet={})
-    caller = asked.acting.caller(record)
-    granted = caller.grants.spreadsheets
+    granted = record.grants.spreadsheets if record else None
     spreadsheet = asked.asked("spreadsheet") or min(granted or ("",))
     sheets: Sequence[Mapping[str, Any]] = ()
-    problem, status = "", 200
-    if spreadsheet:
+    caller, problem, status = None, "", 200
+    if record is not None:
         try:
-            listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
-            sheets = listed.body["sheets"]
+            caller = asked.acting.caller(record)
+            if spreadsheet:
+                listed = await asked.acting.run(caller, "GET", spreadsheet=spreadsheet)
+                sheets = listed.body["sheets"]
         except GatewayError as error:
             problem, status = error.message, error.status
             asked.request.event.code = error.code
     title = asked.asked("sheet")
     sheet = next((each for each in sheets if each["name"] == title or not title), None)
-    if sheet is None and title and not problem:
+    if sheet is None and title and caller is not None and not problem:
         problem = "This key sees no worksheet of this name. New ones appear within a minute."
         status = 404
     return _View(
         asked=asked,
         keys=keys,
+        key_id=record.id if record else "",
         caller=caller,
         spreadsheet=spreadsheet,
         sheets=sheets,

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from dataclasses import replace
+from datetime import timedelta
 from html import unescape
 from io import StringIO
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -181,6 +183,25 @@ def test_what_the_api_refuses_is_said(
 
     assert answer.status_code == status
     assert words in unescape(answer.content.decode())
+
+
+def test_a_key_on_a_removed_plan_hides_no_other(console: Console) -> None:
+    """The page says so, with the choice of another key, even if it is the first key."""
+    store = console.surface.state["store"]
+    deleting = console.call(store.find, console.key_id("deleting"))
+    then = deleting.created_at - timedelta(days=1)
+    console.call(
+        store.add, replace(deleting, id="key_old", name="old", plan="old", created_at=then), b"old"
+    )
+    answer = console.send("GET", "/data")
+    row = console.send("GET", "/data/row?key=key_old&sheet=Cities&row=2")
+    console.call(store.revoke, "key_old", then)
+
+    assert answer.status_code == 403
+    assert "The plan 'old' of this key is not configured." in unescape(answer.content.decode())
+    assert f'<option value="{deleting.id}"' in answer.content.decode()
+    assert row.status_code == 404
+    assert b"not configured" in row.content
 
 
 def test_a_key_without_filters_is_offered_none(console: Console) -> None:

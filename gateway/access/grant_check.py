@@ -1,5 +1,6 @@
 """Check of a key's grants: spreadsheets, worksheets and fields that do not exist."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -41,15 +42,21 @@ class Looked:
     unchecked: list[str] = field(default_factory=list)
 
 
-async def check_grants(grants: Grants, names_in: Callable[[str], Awaitable[Names]]) -> Looked:
-    """Check that the spreadsheets, worksheets and fields of a key exist.
+async def check_grants(
+    grants: Grants, names_in: Callable[[str], Awaitable[Names]], *, seconds: float | None = None
+) -> Looked:
+    """Check that the spreadsheets, worksheets and fields of a key exist, in at most `seconds`.
 
     `names_in` returns the names in a spreadsheet, as `find_names` does, or raises GatewayError.
     """
     looked, titles, fields = Looked(), set[str](), set[str]()
+    end = None if seconds is None else asyncio.get_running_loop().time() + seconds
     for spreadsheet in sorted(grants.spreadsheets or ()):
         try:
-            found = await names_in(spreadsheet)
+            async with asyncio.timeout_at(end):
+                found = await names_in(spreadsheet)
+        except TimeoutError:
+            looked.unchecked.append(f"spreadsheet {spreadsheet}: Google did not answer in time.")
         except MISSING as error:
             looked.problems.append(f"--spreadsheet: {spreadsheet}: {error.message}")
         except GatewayError as error:

@@ -54,6 +54,7 @@ MOST_SKIPPED = 999_999_999
 _DIGITS = re.compile("[0-9]{1,9}")
 _MOST_LOOKED_AT = 20
 """Maximum number of spreadsheets that one request checks, for 1 to 3 reads each."""
+_LOOK_SECONDS = 20.0
 _MOST_SECONDS = 9999 * 86_400
 """Maximum seconds of an overlap, as in the command line."""
 
@@ -268,4 +269,5 @@ async def _look(asked: AdminRequest, grants: Grants) -> Looked:
         return Looked(problems=[f"--spreadsheet: {text}"])
     sheets, layouts = asked.request.state["sheets"], Layouts(asked.settings.worksheets)
     with in_call_context(CallContext(asked.admin.key_id)):
-        return await check_grants(grants, partial(find_names, sheets, layouts, grants))
+        names_in = partial(find_names, sheets, layouts, grants)
+        return await check_grants(grants, names_in, seconds=_LOOK_SECONDS)

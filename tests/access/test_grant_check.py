@@ -1,0 +1,26 @@
+"""The check of what a key is granted."""
+
+import asyncio
+
+from gateway.access.grant_check import Names, check_grants
+from gateway.storage.key_store import Grants
+
+
+async def test_a_check_ends_though_google_does_not_answer() -> None:
+    """All spreadsheets share the time; those that are left are named, and no name is a problem."""
+    grants = Grants(spreadsheets=frozenset("abc"), worksheets=frozenset({"Cities"}))
+    asked: list[str] = []
+
+    async def names_in(spreadsheet: str) -> Names:
+        asked.append(spreadsheet)
+        if spreadsheet != "a":
+            await asyncio.Event().wait()
+        return set(), set()
+
+    looked = await check_grants(grants, names_in, seconds=0.01)
+
+    assert looked.problems == []
+    assert looked.unchecked == [
+        f"spreadsheet {each}: Google did not answer in time." for each in "bc"
+    ]
+    assert asked == ["a", "b", "c"]

@@ -20,6 +20,9 @@ from gateway.table.texts import composed
 ID_PREFIX = "key_"
 ID_DIGITS = 8
 MAX_NAME_CHARACTERS = 200
+_MAX_CHARACTERS = 50_000
+"""Of the names in one list of a key, which each list of keys shows."""
+_MAX_URL_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,6 +299,22 @@ def _problems(
     request: KeyRequest, plans: Mapping[str, PlanSettings], now: datetime
 ) -> Iterator[str]:
     name, grants, columns = request.name, request.grants, request.grants.columns
+    too_long = [
+        f"{option}: has more than {most} characters"
+        for option, texts, most in (
+            ("--plan", (request.plan,), MAX_NAME_CHARACTERS),
+            ("--spreadsheet", grants.spreadsheets, _MAX_CHARACTERS),
+            ("--worksheet", grants.worksheets, _MAX_CHARACTERS),
+            ("--column", columns.readable, _MAX_CHARACTERS),
+            ("--writable-column", columns.writable, _MAX_CHARACTERS),
+            ("--origin", grants.origins, _MAX_CHARACTERS),
+            ("--next", (grants.next_url,), _MAX_URL_CHARACTERS),
+        )
+        if sum(map(len, texts or ())) > most
+    ]
+    if too_long:
+        yield from too_long
+        return
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         yield f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"
     if request.plan not in plans:

@@ -47,6 +47,7 @@ from gateway.storage.key_store import RIGHTS, KeyRecord
 from gateway.table.quoting import printable
 
 _PAGE_KEYS = 100
+_MOST_CHARACTERS = 300
 _LISTS = ("spreadsheets", "worksheets", "columns", "writableColumns", "origins")
 _ID = re.compile(rf"{ID_PREFIX}[0-9A-Za-z]{{{ID_DIGITS}}}")
 _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "0": "now"}
@@ -250,7 +251,10 @@ def _members(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
-    """Values of a key for the templates."""
+    """Values of a key for the templates, with limits of at most `_MOST_CHARACTERS`."""
+    limits = "; ".join(restrictions(record, now))
+    if len(limits) > _MOST_CHARACTERS:
+        limits = f"{limits[:_MOST_CHARACTERS]}…"
     grants, state = record.grants, record.state(now)
     *others, last = grants.rights or ("nothing",)
     return {
@@ -260,7 +264,7 @@ def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
         "plan": record.plan,
         "state": state,
         "may": f"{', '.join(others)} and {last}" if others else f"{last} only",
-        "limits": printable("; ".join(restrictions(record, now))),
+        "limits": printable(limits),
         "created": f"{record.created_at:%Y-%m-%d}",
         "used": f"{record.last_used_at:%Y-%m-%d}" if record.last_used_at else "never",
         "expires": f"{record.expires_at:%Y-%m-%d}" if record.expires_at else "never",

@@ -229,6 +229,9 @@ def test_each_operation_on_a_key_counts_at_once(console: Console) -> None:
         ({"spreadsheets": ["other-book"]}, ["#/spreadsheets"]),
         ({"spreadsheets": ["a/b"]}, ["#/spreadsheets"]),
         ({"spreadsheets": [f"book{each}" for each in range(21)]}, ["#/spreadsheets"]),
+        ({"worksheets": ["n", "m" * 50_000]}, ["#/worksheets"]),
+        ({"spreadsheets": ["\x01" * 50_001], "plan": "p" * 201}, ["#/plan", "#/spreadsheets"]),
+        ({"next": "https://a.example/" + "n" * 2000, "may": ["create"]}, ["#/next"]),
         ({"worksheets": ["Nowhere"]}, ["#/worksheets"]),
         ({"worksheets": [NASTY, "Cities", ""]}, ["#/worksheets"]),
         ({"columns": ["nowhere"]}, ["#/columns"]),
@@ -268,6 +271,7 @@ def test_a_mistaken_body_makes_no_key(console: Console, members: Any, pointers: 
     assert refused(answer) == (400, 104)
     assert [each["pointer"] for each in answer.json()["errors"]] == pointers
     assert answer.json()["outcome"] == "not_applied"
+    assert len(answer.content) < 5000
     assert ask(console, "GET", "/keys").content == before
 
 

@@ -11,7 +11,10 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from gateway.access.caller import Caller
 from gateway.admin.fields import changed_values, fields_of, typed
@@ -264,7 +267,10 @@ async def save_row(asked: AdminRequest) -> Page | Redirect:
     row, tag, write_id = asked.asked("row"), form.get("tag", ""), form.get("write_id", "")
     changes, texts = changed_values(form)
     title, is_delete = view.sheet["name"], form.get("action") == "delete"
-    headers = {"If-Match": tag, "Idempotency-Key": "" if row else write_id}
+    # A form that is sent twice is one write; after "Back", with other texts, it is another.
+    text = msgspec.json.encode((is_delete, changes))
+    write = f"{write_id}-{sha256(text).hexdigest()[:16]}" if write_id else ""
+    headers = {"If-Match": tag, "Idempotency-Key": write}
     method = "POST" if not row else "DELETE" if is_delete else "PATCH"
     try:
         if not is_delete and not changes:

@@ -244,6 +244,7 @@ def test_a_lost_race_shows_both_values_and_keeps_the_input(console: Console) -> 
     assert lost.status_code == 412
     assert fields_in(page)["f.state"] == "Nevada"
     assert "In the sheet now: <b>Oregon</b>" in page
+    assert "If-Match" not in page
     assert again.status_code == 303
     assert console.lines("Cities")[2][1] == "Nevada"
 
@@ -263,6 +264,32 @@ def test_a_row_is_created_once(console: Console) -> None:
     assert lines[4] == ["Austin", "", "", "961855"]
     assert len(lines) == 5
     assert empty.status_code == 400
+
+
+def test_a_form_that_is_sent_twice_is_one_write(console: Console) -> None:
+    """A double click deletes no twin of the row, and its save is no lost race."""
+    forms: list[tuple[object, dict[str, str]]] = [
+        ("", {"f.name": "Twin"}),
+        ("", {"f.name": "Twin"}),
+        (3, {"f.name": "Lima"}),
+        (5, {"action": "delete"}),
+    ]
+    writes, names = [], []
+    for row, changed in forms:
+        parameters, before = view(console, row=row), console.surface.calls.writes
+        form = fields_in(console.page("/data/row", **parameters)) | changed
+        target = f"/data/row?{urlencode(parameters)}"
+        answers = [console.send("POST", target, form=form) for _ in range(2)]
+        assert [each.status_code for each in answers] == [303, 303]
+        writes.append(console.surface.calls.writes - before)
+        names.append([line[0] for line in console.lines("Cities")[2:]])
+
+    assert writes == [1, 1, 1, 1]
+    assert names[1:] == [
+        ["Los Angeles", "Chicago", "Twin", "Twin"],
+        ["Lima", "Chicago", "Twin", "Twin"],
+        ["Lima", "Chicago", "Twin"],
+    ]
 
 
 def test_a_row_is_deleted_as_it_was_shown(console: Console) -> None:

@@ -41,7 +41,7 @@ from gateway.admin.keys import (
 )
 from gateway.admin.pages import AdminRequest, Page, Redirect, url
 from gateway.admin.snippets import first_request
-from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, Problem
+from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, Problem, RouteNotFound
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import RIGHTS, KeyRecord
 from gateway.table.quoting import printable
@@ -54,13 +54,15 @@ _OVERLAPS = {"86400": "in a day", "604800": "in a week", "3600": "in an hour", "
 """Choices for the seconds for which a secret stays valid after a rotation."""
 _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
+_ENDS = {"revoke": revoke_key, "end": end_old_secret}
 _DONE = {
     "saved": "Saved. It counts within 5 seconds everywhere.",
     "made": "This form has made this key already, and showed its secret. If you did not copy it, "
     "make another secret below.",
-    "rotated": "The form was sent before: no further secret was made.",
-    "ended": "The old secret does not count any more.",
-    "revoked": "The key is revoked.",
+    "rotated": "The form was sent before: no further secret was made. If the one that it made was "
+    "not copied, end the old secret as soon as no program needs it, and make another.",
+    "end": "The old secret does not count any more.",
+    "revoke": "The key is revoked.",
 }
 
 
@@ -97,10 +99,13 @@ async def save_new_key(asked: AdminRequest) -> Page | Redirect:
     key_id, texts = form.get("id", ""), _typed(form)
     if _ID.fullmatch(key_id) is None:
         raise InvalidBody("The form has no ID of a key. Open it again.")
+    before = Redirect(url(f"/keys/{key_id}", done="made"))
     try:
+        if await asked.request.state["store"].find(key_id) is not None:
+            return before
         record, secret, warnings = await make_key(asked, _members(texts), key_id)
     except IntegrityError:
-        return Redirect(url(f"/keys/{key_id}", done="made"))
+        return before
     except GatewayError as error:
         return await _form(asked, key_id, texts, error=error)
     return await _made(asked, record, secret, warnings)
@@ -115,12 +120,10 @@ async def save_key(asked: AdminRequest) -> Page | Redirect:
     """Change, rotate or revoke the key of a form."""
     form, path = dict(asked.form), f"/keys/{asked.id}"
     action = form.get("action", "")
-    if action == "revoke":
-        await revoke_key(asked)
-        return Redirect(url(path, done="revoked"))
-    if action == "end":
-        await end_old_secret(asked)
-        return Redirect(url(path, done="ended"))
+    if action in _ENDS:
+        with suppress(RouteNotFound):  # the form was sent before
+            await _ENDS[action](asked)
+        return Redirect(url(path, done=action))
     record = await find_key(asked, is_open=True)
     if action == "rotate":
         if form.get("last4") != record.last4:
@@ -130,9 +133,9 @@ async def save_key(asked: AdminRequest) -> Page | Redirect:
         return await _made(asked, *await give_secret(asked, float(form["overlap"])))
     texts, shown = _typed(form), _members(_texts(editable(record)))
     try:
-        if form.get("tag") != tag_of(record):
-            raise other_state(asked, record)
         given = {name: each for name, each in _members(texts).items() if each != shown[name]}
+        if given and form.get("tag") != tag_of(record):
+            raise other_state(asked, record)
         record, warnings = await change_key(asked, record, given)
     except GatewayError as error:
         return await _form(asked, record.id, texts, await find_key(asked), error=error)
@@ -170,7 +173,7 @@ async def _form(
         "warnings": warnings,
         "plans": sorted({*plans, texts["plan"]}),
         "rights": RIGHTS,
-        "done": _DONE.get(asked.asked("done"), ""),
+        "done": _DONE.get("saved" if warnings else asked.asked("done"), ""),
     }
     if record is not None:
         use = await asked.request.state["store"].usage(now - _USE, record.id)
@@ -231,7 +234,7 @@ def _typed(form: Mapping[str, str]) -> dict[str, str]:
 
 def _members(texts: Mapping[str, str]) -> dict[str, Any]:
     """Members of `KeyFields` from the texts of a form."""
-    lists = {name: [*filter(str.strip, texts[name].split("\n"))] or None for name in _LISTS}
+    lists = {name: sorted(filter(str.strip, texts[name].split("\n"))) or None for name in _LISTS}
     if texts["any"] and lists["spreadsheets"]:
         detail = "name spreadsheets, or allow every one; not both"
         raise InvalidBody(detail, problems=[Problem("#/spreadsheets", detail)])

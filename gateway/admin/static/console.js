@@ -7,6 +7,16 @@ if (secret && location.hash.length > 1) {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
+// A double click sends a form once: the answer to the second would hide a secret in the first.
+for (const form of document.querySelectorAll("form[method=post]")) {
+  let isSent = false;
+  form.addEventListener("submit", (event) => {
+    if (isSent) event.preventDefault();
+    isSent = true;
+  });
+  addEventListener("pageshow", () => { isSent = false; });
+}
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   const word = button.textContent;

@@ -52,6 +52,7 @@ from gateway.admin.requests import requests_page, show_requests
 from gateway.admin.status import Checks, RunCheck, check_page, overview_page, show_status
 from gateway.admin.usage import show_usage, usage_page
 from gateway.errors import (
+    AmbiguousCredentials,
     GatewayError,
     InvalidBody,
     InvalidQuery,
@@ -75,6 +76,7 @@ from gateway.web.client_address import client_address
 from gateway.web.error_responses import error_answer
 from gateway.web.frame import Frame
 from gateway.web.head import read_condition
+from gateway.web.method_override import other_method
 from gateway.web.pages import ASSETS, make_asset
 from gateway.web.parsing import invalid_body
 from gateway.web.request import Request
@@ -362,6 +364,8 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
         raise InvalidQuery("A parameter is given twice.")
     if operation.method in ("POST", "DELETE") and read_condition(request.head) is not None:
         raise InvalidRequest("Only PATCH takes If-Match here. Leave it out.")
+    if difference := other_method(request, b"", "other"):
+        raise InvalidRequest(difference)
     if b"idempotency-key" in request.head.lines:
         raise InvalidRequest("The admin API takes no Idempotency-Key. Leave it out.")
 
@@ -407,8 +411,10 @@ def _is_own_page(request: Request, settings: AdminSettings) -> bool:
 
 def _credentials(request: Request) -> tuple[str | None, str]:
     """The key of `Authorization`, None without the header, and the session of the cookie."""
-    given = request.head.first(b"authorization")
-    if given is not None:
+    lines = {*request.head.values(b"authorization")}
+    if len(lines) > 1:
+        raise AmbiguousCredentials("The request has different admin keys. Send one of them.")
+    for given in lines:
         scheme, _, key = given.strip().partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             raise MissingApiKey(_NO_KEY)

@@ -50,6 +50,15 @@ def refused(answer: Answer) -> tuple[int, int]:
     return answer.status_code, members["code"]
 
 
+def test_two_admin_keys_are_ambiguous(console: Console) -> None:
+    """The order of the headers does not choose one."""
+    keys = [("Authorization", f"Bearer {each}") for each in (console.admin_key, "x")]
+
+    answers = [console.send("GET", f"{API}/keys", headers=each) for each in (keys, keys[::-1])]
+
+    assert [each.json()["code"] for each in answers] == [4001, 4001]
+
+
 @pytest.mark.parametrize("operation", OF_API, ids=name_of)
 @pytest.mark.parametrize("credentials", ["none", "API key", "Basic", "a wrong session"])
 def test_each_operation_needs_an_admin_key(
@@ -275,9 +284,15 @@ def test_a_mistaken_body_makes_no_key(console: Console, members: Any, pointers: 
     assert ask(console, "GET", "/keys").content == before
 
 
-@pytest.mark.parametrize("name", ["If-Match", "Idempotency-Key"])
-def test_what_an_operation_does_not_evaluate_is_refused(console: Console, name: str) -> None:
-    """A condition of a create or of a revocation, and a key against repetition."""
+@pytest.mark.parametrize(
+    "header",
+    [("If-Match", '"a"'), ("Idempotency-Key", '"a"'), ("X-HTTP-Method-Override", "PATCH")],
+    ids=lambda each: each[0],
+)
+def test_what_an_operation_does_not_evaluate_is_refused(
+    console: Console, header: tuple[str, str]
+) -> None:
+    """A condition of a create or a revocation, a key against repetition, and another method."""
     before = ask(console, "GET", "/keys").content
     key_id = console.key_id("paid")
     requests = [
@@ -285,7 +300,7 @@ def test_what_an_operation_does_not_evaluate_is_refused(console: Console, name: 
         ("DELETE", f"/keys/{key_id}"),
         ("POST", f"/keys/{key_id}/rotate"),
     ]
-    answers = [ask(console, *each, None, [(name, '"a"')]) for each in requests]
+    answers = [ask(console, *each, None, [header]) for each in requests]
 
     assert [refused(each) for each in answers] == [(400, 4000)] * 3
     assert ask(console, "GET", "/keys").content == before

@@ -174,8 +174,13 @@ class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
     """Expiry in ISO 8601; UTC without an offset."""
 
 
-def request_of(fields: KeyFields) -> KeyRequest:
-    """The request for a key with these members. Raises ConfigError for an invalid expiry."""
+def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -> KeyRequest:
+    """The request for a new key with these members of `KeyFields`, or for other ones of `before`.
+
+    Raises ConfigError for an invalid expiry.
+    """
+    present = {} if before is None else editable(before)
+    fields = msgspec.convert({**present, **given}, KeyFields)
     try:
         ends = datetime.fromisoformat(fields.expires_at) if fields.expires_at else None
         ends = ends and (ends if ends.tzinfo else ends.replace(tzinfo=UTC)).astimezone(UTC)
@@ -183,7 +188,7 @@ def request_of(fields: KeyFields) -> KeyRequest:
         raise ConfigError("--expires: must be a time such as 2099-12-31T18:00:00Z") from error
     sheets = fields.spreadsheets
     grants = Grants(
-        spreadsheets=None if sheets is None else spreadsheet_ids(sheets),
+        spreadsheets=None if sheets is None else frozenset(map(_spreadsheet_id, sheets)),
         worksheets=_names(fields.worksheets),
         columns=ColumnGrant(_names(fields.columns), _names(fields.writable_columns)),
         may_refresh=fields.may_refresh,
@@ -195,9 +200,9 @@ def request_of(fields: KeyFields) -> KeyRequest:
     return KeyRequest(name=fields.name, plan=fields.plan, grants=grants, expires_at=ends)
 
 
-def spreadsheet_ids(given: Collection[str]) -> frozenset[str]:
-    """IDs of spreadsheets, extracted from URLs if needed."""
-    return frozenset(text if is_spreadsheet_id(text) else id_in(text) or text for text in given)
+def _spreadsheet_id(given: str) -> str:
+    """The ID of a spreadsheet, extracted from a URL if needed."""
+    return given if is_spreadsheet_id(given) else id_in(given) or given
 
 
 def member_of(problem: str) -> tuple[str, str]:

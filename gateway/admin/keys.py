@@ -25,7 +25,7 @@ from gateway.access.issue import (
     editable,
     key_members,
     member_of,
-    request_of,
+    request_with,
     rotate_key,
     update_key,
     warnings_of,
@@ -241,13 +241,12 @@ async def _checked(
     asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
 ) -> tuple[KeyRequest, Sequence[str]]:
     """Check members: returns the request, and warnings of failed checks. Raises InvalidBody."""
-    present = {} if before is None else editable(before)
-    body = msgspec.convert({**present, **given}, KeyBody)
+    members = {name: each for name, each in given.items() if name != "check"}
     try:
-        request = request_of(body)
+        request = request_with(members, before)
         check_request(request, asked.settings.plans, asked.acting.now(), before=before)
-        names = _names(request.grants)
-        if not body.check or (before is not None and names == _names(before.grants)):
+        is_same = before is not None and request.grants.names == before.grants.names
+        if is_same or not given.get("check", True):
             return request, ()
         looked = await _look(asked, request.grants)
         if looked.problems:
@@ -256,10 +255,6 @@ async def _checked(
         found = map(member_of, error.problems)
         raise unstorable([Problem(f"#/{name}", text) for name, text in found]) from error
     return request, [f"not checked: {each}" for each in looked.unchecked]
-
-
-def _names(grants: Grants) -> tuple[object, ...]:
-    return grants.spreadsheets, grants.worksheets, grants.columns
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:

@@ -5,7 +5,7 @@
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -144,31 +144,32 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Create a key and print it; it is shown only once."""
-    from gateway.access.issue import KeyRequest, spreadsheet_ids, warnings_of
+    from gateway.access.issue import request_with, warnings_of
     from gateway.commands.key_tables import printed_json
-    from gateway.storage.key_store import Grants
-    from gateway.table.header import ColumnGrant
 
     if any_spreadsheet == bool(spreadsheet):
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
-    grants = Grants(
-        spreadsheets=None if any_spreadsheet else spreadsheet_ids(spreadsheet or ()),
-        worksheets=_named(worksheet),
-        columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
-        may_refresh=refresh,
-        origins=frozenset(origin or ()),
-        next_url=next_page or "",
-        needs_challenge=turnstile,
-        **_rights(may, read_only=read_only, delete=delete),
-    )
-    request = KeyRequest(
-        name=name, plan=plan, grants=grants, expires_at=expires and expires.replace(tzinfo=UTC)
+    request = request_with(
+        {
+            "name": name,
+            "plan": plan,
+            "spreadsheets": spreadsheet or None,
+            "worksheets": worksheet or None,
+            "columns": column or None,
+            "writableColumns": writable_column or None,
+            "may": _rights(may, read_only=read_only, delete=delete),
+            "mayRefresh": refresh,
+            "origins": origin or [],
+            "next": next_page,
+            "turnstile": turnstile,
+            "expiresAt": expires and expires.isoformat(),
+        }
     )
 
     database = settings.access.database
     new_store = isinstance(database, Path) and not database.exists() and database.absolute()
-    check = None if no_check else grants
+    check = None if no_check else request.grants
     record, key = run(
         new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
     )
@@ -255,53 +256,39 @@ def update(
     config: ConfigOption = None,
 ) -> None:
     """Change a key: a repeatable option replaces all of its values. The key itself stays."""
-    from gateway.access.issue import (
-        KeyRequest,
-        check_request,
-        spreadsheet_ids,
-        update_key,
-        warnings_of,
-    )
+    from gateway.access.issue import check_request, request_with, update_key, warnings_of
     from gateway.commands.key_tables import edit_row
-    from gateway.table.header import ColumnGrant
 
     given = context.params
     both = [pair for pair in _EITHER if given[pair[0]] and given[pair[1]]]
     if both:
         fail([f"give either {' or '.join(map(_option, pair))}" for pair in both])
     settings, now = settings_of(config), datetime.now(UTC)
+    members: dict[str, object] = {
+        member: value
+        for member, value, is_given in (
+            ("name", name, name is not None),
+            ("plan", plan, plan),
+            ("spreadsheets", spreadsheet or None, spreadsheet or any_spreadsheet),
+            ("worksheets", worksheet or None, worksheet or all_worksheets),
+            ("columns", column or None, column or all_columns),
+            ("writableColumns", writable_column or None, writable_column or all_writable_columns),
+            ("may", _rights(may), may is not None),
+            ("mayRefresh", refresh, refresh or no_refresh),
+            ("origins", origin or [], origin or any_origin),
+            ("next", next_page, next_page is not None),
+            ("turnstile", turnstile, turnstile or no_turnstile),
+            ("expiresAt", expires and expires.isoformat(), expires or never_expires),
+        )
+        if is_given
+    }
 
     async def change(store: "KeyStore") -> Sequence[str]:
         record = await _active_key(store, key_id)
-        old = record.grants
-        rights = _rights(may) if may is not None else {}
-        grants = replace(
-            old,
-            spreadsheets=_changed(
-                old.spreadsheets, spreadsheet_ids(spreadsheet or ()), any_spreadsheet
-            ),
-            worksheets=_changed(old.worksheets, worksheet, all_worksheets),
-            columns=ColumnGrant(
-                readable=_changed(old.columns.readable, column, all_columns),
-                writable=_changed(old.columns.writable, writable_column, all_writable_columns),
-            ),
-            may_refresh=refresh or (old.may_refresh and not no_refresh),
-            origins=_changed(old.origins, origin, any_origin) or frozenset(),
-            next_url=old.next_url if next_page is None else next_page,
-            needs_challenge=turnstile or (old.needs_challenge and not no_turnstile),
-            **rights,
-        )
-        ends = expires.replace(tzinfo=UTC) if expires else record.expires_at
-        request = KeyRequest(
-            name=record.name if name is None else name,
-            plan=plan or record.plan,
-            grants=grants,
-            expires_at=None if never_expires else ends,
-        )
-        names = (grants.spreadsheets, grants.worksheets, grants.columns)
+        request = request_with(members, record)
         check_request(request, settings.plans, now, before=record)
-        if not no_check and names != (old.spreadsheets, old.worksheets, old.columns):
-            await warn_or_fail(settings, grants)
+        if not no_check and request.grants.names != record.grants.names:
+            await warn_or_fail(settings, request.grants)
         edit = await update_key(
             record, request, store=store, plans=settings.plans, now=now, by=operator()
         )
@@ -310,7 +297,7 @@ def update(
                 [f"{key_id} was changed by another administrator at the same time: try again"],
                 status=1,
             )
-        after = replace(record, plan=request.plan, grants=grants)
+        after = replace(record, plan=request.plan, grants=request.grants)
         for text in warnings_of(after, settings.plans, record):
             warn(text)
         return [f"{key_id} is changed: {edit_row(edit)[-1]}"] if edit.changes else []
@@ -528,8 +515,8 @@ def _fetched(
     return run(fetch_it())
 
 
-def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> dict[str, bool]:
-    """The flags of `Grants` for these options."""
+def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> Sequence[str]:
+    """The rights that these options name."""
     from gateway.storage.key_store import RIGHTS
 
     if may is None:
@@ -544,7 +531,7 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
     unknown = sorted(named - {*RIGHTS})
     if unknown:
         fail([f"--may: {', '.join(unknown)} is not among {', '.join(RIGHTS)}"])
-    return {f"may_{right}": right in named for right in RIGHTS}
+    return [*named]
 
 
 def _warn_of_pepper() -> None:
@@ -554,19 +541,5 @@ def _warn_of_pepper() -> None:
     )
 
 
-def _named(names: list[str] | None) -> frozenset[str] | None:
-    """Values of a repeatable option; None, which means all, without the option."""
-    return frozenset(names) if names else None
-
-
 def _option(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
-
-
-def _changed(
-    old: frozenset[str] | None, new: Collection[str] | None, is_all: bool
-) -> frozenset[str] | None:
-    """New values of an option, which has a counterpart for all values (None)."""
-    if is_all:
-        return None
-    return frozenset(new) if new else old

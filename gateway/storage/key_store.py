@@ -205,6 +205,11 @@ class Grants:
     needs_challenge: bool = False
 
     @property
+    def names(self) -> tuple[object, ...]:
+        """What must exist in Google: spreadsheets, worksheets and fields."""
+        return self.spreadsheets, self.worksheets, self.columns
+
+    @property
     def rights(self) -> Sequence[Right]:
         """The rights to use rows, in the order of `RIGHTS`."""
         return [right for right in RIGHTS if getattr(self, f"may_{right}")]

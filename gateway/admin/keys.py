@@ -9,6 +9,7 @@ Rules
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
@@ -189,14 +190,16 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
     Raises InvalidRequest if an old secret is still valid.
     """
     record, overlap = await find_key(asked, is_open=True), timedelta(seconds=overlap_seconds)
-    key = await rotate_key(record, **_edit(asked), pepper=asked.pepper, overlap=overlap)
+    edit = _edit(asked)
+    key = await rotate_key(record, **edit, pepper=asked.pepper, overlap=overlap)
     if key is None:
         raise InvalidRequest(
             "The old secret of this key is still valid, and a third would end it early. End the "
             "old secret first."
         )
     await asked.request.state["reread_keys"]()
-    return await find_key(asked), key
+    # Not read again: a store that fails now would hide the secret for ever.
+    return replace(record, last4=key[-4:], old_ends_at=edit["now"] + overlap), key
 
 
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:

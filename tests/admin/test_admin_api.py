@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from gateway.admin.console import API, COOKIE, OPERATIONS, Operation
 from gateway.admin.keys import KeyBody
 from gateway.errors import UpstreamTimeout
+from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.telemetry.events import configure_logging, reset_logging
 from tests.admin.conftest import NASTY, SAME_ORIGIN, Console
 from tests.asgi_client import Answer
@@ -304,6 +306,37 @@ def test_what_an_operation_does_not_evaluate_is_refused(
 
     assert [refused(each) for each in answers] == [(400, 4000)] * 3
     assert ask(console, "GET", "/keys").content == before
+
+
+class _Failing:
+    """A key store that fails after the first look for a key."""
+
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
+        self._is_used = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def find(self, key_id: str) -> KeyRecord | None:
+        if self._is_used:
+            raise OSError
+        self._is_used = True
+        return await self._store.find(key_id)
+
+
+def test_a_store_that_fails_after_a_rotation_hides_no_secret(console: Console) -> None:
+    """The secret is in the one answer that can have it."""
+    state, (made, tag) = console.surface.state, make(console)
+    failing = {**state, "store": _Failing(state["store"])}
+    late = replace(console, surface=replace(console.surface, state=failing))
+    rotated = ask(late, "POST", f"/keys/{made['id']}/rotate", {"overlap_seconds": 60})
+    shown = ask(console, "GET", f"/keys/{made['id']}").json()
+
+    assert rotated.status_code == 201
+    assert status_of(console, rotated.json()["key"]) == 200
+    assert rotated.headers["etag"] == tag
+    assert {**shown, "key": rotated.json()["key"]} == rotated.json()
 
 
 def test_names_are_looked_for_unless_told_not_to(console: Console) -> None:

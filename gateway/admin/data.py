@@ -87,7 +87,7 @@ async def _view(asked: AdminRequest) -> _View:
     keys, key_id = [*await asked.acting.keys()], asked.asked("key")
     record = next((each for each in keys if each.id == key_id or not key_id), None)
     if record is None and key_id:
-        record = await asked.request.state["store"].find(key_id)
+        record = await asked.store.find(key_id)
         if record is None or not record.is_active(asked.acting.now()):
             raise RouteNotFound("There is no active key with this ID.")
         keys.append(record)

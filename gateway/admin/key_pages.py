@@ -68,9 +68,9 @@ _DONE = {
 
 async def keys_page(asked: AdminRequest) -> Page:
     """A page of keys, active ones first, and the newest before others."""
-    now, damaged, store = asked.acting.now(), list[DamagedRow](), asked.request.state["store"]
+    now, damaged = asked.acting.now(), list[DamagedRow]()
     skip, text = number_asked(asked, "skip", 0, most=MOST_SKIPPED), asked.asked("find")
-    found, has_next = await store.page(
+    found, has_next = await asked.store.page(
         damaged.append,
         skip=skip,
         limit=_PAGE_KEYS,
@@ -80,7 +80,7 @@ async def keys_page(asked: AdminRequest) -> Page:
     )
     values = {
         "keys": [_shown(record, now) for record in found],
-        "active": await store.count(now),
+        "active": await asked.store.count(now),
         "damaged": [each.row for each in damaged],
         "find": text,
         "first": url("/keys", find=text) if skip else "",
@@ -101,7 +101,7 @@ async def save_new_key(asked: AdminRequest) -> Page | Redirect:
         raise InvalidBody("The form has no ID of a key. Open it again.")
     before = Redirect(url(f"/keys/{key_id}", done="made"))
     try:
-        if await asked.request.state["store"].find(key_id) is not None:
+        if await asked.store.find(key_id) is not None:
             return before
         record, secret, warnings = await make_key(asked, _members(texts), key_id)
     except IntegrityError:
@@ -176,7 +176,7 @@ async def _form(
         "done": _DONE.get("saved" if warnings else asked.asked("done"), ""),
     }
     if record is not None:
-        use = await asked.request.state["store"].usage(now - _USE, record.id)
+        use = await asked.store.usage(now - _USE, record.id)
         present = _texts(editable(record)) if is_conflict else texts
         values |= {
             "key": _shown(record, now),

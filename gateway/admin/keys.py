@@ -74,7 +74,7 @@ class Rotation(msgspec.Struct, forbid_unknown_fields=True):
 async def list_keys(asked: AdminRequest) -> Json:
     """A page of keys, oldest first, and the IDs of those that cannot be read."""
     now, damaged = asked.acting.now(), list[DamagedRow]()
-    found, has_next = await asked.request.state["store"].page(
+    found, has_next = await asked.store.page(
         damaged.append,
         skip=number_asked(asked, "skip", 0, most=MOST_SKIPPED),
         limit=number_asked(asked, "limit", MOST_LISTED, most=MOST_LISTED),
@@ -144,7 +144,7 @@ def _answer(
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
     """The key of the path; with `is_open` not a revoked one. Raises RouteNotFound."""
-    found = await asked.request.state["store"].find(asked.id)
+    found = await asked.store.find(asked.id)
     if found is not None and not (is_open and found.revoked_at):
         return found
     state = " that is not revoked" if is_open else ""
@@ -205,7 +205,7 @@ async def give_secret(asked: AdminRequest, overlap_seconds: float) -> tuple[KeyR
 async def end_old_secret(asked: AdminRequest) -> KeyRecord:
     """End the old secret of a key. Raises RouteNotFound if it has none."""
     edit = KeyEdit(key_id=asked.id, at=asked.acting.now(), by=asked.author, action="ended")
-    if not await asked.request.state["store"].end_rotation(edit):
+    if not await asked.store.end_rotation(edit):
         await find_key(asked, is_open=True)
         raise RouteNotFound("This key has no old secret.")
     await asked.request.state["reread_keys"]()
@@ -214,16 +214,14 @@ async def end_old_secret(asked: AdminRequest) -> KeyRecord:
 
 async def revoke_key(asked: AdminRequest) -> None:
     """Revoke a key, also a damaged one. Raises RouteNotFound."""
-    store, now = asked.request.state["store"], asked.acting.now()
-    if not await store.revoke(asked.id, now, by=asked.author):
+    if not await asked.store.revoke(asked.id, asked.acting.now(), by=asked.author):
         await find_key(asked, is_open=True)
     await asked.request.state["reread_keys"]()
 
 
 def _edit(asked: AdminRequest) -> dict[str, Any]:
     """The store, author and time of an edit."""
-    store, now = asked.request.state["store"], asked.acting.now()
-    return {"store": store, "by": asked.author, "now": now}
+    return {"store": asked.store, "by": asked.author, "now": asked.acting.now()}
 
 
 def tag_of(record: KeyRecord) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from gateway.errors import InvalidQuery
 from gateway.settings.model import Settings
 from gateway.storage.admin_secrets import AdminSecret
+from gateway.storage.key_store import KeyStore
 from gateway.table.quoting import quoted
 from gateway.web.request import Request
 
@@ -41,6 +42,10 @@ class AdminRequest:
     checks: "Checks"
     started: datetime
     """Time at which the console was made."""
+
+    @property
+    def store(self) -> KeyStore:
+        return self.request.state["store"]
 
     @property
     def author(self) -> str:

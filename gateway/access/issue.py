@@ -21,7 +21,7 @@ ID_PREFIX = "key_"
 ID_DIGITS = 8
 MAX_NAME_CHARACTERS = 200
 _MAX_CHARACTERS = 50_000
-"""Of the names in one list of a key, which each list of keys shows."""
+"""Maximum length of the texts in one list of a key, because lists of keys show them all."""
 _MAX_URL_CHARACTERS = 2000
 
 

@@ -206,7 +206,7 @@ class Grants:
 
     @property
     def names(self) -> tuple[object, ...]:
-        """What must exist in Google: spreadsheets, worksheets and fields."""
+        """Spreadsheets, worksheets and fields, which must exist in Google."""
         return self.spreadsheets, self.worksheets, self.columns
 
     @property

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from gateway import __version__
+from gateway.access.admins import Admins
+from gateway.access.pepper import load_pepper
 from gateway.admin.console import create_console
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import tallies
@@ -113,3 +116,25 @@ def test_a_store_that_fails_gets_a_page(fresh: Console, path: str) -> None:
     assert "The key store does not answer" in page.content.decode()
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert (answer.status_code, answer.json()["code"]) == (503, 5031)
+
+
+def test_the_overview_of_a_new_gateway_says_what_comes_next(fresh: Console, tmp_path: Path) -> None:
+    """Without keys and requests it has no chart, but the way to the first key."""
+    portal, pepper = fresh.surface.portal, load_pepper(fresh.settings.access)
+    with portal.wrap_async_context_manager(KeyStore.open(tmp_path / "new.db")) as store:
+        admins = Admins(store.admin_secrets, pepper, lambda: datetime.now(UTC))
+        _, key = portal.call(admins.create, "first")
+        surface = replace(fresh.surface, state={**fresh.surface.state, "store": store})
+        headers = [("Authorization", f"Bearer {key}")]
+        answers = [
+            replace(fresh, surface=surface).send("GET", path, headers=headers, session="")
+            for path in ("/", "/usage", "/data")
+        ]
+    page, usage, data = (each.content.decode() for each in answers)
+
+    assert [each.status_code for each in answers] == [200] * 3
+    assert "No key yet." in page
+    assert "No request in the last 24 hours." in page
+    assert "Look at the rows" not in page
+    assert "No request in this time." in usage
+    assert "There is no active key" in data

@@ -526,7 +526,10 @@ def encoded_lines(events: Sequence[RequestEvent]) -> bytes:
         text = _encoder.encode_lines(events)
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
         text = b""
-    is_marked = _PERCENT in text or _EQUALS in text or _DELETE in text or text.find(b"sgw") >= 0
+    # "sg" begins our keys; other secrets of a path, and so of a worksheet, have "." or "://".
+    is_marked = _PERCENT in text or _EQUALS in text or _DELETE in text or text.find(b"sg") >= 0
+    for each in events:
+        is_marked = is_marked or "." in each.path or ":" in each.path
     if text and text.isascii() and not is_marked:
         return text  # the usual case: paths and names contain none of the marks
     if len(events) > 1:  # the other lines are as they would be alone

@@ -112,10 +112,13 @@ def test_no_value_and_no_secret_is_kept(console: Console) -> None:
     ask("GET", f"Cities?apiKey={key}", key=None)
     ask("GET", f"/v2/sheets/Cities/apiKey={key}", key=None)
     ask("GET", f"/{quote(key)}/{console.admin_key}", key=None)
+    ask("GET", f"/{console.admin_key}", key=None)
+    ask("GET", f"/v2/sheets/{console.session}")
+    ask("GET", f"/https://user:{CANARY}@host/v2")
     ask("GET", f"Cities/%73gw_{CANARY}", headers=[("Cookie", f"a={CANARY}")])
     texts = [console.page("/requests"), console.page("/"), json.dumps(console.json("/requests"))]
 
-    assert len(tallies.recent) == 7
+    assert len(tallies.recent) == 10
     for text in texts:
         for secret in (CANARY, key, key[4:20], console.admin_key, console.session):
             assert secret not in text

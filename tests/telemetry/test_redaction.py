@@ -1,6 +1,7 @@
 """Masked secrets: keys, tokens, private keys and passwords in all spellings."""
 
 import json
+from typing import Any
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -31,6 +32,9 @@ SECRETS = [
     pytest.param(f"/v2/sheets/x{ENCODED}", ENCODED, id="a key, percent-encoded"),
     pytest.param(f"/v2/sheets/{quote(ENCODED)}", quote(ENCODED), id="a key, encoded twice"),
     pytest.param(f"/v2/sheets/{KEY[:20]}", KEY[4:20], id="the beginning of a key"),
+    pytest.param(f"/sga{KEY[3:]}", KEY[4:], id="an admin key"),
+    pytest.param(f"/v2/sheets/Cities/sgs{KEY[3:]}", KEY[4:], id="a session"),
+    pytest.param(f"/sgl{KEY[3:]}", KEY[4:], id="a sign-in link"),
     pytest.param("/x?a=1&apiKey=other-secret&b=2", "other-secret", id="apiKey"),
     pytest.param("/x?APIKEY=other-secret", "other-secret", id="apiKey in capitals"),
     pytest.param("/x%3Fapi%4Bey%3Dother-secret", "other-secret", id="apiKey, encoded"),
@@ -64,13 +68,22 @@ def test_a_secret_is_masked(text: str, secret: str) -> None:
     assert redacted(text)[:1] == text[:1]
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS[:8])
+@pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_is_masked_in_the_line_of_a_request(text: str, secret: str) -> None:
     """The quick look at these lines misses none of what a path can hold."""
-    line = encoded_lines([RequestEvent("r1", "GET", text)])
+    line = encoded_lines([RequestEvent("r1", "GET", text.replace(" ", "%20"))])
 
     assert secret.encode() not in line
     assert b"***" in line
+
+
+@pytest.mark.parametrize("prefix", ["sgw", "sga", "sgs", "sgl"])
+@pytest.mark.parametrize("member", ["id", "spreadsheet", "worksheet"])
+def test_a_key_is_masked_in_each_member_of_a_line(prefix: str, member: str) -> None:
+    """Those that a client chooses."""
+    members: Any = {"id": "r1", "method": "GET", "path": "/", member: prefix + KEY[3:]}
+
+    assert KEY[4:].encode() not in encoded_lines([RequestEvent(**members)])
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -82,7 +82,7 @@ async def stored_usage(
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Store the use of keys by this process during the block; `now` gives UTC.
 
-    The block gets a function that stores what was counted so far.
+    The block gets a function that stores what was counted so far, unless storing fails.
     """
     storing = _Storing(engine, now)
     is_over = asyncio.Event()
@@ -98,7 +98,7 @@ async def stored_usage(
 
     task = asyncio.get_running_loop().create_task(run())
     try:
-        yield storing.flush
+        yield storing.flush_if_possible
     finally:
         is_over.set()
         await task
@@ -174,6 +174,12 @@ class _Storing:
         """Store the counts of the hour in which they began."""
         async with self._flushing:
             await self._flush()
+
+    async def flush_if_possible(self) -> None:
+        """Store them unless the last attempt failed: pages do not queue behind a locked database."""
+        async with self._flushing:
+            if not self._has_failed:
+                await self._flush()
 
     async def _flush(self) -> None:
         hour, self._hour = self._hour, _hour_of(self._now())

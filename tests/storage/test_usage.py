@@ -115,6 +115,20 @@ async def test_what_was_not_stored_is_stored_later(store: KeyStore, database: Da
     assert await store.usage(HOUR) == [use(0, 3)]
 
 
+async def test_no_page_waits_for_a_store_that_fails(store: KeyStore, database: Database) -> None:
+    """Only the background task tries again, so that pages do not queue behind a locked file."""
+    async with store.storing_usage(Clock()) as flush:
+        ask()
+        refuse(database, "INSERT", table="key_usage")
+        await flush()
+        allow(database, "key_usage")
+        await flush()
+        shown = await store.usage(HOUR)
+
+    assert shown == []
+    assert await store.usage(HOUR) == [use()]
+
+
 async def test_use_is_kept_for_a_month(store: KeyStore, database: Database) -> None:
     """Older hours are deleted, whoever stored them."""
     clock = Clock()

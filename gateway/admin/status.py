@@ -14,7 +14,7 @@ import msgspec
 from gateway import __version__
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect
 from gateway.admin.requests import ANY, requests
-from gateway.admin.usage import chart, usage
+from gateway.admin.usage import chart, use_by_hour
 from gateway.google.quota import Bucket
 from gateway.telemetry.events import CallKind, tallies
 
@@ -89,7 +89,7 @@ async def show_status(asked: AdminRequest) -> Json:
 
 async def overview_page(asked: AdminRequest) -> Page:
     plain, now = replace(asked, query=()), asked.acting.now()
-    found, used = await status(plain), await usage(plain)
+    found, used = await status(plain), await use_by_hour(plain)
     refused = requests(replace(asked, query=[("code", ANY)]), LAST_ERRORS)["requests"]
     store = asked.request.state["store"]
     names = await store.names([line["key"] for line in refused if line["key"]])

@@ -22,29 +22,34 @@ _HOURLY = timedelta(hours=48)
 
 
 async def usage(asked: AdminRequest) -> dict[str, Any]:
-    """Sums of the hours that began at `since` or later, including the present one.
-
-    `groups` are the most used ones, at most `MOST_GROUPS`. Counts of this process are stored first.
-    """
-    by, now = asked.asked("by") or "key", asked.acting.now()
+    """Use by the hour, and in `groups` by key, sheet or code: the `MOST_GROUPS` most used."""
+    by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by is one of {', '.join(BY)}.")
-    since = first_hour(instant(asked.asked("since") or "24h", now), now)
-    store, key_id = asked.request.state["store"], asked.asked("key") or None
-    await asked.request.state["flush_usage"]()
-    hours = await store.usage_by(["hour"], since, key_id)
-    groups = await store.usage_by(BY[by], since, key_id, MOST_GROUPS)
+    store, hours = asked.request.state["store"], await use_by_hour(asked)
+    since = datetime.fromisoformat(hours["since"])
+    groups = await store.usage_by(BY[by], since, asked.asked("key") or None, MOST_GROUPS)
     if by == "key":
         names = await store.names([each["key_id"] for each in groups])
         for each in groups:
             each["name"] = names.get(each["key_id"], "")
             each["key"] = each.pop("key_id") or None
+    return {**hours, "by": by, "groups": groups}
+
+
+async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
+    """Sums of the hours that began at `since` or later, including the present one.
+
+    What this process counted is stored first.
+    """
+    now = asked.acting.now()
+    since = first_hour(instant(asked.asked("since") or "24h", now), now)
+    await asked.request.state["flush_usage"]()
+    hours = await asked.request.state["store"].usage_by(["hour"], since, asked.asked("key") or None)
     return {
         "since": since.isoformat(),
         "total": {name: sum(each[name] for each in hours) for name in SUMMED},
         "hours": sorted(hours, key=itemgetter("hour")),
-        "by": by,
-        "groups": groups,
     }
 
 

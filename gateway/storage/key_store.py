@@ -74,7 +74,7 @@ from gateway.storage.database import (
     upsert,
 )
 from gateway.storage.spent_quota import stored_spent_quota
-from gateway.storage.usage import HourOfUse, find_usage, stored_usage, sum_usage
+from gateway.storage.usage import HourOfUse, SumsOfUse, find_usage, stored_usage
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
@@ -279,6 +279,7 @@ class KeyStore:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._idle = IdleConnections(engine) if is_server(engine) else None
+        self._sums = SumsOfUse(engine)
 
     @classmethod
     @asynccontextmanager
@@ -320,8 +321,8 @@ class KeyStore:
         key_id: str | None = None,
         max_groups: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Sums of the use of one key or of all, as `sum_usage` makes them."""
-        return await sum_usage(self._engine, since, by, key_id, max_groups)
+        """Sums of the use of one key or of all, as `SumsOfUse` finds them."""
+        return await self._sums.find(by, since, key_id, max_groups)
 
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
         """The names of those keys that exist, by their IDs."""

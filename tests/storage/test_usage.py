@@ -1,9 +1,11 @@
 """Use of keys by the hour in both databases."""
 
+import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy.event import listen
 from structlog.testing import capture_logs
 
 from gateway.settings.database import Database
@@ -88,6 +90,29 @@ async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
     assert [(each["worksheet"], each["requests"]) for each in by_sheet] == [("Cities", 2), ("", 1)]
     assert [(each["hour"], each["requests"]) for each in by_hour] == [(HOUR.isoformat(), 5)]
     assert later == []
+
+
+async def test_sums_for_many_pages_take_one_statement_at_a_time(store: KeyStore) -> None:
+    """A page takes the sums of a statement that began after it asked, and of none before."""
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    listen(store._engine.sync_engine, "before_cursor_execute", note)
+    async with store.storing_usage(Clock()) as flush:
+        ask()
+        await flush()
+        statements.clear()
+        found = await asyncio.gather(*(store.usage_by(["hour"], HOUR) for _ in range(9)))
+        count = len([each for each in statements if each.startswith("SELECT")])
+        ask()
+        await flush()
+        later = await store.usage_by(["hour"], HOUR)
+
+    assert count == 2
+    assert [each[0]["requests"] for each in found] == [1] * 9
+    assert later[0]["requests"] == 2
 
 
 async def test_an_export_counts_its_own_rows(store: KeyStore) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -15,6 +15,7 @@ from gateway import __version__
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect
 from gateway.admin.requests import ANY, requests
 from gateway.admin.usage import chart, use_by_hour
+from gateway.google.adapter import Send
 from gateway.google.quota import Bucket
 from gateway.telemetry.events import CallKind, tallies
 
@@ -24,12 +25,15 @@ SHOWN_WORKSHEETS = 20
 
 Findings = Sequence[tuple[str, str]]
 """Findings of `check`, as levels and texts."""
-RunCheck = Callable[[str | None], Awaitable[Findings]]
-"""Checks the gateway and one spreadsheet, if any."""
+RunCheck = Callable[[str | None, Mapping[str, Send]], Awaitable[Findings]]
+"""Checks the gateway and one spreadsheet, if any; sends reads as one of these accounts."""
 
 
 class Checks:
-    """Cached findings of `check`, which runs at most once in `CHECK_EVERY` to save quota."""
+    """Cached findings of `check`, which runs at most once in `CHECK_EVERY` to save quota.
+
+    Its reads wait for the quota, and are counted.
+    """
 
     def __init__(self, run: RunCheck) -> None:
         self._run = run
@@ -40,13 +44,14 @@ class Checks:
     async def run(self, asked: AdminRequest) -> None:
         """Run `check` with the spreadsheet of a key, at most once in `CHECK_EVERY`."""
         async with self._running:
-            now = asked.acting.now()
+            now, accounts = asked.acting.now(), asked.request.state["accounts"]
             if self.at is not None and now - self.at < CHECK_EVERY:
                 return
-            self.at = now
             keys = [each for each in await asked.acting.keys() if each.is_active(now)]
             named = (min(each.grants.spreadsheets) for each in keys if each.grants.spreadsheets)
-            self.findings = await self._run(next(named, None))
+            sends = {name: each.read for name, each in accounts.by_name.items()}
+            self.findings = await self._run(next(named, None), sends)
+            self.at = asked.acting.now()
 
 
 async def status(asked: AdminRequest) -> dict[str, Any]:

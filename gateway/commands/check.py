@@ -2,10 +2,11 @@
 
 import importlib.util
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,6 +16,7 @@ from gateway.commands.doctor.account import Now, check_accounts
 from gateway.commands.doctor.reasons import Finding, listed, ok, problem, warning
 from gateway.commands.options import unusable_store
 from gateway.commands.terminal import waiting
+from gateway.google.adapter import Send
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import (
     NO_REDIS_LIBRARY,
@@ -31,12 +33,18 @@ from gateway.worksheets.access import Layouts
 
 
 async def check_setup(
-    settings: Settings, spreadsheet: str | None, *, writes: bool = False, now: Now = time.time
+    settings: Settings,
+    spreadsheet: str | None,
+    *,
+    writes: bool = False,
+    now: Now = time.time,
+    sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[Finding]:
     """Check settings, key store, Redis, Google account and optionally a spreadsheet.
 
     Cost: 0-5 reads, with several accounts 1 more for each; 3 writes more if it `writes` to the
-    spreadsheet. `now` returns seconds since the epoch, for comparison with Google's clock.
+    spreadsheet. `now` returns seconds since the epoch, for comparison with Google's clock;
+    `sends` as in `check_accounts`.
     """
     for finding in check_settings(settings):
         yield finding
@@ -54,7 +62,12 @@ async def check_setup(
                 yield await check_redis(url, Layouts(settings.worksheets))
     with waiting("Waiting for Google"):
         async for finding in check_accounts(
-            settings.google, spreadsheet, now, writes=writes, worksheets=settings.worksheets
+            settings.google,
+            spreadsheet,
+            now,
+            writes=writes,
+            worksheets=settings.worksheets,
+            sends=sends,
         ):
             # They contain texts from other servers, which might contain secrets.
             yield replace(finding, text=redacted(finding.text))

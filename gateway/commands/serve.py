@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from gateway.commands.check import check_setup
 from gateway.commands.doctor.account import context_of, opened_accounts
 from gateway.commands.options import configuration_words, say, unusable_store
 from gateway.errors import GatewayError
+from gateway.google.adapter import Send
 from gateway.google.client import Client
 from gateway.google.credentials import DOWNLOAD
 from gateway.server.running import ByPort, make_gateway_server, run
@@ -170,8 +171,10 @@ def with_console(
     # Jinja2 takes a twentieth of a second to import.
     from gateway.admin.console import create_console  # noqa: PLC0415
 
-    async def check(spreadsheet: str | None) -> Sequence[tuple[str, str]]:
-        found = check_setup(settings, spreadsheet)
+    async def check(
+        spreadsheet: str | None, sends: Mapping[str, Send]
+    ) -> Sequence[tuple[str, str]]:
+        found = check_setup(settings, spreadsheet, sends=sends)
         return [(each.level, each.text) async for each in found]
 
     port = _own_port(listening, beside, "admin")

@@ -269,6 +269,22 @@ class Account:
     def bucket(self, *, is_write: bool) -> Bucket:
         return self.budget.writes if is_write else self.budget.reads
 
+    async def read(self, call: Call[T]) -> T:
+        """Make a read beside the pipeline, within the quota and counted. Raises as `make`."""
+        await self.budget.reads.take(current_call_context())
+        began, failure = time.monotonic(), None
+        try:
+            answer: T = await self.make(call)
+        except BaseException as error:
+            failure = error
+            raise
+        else:
+            return answer
+        finally:
+            seconds = time.monotonic() - began
+            upstream_called(self.name, is_write=False, seconds=seconds, error=failure)
+            failure = None
+
 
 class Accounts:
     """Chooses the account of each call by Google's earlier answers.

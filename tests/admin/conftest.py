@@ -18,6 +18,8 @@ from gateway.access.admins import Admins
 from gateway.access.issue import KeyRequest
 from gateway.access.pepper import load_pepper
 from gateway.admin.console import COOKIE, create_console
+from gateway.google.adapter import Send
+from gateway.google.calls import Call
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
@@ -49,9 +51,15 @@ class Checked:
 
     def __init__(self) -> None:
         self.spreadsheets: list[str | None] = []
+        self.calls: list[Call[Any]] = []
+        """Calls to make as the account `main`."""
 
-    async def __call__(self, spreadsheet: str | None) -> Sequence[tuple[str, str]]:
+    async def __call__(
+        self, spreadsheet: str | None, sends: Mapping[str, Send]
+    ) -> Sequence[tuple[str, str]]:
         self.spreadsheets.append(spreadsheet)
+        for call in self.calls:
+            await sends["main"](call)
         return [("ok", "keys: 1 not revoked"), ("problem", NASTY)]
 
 

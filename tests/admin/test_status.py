@@ -1,5 +1,6 @@
 """The state of the process, the findings of `check`, and the overview."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +13,10 @@ from gateway import __version__
 from gateway.access.admins import Admins
 from gateway.access.pepper import load_pepper
 from gateway.admin.console import create_console
+from gateway.errors import QuotaSpent
+from gateway.google.calls import ListWorksheets
+from gateway.google.pipeline import Account, Accounts
+from gateway.google.quota import open_budget
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import tallies
 from tests.admin.conftest import Checked, Console
@@ -80,6 +85,32 @@ def test_check_runs_on_demand_and_once_a_minute(
     assert checked.spreadsheets == [BOOK]
     assert [each["level"] for each in found["findings"]] == ["ok", "problem"]
     assert "keys: 1 not revoked" in page
+
+
+def test_reads_of_check_are_within_the_quota_and_counted(fresh: Console, checked: Checked) -> None:
+    """A check that needs more than is left is refused; the page counts what was sent."""
+    google = fresh.settings.google.model_copy(update={"max_waiting_seconds": 0.0})
+    make = fresh.surface.state["accounts"].by_name["main"].make
+    account = Account(name="main", make=make, budget=open_budget(google))
+    accounts = Accounts([account], clock=time.monotonic)
+    surface = replace(fresh.surface, state={**fresh.surface.state, "accounts": accounts})
+    before = tallies.calls_of_minute("main", "read")
+    checked.calls = [ListWorksheets(BOOK)] * 60
+    refused = replace(fresh, surface=surface).send("GET", "/admin/v1/status?check=true")
+
+    assert (refused.status_code, refused.json()["code"]) == (503, QuotaSpent.code)
+    assert 0 < tallies.calls_of_minute("main", "read") - before < 60
+
+
+def test_a_check_that_fails_is_not_shown_as_done(fresh: Console, checked: Checked) -> None:
+    """The next one may run at once."""
+    checked.calls = [ListWorksheets("x" * 44)]
+    refused = fresh.send("GET", "/admin/v1/status?check=true")
+    checked.calls = []
+
+    assert refused.status_code == 404
+    assert fresh.json("/status")["checked"] is None
+    assert fresh.json("/status", check="true")["findings"]
 
 
 def test_the_overview_shows_outages(fresh: Console, open_breaker: None) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from types import MappingProxyType
 
 import httpx2
 
@@ -22,7 +23,7 @@ from gateway.commands.doctor.reasons import (
 )
 from gateway.commands.doctor.spreadsheet import check_metadata, check_spreadsheet, check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
-from gateway.google.adapter import GoogleSheets
+from gateway.google.adapter import GoogleSheets, Send
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.translation import GoogleRefusal
@@ -55,18 +56,23 @@ async def check_accounts(
     *,
     writes: bool = False,
     worksheets: Sequence[WorksheetSettings] = (),
+    sends: Mapping[str, Send] = MappingProxyType({}),
 ) -> AsyncIterator[Finding]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
-    Cost: 0-5 reads, with several accounts 1 more for each; 3 writes more with `writes`.
+    A running gateway gives `sends`, by account, to make the reads within its quota. Cost: 0-5
+    reads, with several accounts 1 more for each; 3 writes more with `writes`.
     """
     accounts = settings.by_account()
     try:
         for account in accounts.values():
             check_credentials(account, os.environ)
         async with opened_accounts(accounts, now) as opened:
+            sheets = {
+                name: GoogleSheets(sends.get(name, client.make)) for name, client in opened.items()
+            }
             async for finding in _check_opened(
-                accounts, opened, spreadsheet, writes=writes, worksheets=worksheets
+                accounts, opened, sheets, spreadsheet, writes=writes, worksheets=worksheets
             ):
                 yield finding
     except ConfigError as error:
@@ -91,6 +97,7 @@ async def opened_accounts(
 async def _check_opened(
     settings: Mapping[str, GoogleSettings],
     opened: Mapping[str, Client],
+    accounts: Mapping[str, GoogleSheets],
     spreadsheet: str | None,
     *,
     writes: bool,
@@ -102,7 +109,6 @@ async def _check_opened(
         return replace(finding, text=f"account {name}: {finding.text}")
 
     contexts: dict[str, CheckContext] = {}
-    accounts = {name: GoogleSheets(client.make) for name, client in opened.items()}
     for name, client in opened.items():
         findings = [finding async for finding in check_sign_in(settings[name], client)]
         for finding in findings:

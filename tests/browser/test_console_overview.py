@@ -94,6 +94,22 @@ def test_full_pages_are_accessible_and_fit(
 
 
 @pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize("width", [400, 780, 900, 1000, 1280])
+def test_accounts_and_worksheets_are_seen_whole(
+    context: BrowserContext, cookies: Any, url: str, width: int
+) -> None:
+    """Neither table of the overview scrolls sideways."""
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(url)
+    hidden = "each => each.scrollWidth - each.clientWidth"
+
+    for name in ("Google", "Worksheets in memory"):
+        assert page.get_by_role("region", name=name).evaluate(hidden) == 0
+
+
+@pytest.mark.usefixtures("busy")
 def test_texts_of_others_neither_run_nor_load(
     context: BrowserContext, recorder: Recorder, cookies: Any, url: str
 ) -> None:

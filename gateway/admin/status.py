@@ -15,6 +15,7 @@ from gateway import __version__
 from gateway.admin.pages import AdminRequest, Json, Page, Redirect
 from gateway.admin.requests import ANY, requests
 from gateway.admin.usage import chart, use_by_hour
+from gateway.errors import InvalidQuery
 from gateway.google.adapter import Send
 from gateway.google.quota import Bucket
 from gateway.telemetry.events import CallKind, tallies
@@ -57,6 +58,8 @@ class Checks:
 async def status(asked: AdminRequest) -> dict[str, Any]:
     """Quota, accounts, worksheets in memory and waiting writes. No call without `check=true`."""
     state, checks = asked.request.state, asked.checks
+    if asked.asked("check") not in ("", "false", "true"):
+        raise InvalidQuery("check is true or false.")
     if asked.asked("check") == "true":
         await checks.run(asked)
     found = sorted(state["rows"].in_memory(), key=attrgetter("bytes"), reverse=True)

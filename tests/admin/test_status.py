@@ -13,7 +13,7 @@ from gateway import __version__
 from gateway.access.admins import Admins
 from gateway.access.pepper import load_pepper
 from gateway.admin.console import create_console
-from gateway.errors import QuotaSpent
+from gateway.errors import InvalidQuery, QuotaSpent
 from gateway.google.calls import ListWorksheets
 from gateway.google.pipeline import Account, Accounts
 from gateway.google.quota import open_budget
@@ -71,7 +71,8 @@ def test_check_runs_on_demand_and_once_a_minute(
     """No view uses quota for it; asked again, the findings are those of the last time."""
     fresh.page("/")
     fresh.page("/", check="true")
-    unasked = fresh.json("/status")
+    unasked = fresh.json("/status", check="false")
+    unclear = fresh.send("GET", "/admin/v1/status?check=1")
     before = [*checked.spreadsheets]
     for _ in range(3):
         if asks == "the API":
@@ -81,6 +82,7 @@ def test_check_runs_on_demand_and_once_a_minute(
             assert (answer.status_code, answer.headers["location"]) == (303, "/#check")
     found, page = fresh.json("/status"), fresh.page("/")
 
+    assert (unclear.status_code, unclear.json()["code"]) == (400, InvalidQuery.code)
     assert (before, unasked["checked"], unasked["findings"]) == ([], None, [])
     assert checked.spreadsheets == [BOOK]
     assert [each["level"] for each in found["findings"]] == ["ok", "problem"]

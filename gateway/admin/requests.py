@@ -48,7 +48,7 @@ async def requests_page(asked: AdminRequest) -> Page:
     found = requests(asked, SHOWN_LINES)
     view = {name: asked.asked(name) for name in ("key", "code", "since")}
     seen = {event.key for event in tallies.recent if event.key} | ({view["key"]} - {""})
-    names = await asked.request.state["store"].names(seen)
+    names = await asked.store.names(seen)
     codes = {str(event.code) for event in tallies.recent if event.code is not None}
     values = {
         **found,

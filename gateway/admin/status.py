@@ -99,7 +99,7 @@ async def overview_page(asked: AdminRequest) -> Page:
     plain, now = replace(asked, query=()), asked.acting.now()
     found, used = await status(plain), await use_by_hour(plain)
     refused = requests(replace(asked, query=[("code", ANY)]), LAST_ERRORS)["requests"]
-    store = asked.request.state["store"]
+    store = asked.store
     names = await store.names([line["key"] for line in refused if line["key"]])
     values = {
         **found,

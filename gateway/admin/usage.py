@@ -26,7 +26,7 @@ async def usage(asked: AdminRequest) -> dict[str, Any]:
     by = asked.asked("by") or "key"
     if by not in BY:
         raise InvalidQuery(f"by is one of {', '.join(BY)}.")
-    store, hours = asked.request.state["store"], await use_by_hour(asked)
+    store, hours = asked.store, await use_by_hour(asked)
     since = datetime.fromisoformat(hours["since"])
     groups = await store.usage_by(BY[by], since, asked.asked("key") or None, MOST_GROUPS)
     if by == "key":
@@ -45,7 +45,7 @@ async def use_by_hour(asked: AdminRequest) -> dict[str, Any]:
     now = asked.acting.now()
     since = first_hour(instant(asked.asked("since") or "24h", now), now)
     await asked.request.state["flush_usage"]()
-    hours = await asked.request.state["store"].usage_by(["hour"], since, asked.asked("key") or None)
+    hours = await asked.store.usage_by(["hour"], since, asked.asked("key") or None)
     return {
         "since": since.isoformat(),
         "total": {name: sum(each[name] for each in hours) for name in SUMMED},
@@ -94,7 +94,7 @@ async def show_usage(asked: AdminRequest) -> Json:
 
 async def usage_page(asked: AdminRequest) -> Page:
     found, key_id = await usage(asked), asked.asked("key")
-    names = await asked.request.state["store"].names([key_id])
+    names = await asked.store.names([key_id])
     values = {
         **found,
         "view": {"since": asked.asked("since") or "24h", "by": found["by"], "key": key_id},

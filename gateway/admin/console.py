@@ -61,13 +61,14 @@ from gateway.errors import (
     MethodNotAllowed,
     MissingApiKey,
     OriginNotAllowed,
+    Outcome,
     RouteNotFound,
     TooManyAuthFailures,
     Unauthorized,
 )
 from gateway.settings.address import host_in, is_ip_address
 from gateway.settings.model import AdminSettings, ApiSettings, Settings
-from gateway.storage.database import STORE_ERRORS
+from gateway.storage.database import STORE_ERRORS, is_locked
 from gateway.table.quoting import printable, quoted
 from gateway.telemetry.events import KEPT_REQUESTS, tallies, upstream_failed
 from gateway.web.answers import Answer, header_lines, json_answer
@@ -106,7 +107,7 @@ _OTHER_SITE = (
     "itself; a program sends its admin key as 'Authorization: Bearer KEY'."
 )
 _NO_KEY = "An admin key is needed: sign in, or send it as 'Authorization: Bearer KEY'."
-_NO_STORE = "The key store does not answer, so nothing is shown. Its error stands in the log."
+_NO_STORE = "The key store does not answer. The log has its error."
 _MOST_FIELDS = 60_000
 """Of a form: three for each column, of which Google allows 18,278."""
 _LONGEST_DETAIL = 300
@@ -202,7 +203,9 @@ class _Console:
             try:
                 return await self._run(request, method)
             except STORE_ERRORS as error:
-                raise KeysUnavailable(_NO_STORE) from error
+                # A lock comes before a change; a lost connection may come after it.
+                outcome: Outcome = "not_applied" if is_locked(error) else "unknown"
+                raise KeysUnavailable(_NO_STORE, outcome=outcome) from error
         except GatewayError as error:
             if f"{event.path}/".startswith(f"{API}/"):
                 # A member that is null means something, whatever empty cells are.

@@ -1,6 +1,7 @@
 """The admin API: its errors, who may use it, and each of its operations."""
 
 import json
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from gateway.admin.console import API, COOKIE, OPERATIONS, Operation
 from gateway.admin.keys import KeyBody
@@ -309,10 +311,11 @@ def test_what_an_operation_does_not_evaluate_is_refused(
 
 
 class _Failing:
-    """A key store that fails after the first look for a key."""
+    """A key store that fails at the second look for a key."""
 
-    def __init__(self, store: KeyStore) -> None:
+    def __init__(self, store: KeyStore, error: Exception) -> None:
         self._store = store
+        self._error = error
         self._is_used = False
 
     def __getattr__(self, name: str) -> Any:
@@ -320,16 +323,48 @@ class _Failing:
 
     async def find(self, key_id: str) -> KeyRecord | None:
         if self._is_used:
-            raise OSError
+            raise self._error
         self._is_used = True
         return await self._store.find(key_id)
 
 
+def failing(console: Console, error: Exception) -> Console:
+    state = console.surface.state
+    state = {**state, "store": _Failing(state["store"], error)}
+    return replace(console, surface=replace(console.surface, state=state))
+
+
+class _Busy(sqlite3.OperationalError):
+    sqlite_errorcode = sqlite3.SQLITE_BUSY
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ConnectionResetError(), "unknown"),
+        (OperationalError("UPDATE", {}, _Busy("database is locked")), "not_applied"),
+    ],
+    ids=["lost", "locked"],
+)
+def test_a_store_that_fails_leaves_the_outcome_open(
+    console: Console, error: Exception, outcome: str
+) -> None:
+    """A change whose answer was lost may have happened; a locked store has refused it."""
+    made, tag = make(console)
+
+    answer = ask(
+        failing(console, error), "PATCH", f"/keys/{made['id']}", {"name": "b"}, [("If-Match", tag)]
+    )
+
+    assert refused(answer) == (503, 5031)
+    assert answer.json()["outcome"] == outcome
+    assert answer.json()["retryable"] is (outcome == "not_applied")
+
+
 def test_a_store_that_fails_after_a_rotation_hides_no_secret(console: Console) -> None:
     """The secret is in the one answer that can have it."""
-    state, (made, tag) = console.surface.state, make(console)
-    failing = {**state, "store": _Failing(state["store"])}
-    late = replace(console, surface=replace(console.surface, state=failing))
+    made, tag = make(console)
+    late = failing(console, OSError())
     rotated = ask(late, "POST", f"/keys/{made['id']}/rotate", {"overlap_seconds": 60})
     shown = ask(console, "GET", f"/keys/{made['id']}").json()
 

@@ -94,7 +94,7 @@ def test_full_pages_are_accessible_and_fit(
 
 
 @pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("width", [400, 780, 900, 1000, 1280])
+@pytest.mark.parametrize("width", [400, 780, 900, 1024, 1280])
 def test_accounts_and_worksheets_are_seen_whole(
     context: BrowserContext, cookies: Any, url: str, width: int
 ) -> None:

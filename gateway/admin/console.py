@@ -223,11 +223,11 @@ class _Console:
         if (method, path) == ("POST", _SIGN_IN):
             typed = dict(await read_body(request, "", _form))
             session = await admins.sign_in(typed.get("secret", "").strip(), where_from)
-            lines = self._cookie(session, SESSION.total_seconds())
+            lines = self._cookie(request, session, SESSION.total_seconds())
             return _redirect(_own_path(typed.get("next", "")), lines)
         if (method, path) == ("GET", _SIGN_IN):
             return self._sign_in_page(request, 200, "")
-        key, session = _credentials(request)
+        key, session = _credentials(request, self._cookie_name(request))
         admin = await (admins.session(session) if key is None else admins.identify(key, where_from))
         if admin is None:
             raise MissingApiKey(_NO_KEY)
@@ -235,7 +235,7 @@ class _Console:
         if (method, path) == ("POST", "/sign-out"):
             if session:
                 await admins.secrets.remove(admin.digest)
-            return _redirect(_SIGN_IN, self._cookie("", 0))
+            return _redirect(_SIGN_IN, self._cookie(request, "", 0))
         operation, key_id = _operation_at(method, path)
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), True)
         form: Sequence[tuple[str, str]] = ()
@@ -276,10 +276,17 @@ class _Console:
             self._admins = Admins(secrets, self.pepper, partial(datetime.now, UTC))
         return self._admins
 
-    def _cookie(self, session: str, seconds: float) -> dict[str, str]:
+    def _cookie_name(self, request: Request) -> str:
+        """Consoles at other ports of a host share its cookies, so that each has its own name."""
+        if self.settings.admin.public_url:
+            return f"__Host-{COOKIE}"
+        _, port = request.scope["server"] or ("", 0)
+        return f"{COOKIE}_{port}"
+
+    def _cookie(self, request: Request, session: str, seconds: float) -> dict[str, str]:
         secure = "; Secure" if self.settings.admin.public_url else ""
         limits = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds:.0f}{secure}"
-        return {"Set-Cookie": f"{COOKIE}={session}; {limits}"}
+        return {"Set-Cookie": f"{self._cookie_name(request)}={session}; {limits}"}
 
     def _sign_in_page(
         self, request: Request, status: int, problem: str, lines: Mapping[str, str] = _SAFE
@@ -306,7 +313,10 @@ class _Console:
             return self._sign_in_page(request, error.status, problem, lines)
         if error.allowed_methods:
             lines["Allow"] = ", ".join(error.allowed_methods)
-        values = {"status": error.status, "name": error.name, "message": error.message}
+        title = re.sub("(?<=[a-z])(?=[A-Z])", " ", error.name).capitalize()
+        values: dict[str, object] = {"title": title, "status": error.status}
+        values |= {"message": error.message, "nav": event.path}
+        values["admin"] = event.admin or None
         return self._render("error.html", error.status, values, lines)
 
     def _render(
@@ -412,8 +422,8 @@ def _is_own_page(request: Request, settings: AdminSettings) -> bool:
     return origin == (settings.public_url or f"http://{head.first(b'host') or ''}")
 
 
-def _credentials(request: Request) -> tuple[str | None, str]:
-    """The key of `Authorization`, None without the header, and the session of the cookie."""
+def _credentials(request: Request, cookie: str) -> tuple[str | None, str]:
+    """The key of `Authorization`, None without the header, and the session of the `cookie`."""
     lines = {*request.head.values(b"authorization")}
     if len(lines) > 1:
         raise AmbiguousCredentials("The request has different admin keys. Send one of them.")
@@ -425,7 +435,7 @@ def _credentials(request: Request) -> tuple[str | None, str]:
     for line in request.head.values(b"cookie"):
         for part in line.split(";"):
             name, _, value = part.strip().partition("=")
-            if name == COOKIE:
+            if name == cookie:
                 return None, value
     return None, ""
 

@@ -89,7 +89,7 @@ class Console:
     ) -> Answer:
         """`session` replaces that of the client; "" for none."""
         cookie = self.session if session is None else session
-        lines = [*headers, *([("Cookie", f"a=b; {COOKIE}={cookie}")] if cookie else [])]
+        lines = [*headers, *([("Cookie", f"a=b; __Host-{COOKIE}={cookie}")] if cookie else [])]
         if form:
             lines.append(("Content-Type", "application/x-www-form-urlencoded"))
         request = Request(

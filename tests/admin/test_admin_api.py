@@ -73,7 +73,7 @@ def test_each_operation_needs_an_admin_key(
         "none": SAME_ORIGIN,
         "API key": [("Authorization", f"Bearer {console.surface.keys['paid']}")],
         "Basic": [("Authorization", "Basic YTpi")],
-        "a wrong session": [("Cookie", f"{COOKIE}=x"), *SAME_ORIGIN],
+        "a wrong session": [("Cookie", f"__Host-{COOKIE}=x"), *SAME_ORIGIN],
     }[credentials]
 
     answer = console.send(operation.method, path_of(operation), headers=headers, session="")

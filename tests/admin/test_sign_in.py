@@ -41,7 +41,7 @@ def test_a_sign_in_begins_a_session(console: Console, kind: str) -> None:
     form = {"secret": f" {secret} ", "next": "/keys"}
     answer = console.send("POST", "/sign-in", form=form, session="")
     cookie = answer.headers["set-cookie"]
-    session = cookie.partition(";")[0].removeprefix(f"{COOKIE}=")
+    session = cookie.partition(";")[0].removeprefix(f"__Host-{COOKIE}=")
     seen = console.send("GET", "/keys", session=session).status_code
     again = console.send("POST", "/sign-in", form=form, session="").status_code
     out = console.send("POST", "/sign-out", session=session)
@@ -49,7 +49,7 @@ def test_a_sign_in_begins_a_session(console: Console, kind: str) -> None:
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/keys")
     limits = "; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"
-    assert cookie == f"{COOKIE}={session}{limits}"
+    assert cookie == f"__Host-{COOKIE}={session}{limits}"
     assert (seen, after) == (200, 401)
     assert again == (303 if kind == "admin key" else 401)
     assert "Max-Age=0" in out.headers["set-cookie"]
@@ -95,7 +95,7 @@ def test_an_admin_key_is_no_key_of_the_api(console: Console) -> None:
 @pytest.mark.parametrize("path", ["/", "/data", "/keys", "/sign-in", "/console.css", "/admin/v1"])
 def test_the_port_of_the_api_has_no_console(console: Console, path: str) -> None:
     """Its answers there are those of a gateway without a console."""
-    cookie = [("Cookie", f"{COOKIE}={console.session}")]
+    cookie = [("Cookie", f"__Host-{COOKIE}={console.session}")]
 
     answer = console.surface.send("GET", path, key=None, headers=cookie)
 
@@ -236,3 +236,13 @@ def test_jinja_is_imported_by_the_console_only() -> None:
     done = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
 
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("session", [None, ""], ids=["signed in", "signed out"])
+def test_an_error_keeps_the_way_back(console: Console, session: str | None) -> None:
+    """Its page has the navigation of a session, and the error in words."""
+    page = console.send("GET", "/nowhere", session=session)
+    has_navigation = b'<nav aria-label="Console">' in page.content
+
+    assert (page.status_code, has_navigation) == ((404, True) if session is None else (401, False))
+    assert (b"<h1>Route not found <small>404</small></h1>" in page.content) == has_navigation

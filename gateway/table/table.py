@@ -5,6 +5,7 @@ Rules
   their numbers; the place of a row in a column is its number less that of the header.
 - Text and empty cells are equal in both renderings, except for the explanation of an error. If
   another one differs, the sheet changed between the two reads. Equal cells are one object.
+- A word that is displayed for both booleans, in any language, is a sign of that, too.
 - A number in plain notation that its value does not round to is a sign of that, too: rows moved
   between the reads. Some cells of each column are compared, among them the last one.
 - A format may display other numbers (`yyyy`, `dd.mm`) and other texts (`@" kg"`). It is known if a
@@ -390,6 +391,8 @@ class Table:
             typed = _cut(typed, self.last_row + 1 - self.header.row)
         columns: list[Column] = []
         is_mixed, unlike = False, dict[int, Unlike]()
+        words: dict[object, bool] = {"TRUE": True, "FALSE": False}
+        """The boolean that each word is displayed for."""
         for values, texts in zip_longest(typed, self.displayed, fillvalue=nothing):
             numbers: list[Cell] = []
             shown: dict[TextTemplate, list[Cell]] = {}
@@ -405,6 +408,13 @@ class Table:
                 unlike[len(columns)] = found
                 is_mixed = is_mixed or bool(found.numbers or found.texts)
             columns.append(column)
+            for start in range(0, 0 if column is texts else len(column), _PIECE):
+                piece = column[start : start + _PIECE]
+                yield len(piece)
+                if bool in {*map(type, piece)}:
+                    for value, text in {*zip(piece, texts[start : start + _PIECE], strict=False)}:
+                        if isinstance(value, bool) and text:
+                            is_mixed = words.setdefault(text, value) is not value or is_mixed
         whole = replace(
             self,
             typed=tuple(columns[: len(typed)]),

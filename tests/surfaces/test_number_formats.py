@@ -325,6 +325,7 @@ def test_tears_that_only_texts_with_a_known_format_show(
         pytest.param(lambda at: f"{at} kg", lambda at: f"{at}", id="of other texts"),
         pytest.param(lambda at: 0, lambda at: 1, id="numbers changed"),
         pytest.param(lambda at: f"r{at}", lambda at: "", id="emptied"),
+        pytest.param(lambda at: False, lambda at: True, id="checkboxes ticked"),
     ],
 )
 @pytest.mark.parametrize("rows", [2, 4, 40])

@@ -58,3 +58,12 @@ def test_columns_of_one_rendering_only_count_as_blank() -> None:
     assert not is_mixed([("a", "x"), ("", "")], [("a", "x")])
     assert is_mixed([("a", "x")], [("a", "x"), ("", "y")])
     assert is_mixed([("a", "x"), ("", "y")], [("a", "x")])
+
+
+def test_a_word_is_that_of_one_boolean() -> None:
+    """In all columns and any language; blank cells have none."""
+    assert is_mixed([("done", "FALSCH", "FALSCH")], [("done", False, True)])
+    assert is_mixed([("done", "FALSE")], [("done", True)])
+    assert is_mixed([("a", "FAUX"), ("b", "FAUX")], [("a", False), ("b", True)])
+    assert is_mixed([("a", "note", "FAUX", "FAUX")], [("a", "note", False, True)])
+    assert not is_mixed([("a", "WAHR", "FALSCH", "")], [("a", True, False, True)])

@@ -7,12 +7,13 @@ Rules
 - The first filled-down row that equals the next one is the model of rows that are created above it:
   Google copies its formulas, and its constants are written to the cells that a client does not
   send. Any other row is not a model: people may have left it, such as a total or a former record.
+  Neither is a row far below the records, if the rows between are blank.
 - The word of a boolean depends on the locale (FALSE, FALSCH, FAUX), and a text may be the same
   word. So the typed rendering decides; displayed cells only show if it has to be read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ Lines = Sequence[Sequence[object]]
 
 _CELLS_OF_STEP = 4
 """Number of cells of a look that are compared in one step."""
+
+NEAR_ROWS = 50
+"""Rows below the last record in which the model of new rows is sought."""
 
 _LONGEST_WORD = 20
 """Maximum characters of the word of a boolean in any locale."""
@@ -95,8 +99,8 @@ def _may_be_boolean(text: object) -> bool:
 class FilledRow:
     """The model of new rows: its constants, and the columns of its formulas.
 
-    Without a model (`is_model` is False) it is the first filled row below the records, without its
-    cells. `is_first`: there is no record above it.
+    Without a model (`is_model` is False) it is the first filled row below the records, or the next
+    row if no look showed that one, without its cells. `is_first`: there is no record above it.
     """
 
     row: int
@@ -117,18 +121,6 @@ class SheetEnd:
     filled: FilledRow | None
     beside: Mapping[int, Sequence[str]]
 
-    def above_far_rows(self) -> "SheetEnd":
-        """The same end for filled-down rows further below, after blank rows; without a model."""
-        row = self.last_row + 1
-        filled = FilledRow(
-            row=row,
-            is_model=False,
-            is_first=not self.beside,
-            constants={},
-            formulas=frozenset(),
-        )
-        return replace(self, filled=filled, beside={**self.beside, row: ()})
-
 
 def sheet_end(
     rule: EndRule,
@@ -139,13 +131,15 @@ def sheet_end(
     computed: Sequence[Collection[int]],
     formulas: Sequence[Collection[int]],
     is_whole: bool,
+    has_more: bool,
     beside: Sequence[Sequence[str]],
 ) -> Work[SheetEnd | None]:
     """Find the end of the records among the rows below the row `above`, down to the last one.
 
     `computed` and `formulas` are the columns of each row with computed cells and with their own
-    formulas. None if no row is a record, unless these are all rows (`is_whole`). `beside` has the
-    displayed texts of the same rows, including ignored columns.
+    formulas. None if no row is a record, unless these are all rows (`is_whole`). `has_more`: rows
+    further down are filled down. `beside` has the displayed texts of the same rows, including
+    ignored columns.
     """
     yield sum(map(len, texts)) // _CELLS_OF_STEP
     last = last_record(rule, by_column(texts), by_column(values)) or 0
@@ -153,24 +147,25 @@ def sheet_end(
         return None
     filled: FilledRow | None = None
     tail = range(last, len(texts) if rule != BLANK_ONLY else 0)
+    places = [at for at in tail if any(texts[at]) or computed[at]]
     cells = {
         at: (_constants(values[at], computed[at]), {*computed[at]}, {*formulas[at]})
-        for at in tail
-        if any(texts[at]) or computed[at]
+        for at in places
+        if at < last + NEAR_ROWS
     }
-    if cells:
-        first = min(cells)
+    if places or has_more:
         model = next((at for at in cells if cells[at] == cells.get(at + 1)), None)
-        constants, _, copied = cells[first if model is None else model]
+        row = min(places, default=last) if model is None else model
+        constants, _, copied = cells[row] if model is not None else ({}, (), ())
         filled = FilledRow(
-            row=above + 1 + (first if model is None else model),
+            row=above + 1 + row,
             is_model=model is not None,
             is_first=not last,
-            constants={} if model is None else constants,
-            formulas=frozenset() if model is None else frozenset(copied),
+            constants=constants,
+            formulas=frozenset(copied),
         )
     rows = [above + last] * bool(last) + ([filled.row] if filled else [])
-    shown = {row: beside[row - above - 1] for row in rows}
+    shown = {row: beside[row - above - 1] if row <= above + len(beside) else () for row in rows}
     return SheetEnd(last_row=above + last, filled=filled, beside=shown)
 
 

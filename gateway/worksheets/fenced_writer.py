@@ -343,7 +343,7 @@ class FencedWriter:
                 is_cached = False
                 await self._fences.find_earlier(worksheet.id.spreadsheet)
                 found = await worksheet.look_for_append()
-                extent, sheet_id, end, _ = found
+                extent, sheet_id, end, *_ = found
             planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
@@ -422,7 +422,7 @@ class FencedWriter:
         is_unfilled = worksheet.now() < cache.unfilled_until and shown_end == plan.after_row
         if is_below or not has_new or is_unfilled:
             return plan
-        extent, own_id, end, _ = await worksheet.look_for_append()
+        extent, own_id, end, *_ = await worksheet.look_for_append()
         is_same = (extent.header.cells, own_id) == (plan.header.cells, sheet_id)
         if not is_same or (extent.last_row != plan.after_row and not native.id):
             raise LookOutdated

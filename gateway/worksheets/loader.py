@@ -39,7 +39,15 @@ from gateway.table import a1
 from gateway.table.column_kinds import SeenCell, SheetForms
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout, parse_header
 from gateway.table.record import text_at
-from gateway.table.records import BLANK_ONLY, EndRule, SheetEnd, by_column, last_record, sheet_end
+from gateway.table.records import (
+    BLANK_ONLY,
+    NEAR_ROWS,
+    EndRule,
+    SheetEnd,
+    by_column,
+    last_record,
+    sheet_end,
+)
 from gateway.table.table import Column, Table, Unlike, make_table
 from gateway.telemetry.events import google_refused, header_trouble
 from gateway.worksheets.access import WorksheetId, own_area, own_sheet
@@ -64,9 +72,9 @@ FIRST_ROWS = 2_000
 FIRST_COLUMNS, LAST_OF_FIRST = 50, "AX"
 """Columns of a worksheet, below its header, in which an unknown end is searched."""
 
-ABOVE_END, BELOW_END = 3, 50
-"""Number of rows above and below the known end in a look at the end. Others may have removed some,
-or added at most half as many as are shown below."""
+ABOVE_END = 3
+"""Number of rows above the known end in a look at the end, as others may have removed some. It
+shows at least `NEAR_ROWS` below, half of which may be new records."""
 
 FORM_ROWS = 50
 """Number of first rows that are searched for the last record if the end is unknown."""
@@ -89,13 +97,15 @@ class TypedRead(NamedTuple):
 class EndLook(NamedTuple):
     """The header, the end of the records and the sheet id; `end` is None if no look showed it.
 
-    `is_whole`: appends need no look at rows below the extent's end.
+    `is_whole`: appends need no look at rows below the extent's end. `may_append`: they need none
+    either if all rows are too large to be read.
     """
 
     extent: SheetExtent
     sheet_id: int
     end: SheetEnd | None = None
     is_whole: bool = True
+    may_append: bool = False
 
 
 class Loader:
@@ -316,21 +326,27 @@ class Loader:
         self._header_cache.seen_sheet(view, started, forms=forms, header=header)
         return extent, view
 
-    async def look_at_end(self, last_row: int | None = None) -> tuple[EndLook, NativeTable]:
+    async def look_at_end(
+        self, last_row: int | None = None, *, near_rows: int = 0
+    ) -> tuple[EndLook, NativeTable]:
         """Read the header, its native table, and the end of the records. 1 read.
 
         The look shows the rows next to `last_row`, a row at the end or above it, by default the
-        cached one, or the first rows if none is cached. 1 read more of the first rows if the end
-        has moved, 2 if its row is gone, 1 for only the header if the rows are too large. The end of
-        a native table is the cached one. Caches the forms of the columns.
+        cached one, or the first rows if none is cached. `near_rows` is the number of rows below it,
+        by default many if it is unknown whether rows are filled down. 1 read more of the first rows
+        if the end has moved, or of many if filled rows are further down; 2 if its row is gone; 1
+        for few rows and 1 for only the header if the rows are too large. The end of a native table
+        is the cached one. Caches the forms of the columns.
         """
         cache, header_row, title = self._header_cache, self._header_row, self._id.title
         known = cache.extent
         if last_row is None and known and (known.is_end or known.last_row > header_row):
             last_row = known.last_row
         first_row, shown_to, last_column = header_row, header_row + FIRST_ROWS, LAST_OF_FIRST
+        is_first = not near_rows
         if last_row is not None:
-            first_row, shown_to = max(header_row, last_row - ABOVE_END), last_row + BELOW_END
+            near_rows = near_rows or (NEAR_ROWS if cache.unfilled_until else FIRST_ROWS)
+            first_row, shown_to = max(header_row, last_row - ABOVE_END), last_row + near_rows
             last_column = a1.LAST_COLUMN
         started, moment = self._clock(), self._moment()
         ranges = [
@@ -340,11 +356,15 @@ class Loader:
         try:
             view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=Detail.FORMS)
         except SheetTooLarge:
-            if cache.unfilled_until < 0:
+            if is_first and near_rows > NEAR_ROWS:
+                return await self.look_at_end(last_row, near_rows=NEAR_ROWS)
+            if last_row is not None and cache.unfilled_until < 0:
                 raise  # a row that is appended would be below those that are filled down
             extent, view = await self.look_at_header(has_forms=True, form_row=header_row + 1)
             is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
-            return EndLook(extent, view.sheet_id, is_whole=is_small), view.table
+            is_known = last_row is not None
+            look = EndLook(extent, view.sheet_id, is_whole=is_known, may_append=is_small)
+            return look, view.table
         except UpstreamRefusal as refusal:
             error = await self._explained(refusal, first_row)
             if not isinstance(error, RowNotFound):
@@ -360,6 +380,7 @@ class Loader:
         )
         is_small = height <= header_row + FIRST_ROWS and width <= FIRST_COLUMNS
         end: SheetEnd | None = None
+        is_cut, may_be_far = shown_to < height, cache.unfilled_until < 0
         if last_row is not None or is_small:
             own, skipped = rows, max(0, header_row + 1 - rows.first_row)
             if native.id:
@@ -372,19 +393,16 @@ class Loader:
                 computed=own.computed[skipped:],
                 formulas=own.formulas[skipped:],
                 is_whole=skipped > 0,
+                has_more=is_cut and may_be_far and not (is_small and is_first),
                 beside=rows.texts[skipped:],
             )
             end = await self._scheduler.build(work)
-            if end is not None and last_row is not None and shown_to < height:
-                may_go_on = end.last_row > last_row + BELOW_END // 2
-                is_far = end.filled is None and cache.unfilled_until < 0
-                if may_go_on or (is_far and is_small):
-                    end = None
-                elif is_far:  # rows are filled down further below: none of these shows with what
-                    end = end.above_far_rows()
-            if end is None:
+            may_go_on = is_cut and end is not None and end.last_row > shown_to - NEAR_ROWS // 2
+            if end is None or may_go_on:
                 cache.forget()
                 return await self.look_at_end()
+            if is_cut and may_be_far and end.filled is None:
+                return await self.look_at_end(last_row, near_rows=FIRST_ROWS)
         end_row, is_end = header_row, False
         if end is not None:
             end_row, is_end = end.last_row, True

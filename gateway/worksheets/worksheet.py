@@ -27,6 +27,7 @@ from gateway.errors import (
     NotFound,
     QueueFull,
     RecordsUnavailable,
+    SheetTooLarge,
     TooLarge,
     TooManyInFlight,
     UnsupportedDocument,
@@ -266,7 +267,7 @@ class Worksheet:
     async def look_for_append(self) -> EndLook:
         """Read the header, the end of the records, and the sheet id. 1 read.
 
-        Up to 3 reads more if a large end is unknown; all again if another tab has the title.
+        Up to 4 reads more if a large end is unknown; all again if another tab has the title.
         """
         for _ in range(TAB_TRIES):
             look, native = await self._loader.look_at_end()
@@ -277,7 +278,12 @@ class Worksheet:
                 if native.id and snapshot is not None:
                     extent = replace(extent, last_row=end_in(snapshot.table, native))
                 if extent.last_row == self.header_row:
-                    snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
+                    try:
+                        snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
+                    except SheetTooLarge:
+                        if look.may_append and self.header.unfilled_until >= 0:
+                            return look
+                        raise
                     is_unknown = bool(native.id) and extent.last_row == self.header_row
                     if snapshot.table.ends_by_types or is_unknown:
                         typed = await self._loader.typed(sheet_id=look.sheet_id)

@@ -454,6 +454,32 @@ def test_rows_that_are_filled_down_while_a_look_counts(
     ]
 
 
+@pytest.mark.parametrize("is_listed", [False, True], ids=["cold", "listed"])
+@pytest.mark.parametrize("filling", [LABEL, CHECKBOXES], ids=["formulas", "checkboxes"])
+def test_rows_that_are_filled_down_far_below(
+    open_kept: OpenGateway, filling: Mapping[str, Any], is_listed: bool
+) -> None:
+    """A row goes above a gap of blank rows, and takes over nothing from below it."""
+    api = open_kept({"cache.header_ttl_seconds": 600})
+    new = {"addSheet": {"properties": {"sheetId": NEW_SHEET, "title": "New"}}}
+    repeated = filling["repeatCell"]
+    place = {**repeated["range"], "startRowIndex": 80, "endRowIndex": 90}
+    far = {"repeatCell": {**repeated, "range": place}}
+    edit(api, [new, new_cells([["task", "label"], ["a", "x"]]), far])
+    api.send("PATCH", "Budget/2", json={"amount": 901})
+    if is_listed:
+        assert len(api.get("New").json()["results"]) == 1
+    for row in (3, 4, 5):
+        created = api.post("New", json={"task": f"t{row}"})
+
+        assert created.json()["rowIndex"] == row
+    assert [row for row in api.emulator.texts("New")[2:] if row[:1] > [""]] == [
+        ["t3"],
+        ["t4"],
+        ["t5"],
+    ]
+
+
 def typed_in(row: int, *texts: str) -> Mapping[str, Any]:
     """An edit of the first cells of a row of the tasks."""
     cells = [{"userEnteredValue": {"stringValue": text}} if text else {} for text in texts]

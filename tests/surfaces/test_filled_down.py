@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.errors import SheetTooLarge
 from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView
 from gateway.storage.key_store import Grants
 from gateway.table.header import ColumnGrant
@@ -436,17 +437,37 @@ def test_cursors_end_with_the_last_record(
 
 
 class SeenRows(ForwardingSheets):
-    """Counts the rows that views show."""
+    """Counts the rows that views show; one with more than `most` rows is too large."""
 
-    def __init__(self, inner: Sheets) -> None:
+    def __init__(self, inner: Sheets, most: int = 10_000) -> None:
         self._inner = inner
+        self._most = most
         self.rows = 0
 
     async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
         found = await call(self._inner)
         if isinstance(found, SheetView):
-            self.rows += sum(len(block.texts) for block in found.blocks)
+            rows = sum(len(block.texts) for block in found.blocks)
+            self.rows += rows
+            if rows > self._most:
+                raise SheetTooLarge("large")
         return found
+
+
+@pytest.mark.parametrize("is_listed", [False, True], ids=["cold", "listed"])
+@pytest.mark.parametrize("tail", TAILS)
+def test_first_rows_that_are_too_large(tmp_path: Path, tail: str, is_listed: bool) -> None:
+    """The displayed rows show where the records end."""
+    with opened(tmp_path) as surface:
+        surface.reset()
+        surface.sheets.add("Long", [FIELDS, *RECORDS, *[TAILS[tail]] * 1_500], rows=1_600)
+        surface.calls.inner = SeenRows(surface.sheets, most=1_000)
+        if is_listed:
+            ask(surface, "GET", "Long")
+        made = [ask(surface, "POST", "Long", {"task": f"Sweep {number}"}) for number in range(2)]
+
+        assert [created.json()["rowIndex"] for created, _ in made] == [LAST + 1, LAST + 2]
+        assert [calls for _, calls in made] == [(1 if is_listed else 5, 1), (1, 1)]
 
 
 MANY = 3_000

@@ -28,7 +28,7 @@ from tests.worksheets.recovery.conftest import (
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 TOO_LARGE = SheetTooLarge("large")
-"""Error of a look after which the end of the sheet is not known."""
+"""Error of reads after which the end of the sheet is not known."""
 
 
 @pytest.mark.parametrize("other", [None, replace(TICKET, scope="s2")], ids=["unkeyed", "keyed"])
@@ -58,7 +58,8 @@ async def test_rows_among_those_that_look_the_same_are_applied(
     identities = [replace(TICKET, scope=scope) for scope in ("a", "b", "c")]
     for identity in identities:
         begun = restarted(sheets, ledger, clock)
-        sheets.before("read_sheet", TOO_LARGE)
+        for read in ("read_sheet", "read_columns"):
+            sheets.before(read, TOO_LARGE)
         await killed(begun, sheets, create(identity=identity), was_applied=True)
     later = restarted(sheets, ledger, clock)
     found = [
@@ -75,7 +76,8 @@ async def test_an_equal_record_from_before_is_not_taken(
 ) -> None:
     """A write that did not know the end of the sheet has no row that it had to land in."""
     boston = {"name": "Boston"}
-    sheets.before("read_sheet", TOO_LARGE)
+    for read in ("read_sheet", "read_columns"):
+        sheets.before(read, TOO_LARGE)
     await killed(service, sheets, create(boston), was_applied=True)
     await service.write(TARGET, create({"name": "Basel"}, identity=None))
 

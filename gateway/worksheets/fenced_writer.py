@@ -424,7 +424,7 @@ class FencedWriter:
             return plan
         extent, own_id, end, *_ = await worksheet.look_for_append()
         is_same = (extent.header.cells, own_id) == (plan.header.cells, sheet_id)
-        if not is_same or (extent.last_row != plan.after_row and not native.id):
+        if not is_same or extent.last_row != plan.after_row:
             raise LookOutdated
         if end is None or end.filled is None or native.id != extent.table_id:
             return plan

@@ -338,6 +338,25 @@ def test_a_row_goes_above_what_is_filled_down_in_the_table(
     assert body_end(api, 1) == end + 2
 
 
+def test_an_upsert_of_a_row_that_others_add_to_the_table(start: OpenGateway) -> None:
+    """They add it after the rows were read, and before the end of the table is looked at."""
+    api, end = start(KEPT), len(TASKS) + BELOW
+    filled = {
+        "repeatCell": {"range": area(1, 2, end, 3), "cell": CHECKBOX, "fields": "userEnteredValue"}
+    }
+    edit(api, put(TASKS), filled, table(area(0, 0, end, 3)))
+    added = {"requests": [put([["fold", "9"]], len(TASKS))]}
+    api.emulator.faults({"call": "spreadsheets.get", "skip": 1, "edit": added})
+
+    answer = api.post("S?on_conflict=task", json=[{"task": "fold", "n": 4}])
+
+    assert rows_of(answer) == [len(TASKS) + 1]
+    assert api.emulator.texts("S")[len(TASKS) : len(TASKS) + 2] == [
+        ["fold", "4", "FALSE"],
+        ["", "", "FALSE"],
+    ]
+
+
 def held_back(milliseconds: int = 400) -> Request:
     """A fault: the next write takes so long that others wait for it together."""
     return {"call": BATCH, "hold_ms": milliseconds}

@@ -326,7 +326,8 @@ class KeyStore:
 
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
         """The names of those keys that exist, by their IDs."""
-        query = select(keys.c.id, keys.c.name).where(keys.c.id.in_(key_ids))
+        known = keys.c.id.in_([printable(each) for each in key_ids])  # no ID has a NUL
+        query = select(keys.c.id, keys.c.name).where(known)
         async with self._engine.connect() as connection:
             found = await connection.execute(query)
         return {row.id: row.name for row in found}
@@ -481,7 +482,7 @@ class KeyStore:
 
     async def find(self, key_id: str) -> KeyRecord | None:
         """The key with this ID; None if there is none, or if it cannot be read."""
-        rows = await self._rows(select(*_RECORD_COLUMNS).where(keys.c.id == key_id))
+        rows = await self._rows(select(*_RECORD_COLUMNS).where(keys.c.id == printable(key_id)))
         return next(iter(_readable(rows, lambda _: None)), None)
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:

@@ -35,6 +35,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.storage.database import BIG, metadata
+from gateway.table.quoting import printable
 from gateway.telemetry.events import USE, UseCounts, UsePlace, tallies, usage_failed
 
 FLUSH_SECONDS = 5.0
@@ -144,7 +145,7 @@ async def sum_usage(
         .limit(max_groups)
     )
     if key_id is not None:
-        query = query.where(key_usage.c.key_id == key_id)
+        query = query.where(key_usage.c.key_id == printable(key_id))  # no ID has a NUL
     async with engine.connect() as connection:
         rows = (await connection.execute(query)).all()
     return [

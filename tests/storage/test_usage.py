@@ -92,6 +92,17 @@ async def test_sums_are_by_what_is_asked_for(store: KeyStore) -> None:
     assert later == []
 
 
+@pytest.mark.parametrize("key_id", ["k2", "k1\0", "k1\ud800"])
+async def test_any_text_may_be_asked_for(store: KeyStore, key_id: str) -> None:
+    """No text from a URL fails as if the database were away."""
+    async with store.storing_usage(Clock()):
+        ask()
+
+    assert await store.usage(HOUR, key_id) == []
+    assert await store.names([key_id]) == {}
+    assert await store.find(key_id) is None
+
+
 async def test_sums_for_many_pages_take_one_statement_at_a_time(store: KeyStore) -> None:
     """A page takes the sums of a statement that began after it asked, and of none before."""
     statements: list[str] = []

@@ -1,10 +1,14 @@
 """Several Google accounts: who is called, and what becomes of accounts that Google refuses."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.commands.check import check_setup
+from gateway.errors import QuotaSpent
+from gateway.settings.model import load_settings
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,
@@ -103,6 +107,29 @@ def test_an_account_is_refused(api: Api, emulator: EmulatorControl, route: str) 
     assert created.status_code == (201 if is_one else 502)
     ready = api.get("/readyz", key=None)
     assert ready.json() == {"status": "ready", "refused_accounts": 1 if is_one else 3}
+
+
+async def test_check_asks_to_share_with_those_that_google_refuses_only(
+    emulator: EmulatorControl, tmp_path: Path
+) -> None:
+    """An account without quota might reach the spreadsheet: that is not known."""
+    own = {
+        "google.endpoint": emulator.url,
+        "google.credentials": str(emulator.credentials),
+        "google.accounts": others(emulator),
+        "access.database": str(tmp_path / "keys.db"),
+    }
+    give(emulator, "gateway-3", "none")
+
+    async def spent(_call: object) -> Any:
+        raise QuotaSpent
+
+    found = check_setup(load_settings(None, {}, own), "demo", sends={"a2": spent})
+    texts = [each.text async for each in found if each.level == "warning"]
+
+    assert [text for text in texts if "gateway-2@" in text and "could not be checked" in text]
+    assert [text for text in texts if "share it with gateway-3@" in text]
+    assert not [text for text in texts if "share it with gateway-2@" in text]
 
 
 def test_each_has_a_quota_of_its_own(open_gateway: OpenGateway, emulator: EmulatorControl) -> None:

@@ -22,7 +22,7 @@ from gateway.commands.doctor.reasons import (
     warning,
 )
 from gateway.commands.doctor.spreadsheet import check_metadata, check_spreadsheet, check_writing
-from gateway.errors import GatewayError, SpreadsheetNotFound
+from gateway.errors import GatewayError, SpreadsheetNotFound, SpreadsheetNotShared
 from gateway.google.adapter import GoogleSheets, Send
 from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
@@ -122,9 +122,12 @@ async def _check_opened(
         return
     reaching = [*contexts]
     if len(opened) > 1:
-        reaching = [name for name in contexts if await _reaches(accounts[name], spreadsheet)]
+        known = {name: await _reaches(accounts[name], spreadsheet) for name in contexts}
+        reaching = [name for name in contexts if known[name]]
         for name, context in contexts.items() if reaching else ():
-            if name in reaching:
+            if known[name] is None:
+                found = warning(f"spreadsheet {spreadsheet}: {context.who} could not be checked")
+            elif known[name]:
                 found = ok(f"spreadsheet {spreadsheet}: {context.who} reaches it")
             else:
                 found = warning(
@@ -158,12 +161,14 @@ async def check_sign_in(settings: GoogleSettings, client: Client) -> AsyncIterat
         )
 
 
-async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool:
-    """True if the account reads the spreadsheet. 1 read."""
+async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool | None:
+    """True if the account reads the spreadsheet; None if the read failed otherwise. 1 read."""
     try:
         await sheets.list_worksheets(spreadsheet)
-    except GatewayError:
+    except (SpreadsheetNotFound, SpreadsheetNotShared):
         return False
+    except GatewayError:
+        return None
     return True
 
 

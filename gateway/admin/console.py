@@ -229,6 +229,9 @@ class _Console:
             return self._sign_in_page(request, 200, "")
         key, session = _credentials(request, self._cookie_name(request))
         admin = await (admins.session(session) if key is None else admins.identify(key, where_from))
+        if admin is None and method == "POST" and not path.startswith(API):
+            request.event.code = MissingApiKey.code
+            return self._sign_in_page(request, 401, "", again=await read_body(request, "", _form))
         if admin is None:
             raise MissingApiKey(_NO_KEY)
         request.event.admin = admin.key_id
@@ -289,12 +292,20 @@ class _Console:
         return {"Set-Cookie": f"{self._cookie_name(request)}={session}; {limits}"}
 
     def _sign_in_page(
-        self, request: Request, status: int, problem: str, lines: Mapping[str, str] = _SAFE
+        self,
+        request: Request,
+        status: int,
+        problem: str,
+        lines: Mapping[str, str] = _SAFE,
+        *,
+        again: Sequence[tuple[str, str]] = (),
     ) -> Answer:
+        """The form to sign in; with one to send `again`, whose session ended meanwhile."""
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
-        values = {"problem": problem, "next": target if is_page else ""}
+        values = {"problem": problem, "next": target if is_page else "", "again": again}
+        values["target"] = target
         bearer = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 

@@ -1,0 +1,154 @@
+"""Rows in the console while others change them, sessions end, and Google fails."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from gateway.commands.demo import Demo, running_demo
+from gateway.server.sockets import bind
+from sheets_emulator.state.seed import read_spreadsheet
+
+MANY = 10_000
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo with a worksheet to edit and a long one."""
+    folder = tmp_path_factory.mktemp("book")
+    (folder / "Places.csv").write_text("name,state\nRome,old\nOslo,old\nBern,old\n")
+    (folder / "Many.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(MANY)))
+    with running_demo(bind("127.0.0.1", 0), {}, read_spreadsheet(folder, "demo")) as demo:
+        yield demo
+
+
+@pytest.fixture(scope="module")
+def session(browser: Browser, running: Demo) -> Any:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(running.sign_in_url)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+        return context.cookies()
+
+
+@pytest.fixture
+def page(context: BrowserContext, session: Any) -> Page:
+    context.add_cookies(session)
+    return context.new_page()
+
+
+@pytest.fixture(scope="module")
+def console_url(running: Demo) -> str:
+    return running.sign_in_url.partition("/sign-in")[0]
+
+
+def change(demo: Demo, row: int, state: str) -> None:
+    """An update by somebody else."""
+    answer = httpx2.patch(
+        f"{demo.url}/v2/sheets/Places/{row}",
+        headers={"API-Key": demo.full_key, "X-Spreadsheet-Id": "demo"},
+        json={"state": state},
+    )
+    assert answer.status_code == 200
+
+
+def test_a_lost_race_is_shown_and_can_be_saved(page: Page, running: Demo, console_url: str) -> None:
+    """The form keeps the input beside the present text; a second save replaces that."""
+    page.goto(f"{console_url}/data/row?sheet=Places&row=2")
+    page.get_by_label("state text").fill("mine")
+    change(running, 2, "theirs")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("nothing was saved")
+    expect(page.get_by_text("In the sheet now: theirs")).to_be_visible()
+    expect(page.get_by_label("state text")).to_have_value("mine")
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.get_by_role("status")).to_have_text("Row 2 saved.")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("mine")
+
+
+def test_of_two_tabs_the_second_is_refused(page: Page, console_url: str) -> None:
+    """Both opened the row; the tag of the second is old when it is saved."""
+    other = page.context.new_page()
+    for each, text in ((page, "first"), (other, "second")):
+        each.goto(f"{console_url}/data/row?sheet=Places&row=3")
+        each.get_by_label("state text").fill(text)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_have_text("Row 3 saved.")
+    other.get_by_role("button", name="Save").click()
+
+    expect(other.get_by_text("In the sheet now: first")).to_be_visible()
+    expect(other.get_by_label("state text")).to_have_value("second")
+
+
+def test_a_session_that_ends_in_an_edit_loses_no_input(
+    page: Page, session: Any, console_url: str
+) -> None:
+    """After a sign-in in another tab, the form is sent again."""
+    page.goto(f"{console_url}/data/row?sheet=Places&row=4")
+    page.get_by_label("state text").fill("new <&> text")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was written")
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Sign in").click()
+    expect(opened.value.get_by_label("Admin key or sign-in token")).to_be_visible()
+    page.context.add_cookies(session)
+    page.get_by_role("button", name="Send again").click()
+
+    expect(page.get_by_role("status")).to_have_text("Row 4 saved.")
+    expect(page.get_by_role("row").nth(3)).to_contain_text("new <&> text")
+
+
+def test_many_rows_are_paged_and_the_back_button_returns(page: Page, console_url: str) -> None:
+    """Each view is a URL, so that the history has the pages and the filter."""
+    page.goto(f"{console_url}/data?sheet=Many")
+    expect(page.get_by_text(f"of {MANY:,} rows")).to_be_visible()
+    first = page.get_by_role("row").nth(1).inner_text()
+    starts = [first]
+    for _ in range(3):
+        page.get_by_role("link", name="Next page").click()
+        expect(page.get_by_role("row").nth(1)).not_to_have_text(starts[-1])
+        starts.append(page.get_by_role("row").nth(1).inner_text())
+    numbers = [int(each.split()[0]) for each in starts]
+    for _ in range(3):
+        page.go_back()
+
+    assert {after - before for before, after in pairwise(numbers)} == {numbers[1] - 2}
+    expect(page.get_by_role("row").nth(1)).to_have_text(first)
+
+
+@pytest.fixture(scope="module", params=[429, 503], ids=["quota spent", "Google down"])
+def cold(request: pytest.FixtureRequest) -> Iterator[tuple[Demo, int]]:
+    """A demo that has read nothing, and the status of Google's failure."""
+    with running_demo(bind("127.0.0.1", 0), {}) as demo:
+        yield demo, request.param
+
+
+def test_a_failure_of_google_is_said_in_words(
+    cold: tuple[Demo, int], context: BrowserContext
+) -> None:
+    """Without rows in memory the page stays, with its navigation, and works again afterwards."""
+    demo, status = cold
+    faults = f"{demo.emulator_url}/_emulator/faults"
+    page = context.new_page()
+    page.goto(demo.sign_in_url)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    httpx2.post(faults, json=[{"call": "*", "status": status, "times": 50}])
+    page.goto(f"{demo.sign_in_url.partition('/sign-in')[0]}/data?sheet=Cities")
+    expect(page.get_by_role("alert")).to_contain_text("quota" if status == 429 else "Google")
+    expect(page.get_by_role("navigation", name="Console")).to_be_visible()
+    httpx2.post(faults, json=[])
+    for _ in range(20):
+        if page.get_by_text("10 of 10 rows").is_visible():
+            break
+        page.wait_for_timeout(1000)
+        page.reload()
+
+    expect(page.get_by_text("10 of 10 rows")).to_be_visible()

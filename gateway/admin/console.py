@@ -1,19 +1,19 @@
 """The console of administrators and their API, an application of its own on its own listener.
 
-`OPERATIONS` is the table of both. A new operation is one row: method, path, handler; of the API
-also its parameters and the type of its body, which is checked before the handler runs. A page and
-an operation of the API that do the same call one function.
+`OPERATIONS` is the table of both. A new operation is one row: method, path, handler. For the API
+the row also has parameters and the type of the body, which are checked before the handler runs. A
+page and an operation of the API that do the same call one function.
 
 Rules
-- Only the names of this listener are answered, so that no page reaches it by DNS rebinding.
-- An unsafe method needs `Sec-Fetch-Site: same-origin` or `none`; of a browser that sends none, an
-  `Origin` that is the console's; of a program, `Authorization`. So no form has a token.
+- Requests for unknown host names are refused, which prevents DNS rebinding.
+- An unsafe method needs `Sec-Fetch-Site: same-origin` or `none`. Browsers without this header need
+  the console's `Origin`, and programs need `Authorization`. So forms need no CSRF token.
 - Everything but the sign-in, the style sheet and the script needs an admin key or a session.
 - Below `/admin/v1` every answer is JSON, with the errors of the API. Parameters and members of a
   body that the operation does not have are refused.
 - Pages work without the script, except for copying and for opening a sign-in link.
-- Nothing is loaded from elsewhere, nothing is inline, and no answer is cached or compressed: pages
-  have secrets beside texts of others.
+- Pages load nothing from other sites, and have no inline script or style. Answers are not cached or
+  compressed, because pages contain secrets beside texts of others.
 """
 
 import json
@@ -109,7 +109,7 @@ _OTHER_SITE = (
 _NO_KEY = "An admin key is needed: sign in, or send it as 'Authorization: Bearer KEY'."
 _NO_STORE = "The key store does not answer. The log has its error."
 _MOST_FIELDS = 60_000
-"""Of a form: three for each column, of which Google allows 18,278."""
+"""Maximum fields of a form: three for each column. Google allows 18,278 columns."""
 _LONGEST_DETAIL = 300
 _templates = Environment(
     loader=FileSystemLoader(_FOLDER / "templates"),
@@ -125,7 +125,7 @@ Handler = Callable[[AdminRequest], Awaitable[Page | Redirect | Json]]
 
 
 class NoBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of an operation that takes none."""
+    """Body without members."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Operation:
     path: str
     handle: Handler
     parameters: Sequence[str] = ()
-    """Of the API only, as `body`: pages take their own, and ignore others."""
+    """Query parameters of an operation of the API, as is `body`; pages ignore unknown ones."""
     body: type[msgspec.Struct] = NoBody
 
 
@@ -164,7 +164,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", f"{API}/requests", show_requests, ("key", "code", "since", "until", "skip")),
     Operation("GET", f"{API}/status", show_status, ("check",)),
 )
-"""Of two paths that match, the first is meant."""
+"""The first matching path counts."""
 _PATHS = {each.path: re.compile(each.path.replace("{id}", "([^/]+)")) for each in OPERATIONS}
 
 
@@ -300,7 +300,7 @@ class _Console:
         *,
         again: Sequence[tuple[str, str]] = (),
     ) -> Answer:
-        """The form to sign in; with one to send `again`, whose session ended meanwhile."""
+        """Sign-in form; it repeats the fields `again` of a form whose session has ended."""
         path, query = request.event.path, request.scope["query_string"].decode("latin-1")
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
@@ -310,7 +310,7 @@ class _Console:
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 
     def _error_page(self, request: Request, error: GatewayError) -> Answer:
-        """The page of an error; one without a session is the form to sign in."""
+        """Error page; without a valid session the sign-in form."""
         event = request.event
         event.code = error.code
         if error.__cause__ is not None and error.status >= 500:
@@ -395,7 +395,7 @@ def _check_head(request: Request, query: Sequence[tuple[str, str]], operation: O
 
 
 def _members(form: type[msgspec.Struct], body: bytes, _content_type: str) -> Mapping[str, Any]:
-    """The members of a JSON object of this form, in an empty body none. Raises InvalidBody."""
+    """Members of a JSON object of this form; none for an empty body. Raises InvalidBody."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(members := dict(pairs)) < len(pairs):

@@ -143,7 +143,7 @@ def _answer(
 
 
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
-    """The key of the path; with `is_open` not a revoked one. Raises RouteNotFound."""
+    """The key of the path; with `is_open` it must not be revoked. Raises RouteNotFound."""
     found = await asked.store.find(asked.id)
     if found is not None and not (is_open and found.revoked_at):
         return found

@@ -80,7 +80,7 @@ class SharedGcra:
     def __init__(self, rates: "SharedKeyRates", noted: Callable[[], None]) -> None:
         self._rates = rates
         self._noted = noted
-        """Called at each use."""
+        """Function to call at each use."""
         self._gcra = Gcra()
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf

@@ -163,7 +163,7 @@ def _service_account(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -
 
 
 def _default_file(environ: Mapping[str, str]) -> Path | None:
-    """The default credentials file that google-auth uses: the variable's, or gcloud's."""
+    """Credentials file that google-auth finds: named by its variable, or made by gcloud."""
     named = environ.get(VARIABLE)
     if named:
         return Path(named)

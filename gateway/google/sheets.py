@@ -522,7 +522,7 @@ current_call_context = _current.get
 def in_call_context(call_context: CallContext) -> Iterator[None]:
     """Set the context of calls made in the block and in tasks started there.
 
-    The present write turn and record of sending stay, unless the new context has its own.
+    The new context takes over the write turn and the `sent_at` that it lacks.
     """
     outer = _current.get()
     if outer.turn is not call_context.turn or outer.sent_at is not call_context.sent_at:

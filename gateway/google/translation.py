@@ -7,7 +7,7 @@ Rules:
 - Google applies a request completely or not at all. A write is `not_applied` if nothing was sent or
   Google refused it (4xx but 408, 409 and 499), otherwise `WriteOutcomeUnknown`, whatever was
   answered: a 5xx may come from a front end, while Google carries the write out.
-- Google's texts quote cells: no message and no exception's text contains more than known words.
+- Google's texts quote cells, so messages and exceptions repeat only known words of them.
 """
 
 import re
@@ -299,7 +299,7 @@ def _payload_too_large(_error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 _PAYLOAD = "Request payload size exceeds the limit"
-"""Google's message, status 400, to a body above 10 MB (all its APIs have this limit)."""
+"""Google's message for a body above 10 MB, with status 400. All its APIs have this limit."""
 
 _QUOTA_REASONS = frozenset({"RATE_LIMIT_EXCEEDED", "RESOURCE_QUOTA_EXCEEDED"})
 

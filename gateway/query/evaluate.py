@@ -3,13 +3,13 @@
 Rules:
 - The order is total over every mix of types, and no cell raises an exception. An empty cell matches
   no range and is last in both directions.
-- Conditions are looked up in indexes that are ready, without counted work. Counted are the making
-  of an index, the walk of rows, and sorting.
+- Looking up conditions in ready indexes is not counted as work. Making an index, walking rows and
+  sorting are counted.
 - The page is cut out of the index if there is no condition, or only a range of the column that
   orders. Otherwise rows are walked in order, or gathered and sorted: both find the same rows, and
   bounds of sizes choose between them.
-- A page behind a place has the rows that are behind its last row given in one field of `order`, or
-  are equal in all and stand below the place (`gateway.query.place`).
+- A page behind a place has the rows that `order` puts behind the last row given, and rows that are
+  equal in all its fields but stand below the place (`gateway.query.place`).
 """
 
 from array import array
@@ -83,7 +83,7 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Indexed places from `start` to `end`, perhaps backwards, then `empties`; a cut copies."""
+    """Indexed places from `start` to `end`, or backwards, then `empties`; a cut is a copy."""
 
     places: Sequence[int]
     start: int
@@ -302,9 +302,9 @@ def _behind(
     parts: tuple[RowSet, ...],
     terms: Sequence[Term],
 ) -> Work[Page]:
-    """The page of the rows in all `parts` that are behind a place; its total is of all of them.
+    """Page behind a place, of the rows in all `parts`; its total counts the rows before, too.
 
-    `columns` are those of the terms, None for `rowIndex`. Raises CursorLost.
+    `columns` has the index of each term, None for `rowIndex`. Raises CursorLost.
     """
     rows, total = table.rows, None
     if query.wants_total:
@@ -367,7 +367,7 @@ def _behind(
 
 
 def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
-    """Places in the order of the worksheet, and sets: the rows in all of them are the row set."""
+    """Places in worksheet order, and row sets; the intersection of all is the given row set."""
     parts = row_set.parts if isinstance(row_set, Intersection) else (row_set,)
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
@@ -379,7 +379,7 @@ def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[R
 
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:
-    """The rows that meet a condition; `indexes` are those of its fields but for `rowIndex`."""
+    """Rows that meet a condition; `indexes` has one for each of its fields except `rowIndex`."""
     rows, is_negated = table.rows, False
     if isinstance(condition, Comparison):
         name, operator = condition.field, OPERATORS[condition.operator]
@@ -432,7 +432,7 @@ def _found(
     query: Query,
     header_row: int,
 ) -> Work[Page]:
-    """The page of the rows of all `parts`, of which the source is one, and `others` the rest.
+    """Page of the rows in all `parts`: the source is one of these, `others` are the rest.
 
     A walk in order that takes more steps than expected ends in gathering and sorting.
     """

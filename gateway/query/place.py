@@ -1,15 +1,15 @@
-"""The place between two pages of a list: what a cursor holds of it, and how it is found again.
+"""Place between two pages of a list: its part of a cursor, and the search for it.
 
 Rules
-- Rows count from the header, which is 1, or as in the sheet if the columns are those of a window.
-- A place is known by the last row given: by its values of `order`, and among rows that are equal in
-  all of these by digests of rows around the place, as the key sees them. Row numbers only decide
-  where the search begins.
-- Given rows stand before the place, others behind it. It is found if its context is unchanged and
-  stands once near the old row, or if most rows of the context stand together still. Rows that
+- Row numbers count from the header, which is 1. In a window they are the numbers of the sheet.
+- A cursor has the values of `order` in the last row given. Among rows that are equal in all of them
+  it also has digests of rows around the place, as the key sees them. Row numbers only decide where
+  the search begins.
+- Given rows stand before the place, others behind it. A place is found if its context is unchanged
+  and stands once near the old row, or if most rows of the context still stand together. Rows that
   occur more than once prove nothing.
-- Where all rows of a context stand twice, as among equal rows, the old row number counts if no cell
-  that the key sees has changed since; else the place is lost, as another one may look like it.
+- If all rows of a context stand twice, as among equal rows, the old row number counts, but only if
+  no cell that the key sees has changed since. Otherwise the place is lost.
 - A place that is not found is lost; it is never guessed.
 """
 
@@ -36,14 +36,14 @@ NEAR = 64
 """Rows on both sides of a row in which its context must not stand a second time."""
 
 MOST_CHARACTERS = 100
-"""Characters of a text of `order` that are kept; of a longer one a digest, too."""
+"""Maximum stored characters of a text of `order`; a longer text has a digest, too."""
 
 _FIRST_RADIUS = CONTEXT + 2
 _GROWTH = 4
 _DIGEST_BYTES = 6
 _VALUE_BYTES = 8
 _MOST_BYTES, _LEAST_BYTES, _OF_VALUE = 400, 640, 24
-"""Bytes of a kept text at most; of all values; of a value besides its text."""
+"""Maximum bytes of a stored text; bytes for all values; bytes of a value besides its text."""
 _TOGETHER, _BEHIND = CONTEXT + 4, 4
 """Rows before and behind the place in which its context may be spread after edits."""
 _NOWHERE = -NEAR
@@ -52,35 +52,35 @@ _MOST_LOST = 2
 _DIGEST_STEPS = 30
 
 Cell = tuple[int, object]
-"""The kind of a cell, and the key by which it differs from others of its kind."""
+"""Kind of a cell, and its key among cells of this kind."""
 
 _Column = tuple[Keys, Sequence[str]]
 """The kinds and keys of a column, and its texts."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
-    """What a row has in a field of `order`."""
+    """Value of a row in a field of `order`."""
 
     kind: int
     """The first kind of its class."""
     key: int | float | bool | str | None = None
-    """Its key in this class, unless that is made of the text; a long integer as text."""
+    """Key in this class, unless it is made of the text; integers beyond 64 bits are text."""
     text: str = ""
-    """Its text if it is one; of a long text the beginning, case-folded if it is of class text."""
+    """Text of a cell with text. A long one is cut, and case-folded if its class is text."""
     digest: bytes = b""
-    """Of a long text."""
+    """Digest of a long text."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """A place in a list, behind its last row given."""
+    """Place in a list, behind the last row given."""
 
     row: int = 0
-    """The number of this row; 0 before the first."""
+    """Number of the last row given; 0 before the first row."""
     values: tuple[Value, ...] = ()
-    """Its values of the terms of `order`, up to `rowIndex`."""
+    """Values of that row in the terms of `order`, up to `rowIndex`."""
     given: bytes = b""
-    """Digests of the last rows given among those equal in all values; fewer than `CONTEXT` if these
-    are all rows before the place."""
+    """Digests of the last given rows that are equal in all values. Fewer than `CONTEXT`: no more of
+    them stand before the place."""
     next: bytes = b""
     """Digests of the equal rows that follow; fewer than `AHEAD` if there are no more."""
     cells: bytes = b""
@@ -167,10 +167,11 @@ def place_after(
     seen: Seen,
     above: int = 0,
 ) -> Place | Work[Place]:
-    """The place behind the last of some rows, with rows that follow, and equal ones `before`.
+    """Place behind the last of `rows`; `before` and `following` are the rows around them.
 
-    `terms` are the columns of `order`, None for `rowIndex`; `above` are the rows above the first
-    that is counted. Among equal rows it is counted work. Raises Unbuilt if an index is not ready.
+    `terms` has the index of each term of `order`, None for `rowIndex`. `above` is the number of
+    rows above the first counted one. Among equal rows the digests are counted work. Raises Unbuilt
+    if an index is not ready.
     """
     last, row = rows[-1] - 1, rows[-1] + above
     columns: list[_Column] = []
@@ -235,7 +236,7 @@ def _cells(columns: Sequence[_Column], place: int) -> list[Cell]:
 
 
 def _value(cell: Cell, number: Any, count: int) -> Value:
-    """The value of a cell of one of `count` terms, whose key in its class is `number`."""
+    """Value of a cell; `number` is its key in its class, `count` the number of terms."""
     kind, key = cell
     if kind == EMPTY:
         return Value(EMPTY)
@@ -254,9 +255,9 @@ def _value(cell: Cell, number: Any, count: int) -> Value:
 
 
 def stand(order: Order, value: Value) -> Work[range | None]:
-    """The group of a value in the order of a column; an empty range where it would stand.
+    """Group of a value in the order of a column; an empty range at its position if it is absent.
 
-    None if that cannot be known: of a long text that is gone, while others begin like it.
+    None if the position is unknown: a long text is gone, and other texts begin with it.
     """
     segment = order.segments.get(value.kind)
     if segment is None:
@@ -299,9 +300,9 @@ def find_gap(
     has_start: bool = True,
     has_end: bool = True,
 ) -> Work[Gap | None]:
-    """Find a place among equal rows: those of `places`, ascending, that are in all `others`.
+    """Find a place among equal rows: ascending `places` that are in all sets of `others`.
 
-    None if it is lost. `has_start`, `has_end`: the first or last of these rows is that of all.
+    None if the place is lost. `has_start`, `has_end`: the first or last equal row is among these.
     """
     if place.cells and not (seen.is_whole and (yield from seen.all_cells()) == place.cells):
         return None
@@ -350,7 +351,7 @@ def find_gap(
 def _exact(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> list[int]:
-    """The places at which the context is unchanged, as numbers of rows before them."""
+    """Places with unchanged context, each as the number of rows before it."""
     context, following = place.context, place.following
     length, ahead, last = len(context), len(following), context[-1]
     if length < CONTEXT and not is_from_start:
@@ -369,9 +370,9 @@ def _exact(
 def _tolerant(
     digests: Sequence[bytes], place: Place, *, is_from_start: bool, is_to_end: bool
 ) -> int | None:
-    """The place at which most of the context stands together, if there is one.
+    """Place at which most of the context stands together; None if there is none.
 
-    It is behind the last row given, or before the row that followed.
+    The place is behind the last row given, or before the row that followed.
     """
     context, following = place.context, place.following
     counts = Counter(digests)

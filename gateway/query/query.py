@@ -22,7 +22,7 @@ class Operand(msgspec.Struct, frozen=True):
     kind: int
     """The first kind of the class that it is compared in (`gateway.table.cells`)."""
     key: Any = None
-    """Its key in this class; of a text the case-folded form."""
+    """Key in this class; for a text the case-folded form."""
     text: str = ""
     """Its text; "" for other values."""
 
@@ -42,7 +42,7 @@ class Comparison(msgspec.Struct, frozen=True):
     operator: str
     """A name in `gateway.query.operators.OPERATORS`."""
     operands: tuple[Operand, ...]
-    """The one that the operator takes, or the distinct ones of its list."""
+    """The single operand, or the distinct operands of a list."""
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -74,19 +74,19 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     where: Condition | None = None
     order: tuple[SortTerm, ...] = ()
-    """One without a name is an error, unless the whole text is a field."""
+    """Sort terms. A term without a name is an error, unless `whole_order` names a field."""
     whole_order: SortTerm | None = None
-    """The text that the terms were split from, as one term; if it names a field, it is meant."""
+    """The unsplit text as one term; it replaces the terms if it names a field."""
     skip: int = 0
     wants_place: bool = False
-    """Whether to find the place behind the page, for a cursor; not if `skip` is given."""
+    """True to find the place behind the page, for a cursor; False if `skip` is given."""
     cursor: str | None = None
     """The cursor of the page before; "" asks for the first page and a cursor."""
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
     """Fields of the answer; None means all."""
     wants_total: bool = False
-    """Whether to count all matching rows, which may take longer than finding a page."""
+    """True to count all matching rows, which may take longer than finding a page."""
 
     @property
     def needs_types(self) -> bool:

@@ -1,17 +1,17 @@
 """A worksheet in memory: its header and two renderings, by column; patched with own writes.
 
 Rules
-- Columns begin with the header; what stands above it in the sheet is not known. Rows are given by
-  their numbers; the place of a row in a column is its number less that of the header.
+- Columns begin with the header; the rows above it are unknown. Rows are given by their numbers; the
+  place of a row in a column is its number less the number of the header.
 - Text and empty cells are equal in both renderings, except for the explanation of an error. If
   another one differs, the sheet changed between the two reads. Equal cells are one object.
-- A word that is displayed for both booleans, in any language, is a sign of that, too.
-- A number in plain notation that its value does not round to is a sign of that, too: rows moved
-  between the reads. Some cells of each column are compared, among them the last one.
+- A word that is displayed for both booleans, in any language, also shows such a change.
+- So does a displayed number in plain notation that its value does not round to: rows moved between
+  the reads. Some cells of each column are compared, among them the last one.
 - A format may display other numbers (`yyyy`, `dd.mm`) and other texts (`@" kg"`). It is known if a
-  value is displayed so in two pairs of reads and otherwise by no cell, and if most displays are not
-  those of other rows. From then on numbers of the column are not compared, and its texts are
-  compared with what the format displays.
+  value has the same display in two pairs of reads and no other one in any cell, and most displays
+  are not found in other rows. From then on numbers of the column are not compared, and its texts
+  are compared with the displays of the format.
 """
 
 import re
@@ -40,16 +40,16 @@ Cell = tuple[object, str]
 """A value and its display."""
 
 TextTemplate = tuple[str, ...]
-"""What a format for texts displays before, between and after the text; a single part is displayed
-in place of any text."""
+"""Parts that a format for texts displays before, between and after the text; a single part is
+displayed in place of any text."""
 
 
 class Unlike(NamedTuple):
     """Cells of a column that are displayed as another number or text than they hold.
 
-    `has_numbers` and `templates` are what its formats are known to do. All others are a sign of two
-    states: `numbers` are some of them, `texts` some by the templates that would display all. Both
-    are empty if there are too many templates.
+    `has_numbers` and `templates` describe the known formats of the column. All other cells suggest
+    that the renderings have different states. `numbers` has some of these cells; `texts` has some
+    by the template that would display them. Both are empty if there are too many templates.
     """
 
     numbers: frozenset[Cell] = frozenset()
@@ -59,12 +59,12 @@ class Unlike(NamedTuple):
 
     @property
     def known(self) -> "Unlike":
-        """What its formats are known to do."""
+        """The known formats of the column, without cells."""
         return Unlike(has_numbers=self.has_numbers, templates=self.templates)
 
     @property
     def as_format(self) -> "Unlike":
-        """The same if all these cells seem to be of one state."""
+        """Formats that explain all these cells, if both renderings have the same state."""
         return Unlike(
             has_numbers=self.has_numbers or bool(self.numbers),
             templates=self.templates.union(self.texts if _constants(self.texts) <= 1 else ()),
@@ -89,7 +89,7 @@ class RowPatch:
 def patched_columns(
     columns: Sequence[Column], rows: Iterable[tuple[int, Mapping[int, object]]]
 ) -> Work[tuple[Column, ...]]:
-    """Columns with the cells of some rows changed, the first is 1; untouched ones are shared.
+    """Columns with changed cells in some rows (from 1); untouched columns are shared.
 
     Columns and cells are added as needed, except for emptied cells.
     """
@@ -120,7 +120,7 @@ def patched_columns(
 
 
 def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tuple[Column, ...]]:
-    """Columns without some rows, which are ascending, the first is 1; shared if they end above.
+    """Columns without some rows (ascending, from 1); columns that end above are shared.
 
     Columns that are one object stay one.
     """
@@ -149,7 +149,7 @@ def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> Work[tupl
 
 
 ROWS_BELOW = 3
-"""Rows that are kept below the last record; so many beside a removed row show which one it was."""
+"""Rows kept below the last record; that many rows beside a removed row identify it."""
 
 FIRST_DATA_ROW = 2
 """The lowest first data row of any worksheet."""
@@ -160,16 +160,16 @@ _PIECE = 16_384
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
 _COMPARED = 256
-"""Cells of a column whose numbers are compared with their display, at most."""
+"""Maximum cells of a column whose numbers are compared with their displays."""
 _FIRST = 64
-"""The first cells, all of which are compared: they stay comparable when a row is inserted."""
+"""Number of first cells, which are all compared: they stay comparable after an insertion."""
 _MAX_UNLIKE = 16
-"""Cells of a column that are kept with their displays, and templates of its texts, at most."""
+"""Maximum cells of a column that are kept with their displays, and maximum templates."""
 _PLAIN = re.compile(r"-?[0-9]{1,300}(?:\.([0-9]{1,300}))?")
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,99}")
 """Thousands, as in German: `1.250`."""
 _HALF, _DIGITS, _TINY = 0.501, 1e-9, 1e-12
-"""Half a unit of the last digit displayed, the share below ten digits, and one below any digit."""
+"""Tolerances: half a unit of the last displayed digit; share below ten digits; below any digit."""
 _VALUE_STEPS = 2
 """Steps per cell."""
 
@@ -189,20 +189,20 @@ class Table:
     header: Header
     displayed: Sequence[Column]
     last_row: int
-    """The last record; without one the header, or the row above it. Rows below are left out."""
+    """Row of the last record; without one the header, or the row above it. Later rows are cut."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
     """True if the renderings seem to be of different states of the worksheet."""
     unlike: Mapping[int, Unlike] = field(default_factory=dict, repr=False, compare=False)
-    """Of the columns with such cells."""
+    """Cells displayed as another number or text, by column."""
     ends_by_types: bool = False
-    """True if the typed rendering decides which is the last record: it has all rows until then."""
+    """True if only the typed rendering shows the last record; until then the table has all rows."""
     below: Sequence[Sequence[str]] = ()
     """The first rows below the last record, as displayed, if columns are filled down there."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
     seen: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
-    """What places in lists are found by, of some columns (`gateway.query.place.Seen`)."""
+    """Cells for finding places in lists, by visible columns (`gateway.query.place.Seen`)."""
 
     @property
     def size(self) -> int:
@@ -298,8 +298,8 @@ class Table:
     ) -> Iterator[object]:
         """Rows as `record.row_object` makes them, made column by column.
 
-        With the `typed` columns they have typed values, with `cells` those: the cells of these rows
-        by column.
+        Values are displayed texts; with `typed` columns they are typed. `cells` replaces both by
+        cells of these rows, by column.
         """
         if not rows:
             return iter(())
@@ -347,7 +347,7 @@ class Table:
             raise Unbuilt(self.made_typed_columns(columns)) from None
 
     def made_typed_columns(self, columns: Iterable[int]) -> Work[Mapping[int, Column]]:
-        """The same; those that are not made yet are made, and cached as indexes are."""
+        """Values of columns in typed answers; missing ones are made, and cached like indexes."""
         found: dict[int, Column] = {}
         for column in columns:
             found[column] = (yield from self.index(column).typed_cells()).cells
@@ -356,7 +356,7 @@ class Table:
     def displays(
         self, rows: Sequence[int], typed: Mapping[int, Column]
     ) -> Iterator[Sequence[object]]:
-        """The displayed cells of rows in the columns whose typed values are not these texts."""
+        """Displayed cells of rows, in the columns whose typed values differ from these texts."""
         columns: list[Sequence[object]] = []
         for column, values in typed.items():
             cells = column_at(self.displayed, column)
@@ -490,7 +490,7 @@ def make_table(displayed: Sequence[Column], layout: Layout = DEFAULT_LAYOUT) -> 
 
 
 def _cut(columns: Sequence[Column], last: int) -> tuple[Column, ...]:
-    """Columns up to a row, the first is 1; those that are one object stay one."""
+    """Columns up to a row (from 1); columns that are one object stay one."""
     cut: dict[int, Column] = {}
     for cells in columns:
         end = min(len(cells), last)
@@ -563,9 +563,9 @@ def _compare(
     known: Unlike,
     shown: dict[TextTemplate, list[Cell]],
 ) -> Work[bool]:
-    """Add numbers as `_uniform` does, and templates that display texts, each with some cells.
+    """Collect numbers like `_uniform`, and templates that display texts, each with some cells.
 
-    A text that none of `known` displays gets a new one. False if there are too many.
+    A text that no known template displays gets a new one. False if there are too many templates.
     """
     templates = sorted(known.templates, key=len, reverse=True)
     templates += sorted(known.texts, key=len, reverse=True)
@@ -600,7 +600,7 @@ def _judge(
     numbers: Sequence[Cell],
     shown: Mapping[TextTemplate, Sequence[Cell]],
 ) -> Work[Unlike]:
-    """The unlike cells of a column, by those that are `known`. Templates without a cell go."""
+    """Unlike cells of a column, judged by the `known` ones. Unused templates are dropped."""
     others = frozenset(numbers)
     if others and (
         known.has_numbers or (yield from _are_formatted(known.numbers, others, values, texts))
@@ -621,17 +621,17 @@ def _judge(
 
 
 def _constants(templates: Iterable[TextTemplate]) -> int:
-    """How many display the same for any text; several in a column are rather texts that moved."""
+    """Number of templates that display a constant. Several in a column suggest moved rows."""
     return sum(len(each) == 1 for each in templates)
 
 
 def _shows(template: TextTemplate, held: str, display: str) -> bool:
-    """True if a text is displayed by a template; one for any text displays no blank cell."""
+    """True if a template displays a text so; constant templates do not apply to blank cells."""
     return held.join(template) == display and (held != "" or len(template) > 1)
 
 
 def _is_another(value: object, text: str) -> bool:
-    """True if a number does not round to the one that it is displayed as in plain notation."""
+    """True if `text` is a number in plain notation that the value does not round to."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     plain = _PLAIN.fullmatch(text)
@@ -651,10 +651,11 @@ def _are_formatted(
     *,
     cell_count: int = 1,
 ) -> Work[bool]:
-    """True if a format displays these numbers or texts, by those of another pair of reads.
+    """True if a format displays these numbers or texts, judged by cells of another pair of reads.
 
-    Then so many cells are displayed as in that pair, whose values no cell displays otherwise: one
-    that changed between the reads of a pair would do so in the next one. A blank cell is none.
+    At least `cell_count` cells must be displayed as in that pair, and no cell may display one of
+    their values differently: after a change between the reads of that pair, a cell would. Blank
+    cells do not count.
     """
     again = {value: display for value, display in before & unlike if value != ""}
     counts = Counter[object]()
@@ -673,7 +674,7 @@ def _are_formatted(
 
 
 def _are_of_other_rows(unlike: frozenset[Cell], values: Column) -> Work[bool]:
-    """True if most of the displays are those of other cells in the column: its rows moved."""
+    """True if most displays occur in other cells of the column: its rows moved."""
     digits = {
         text: len(text.partition(".")[2]) for value, text in unlike if not isinstance(value, str)
     }

@@ -205,9 +205,9 @@ def _without_quotations(chain: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def cut_to_first_line(record: logging.LogRecord) -> bool:
-    """A filter for asyncio's lines: their second line quotes an exception.
+    """Filter of asyncio's records: keep the first line, because the second quotes an exception.
 
-    Its traceback is logged, too.
+    The traceback is still logged.
     """
     record.msg, record.args = record.getMessage().partition("\n")[0], ()
     return True

@@ -45,7 +45,7 @@ _METHOD = re.compile(
     rb"(?:_method|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)(?:\[\])?(?:=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Names of method overrides, perhaps with a value folded in; a parameter `method` is none."""
+"""Names of method overrides, perhaps with a folded value; the name `method` is not one."""
 _CREDENTIALS = frozenset(map(str.encode, CREDENTIALS))
 _KNOWN = b"|".join(re.escape(name.encode()) for name in sorted((*PARAMETERS, *CREDENTIALS)))
 _FOLDED: Final = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
@@ -73,7 +73,7 @@ _NO_PARAMETERS: Final[Parameters] = {}
 
 KEPT_TEXTS = 512
 LONGEST_KEPT_TEXT = 2048
-"""In bytes: lists and rows cache at most 1 MiB of text each; longer texts are parsed each time."""
+"""Maximum bytes of a cached text; lists and rows cache at most 1 MiB of text each."""
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
@@ -97,7 +97,7 @@ class Sifted(msgspec.Struct, frozen=True):
     asked: bytes
     credentials: bytes
     is_odd: bool = False
-    """True if some were folded into the name of another, or are refused."""
+    """True if parameters were folded into the name of another, or are refused."""
     refusal: str = ""
     """The message for a parameter that must not be ignored."""
     unknown: tuple[str, ...] = ()
@@ -184,16 +184,16 @@ def decoded(parameters: bytes) -> Parameters:
 
 
 class Leniency(msgspec.Struct, frozen=True):
-    """Parts to decode once more, because they name missing fields as they are.
+    """Parts to decode once more, because the fields that they name do not exist.
 
-    Whole parameters, and single names of `keys`, where others may be fields.
+    Whole parameters, or single names of `keys` while others are fields.
     """
 
     parameters: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
 
     def with_unknown(self, parameter: str, names: Sequence[str]) -> "Leniency":
-        """The same, and a parameter's names that are not fields."""
+        """A copy with more to decode: a parameter, or its names that are not fields."""
         if parameter == "keys":
             return Leniency(self.parameters, self.keys | set(names))
         return Leniency(self.parameters | {parameter}, self.keys)
@@ -203,7 +203,7 @@ PLAIN: Final = Leniency()
 
 
 class ListAsked(msgspec.Struct, frozen=True):
-    """A parsed list request; `no_cache`: with fresh data."""
+    """A parsed list request; `no_cache` asks for fresh data."""
 
     query: Query
     no_cache: bool
@@ -212,11 +212,11 @@ class ListAsked(msgspec.Struct, frozen=True):
     others: bytes = b""
     """The parameters that all pages have in common, as they were sent; safe in a header."""
     bound: bytes = b""
-    """What a cursor of the list belongs to of the parameters: `where` and `order`, as sent."""
+    """`where` and `order` as sent; a cursor of the list is valid for these only."""
 
 
 class RowAsked(msgspec.Struct, frozen=True):
-    """A parsed request for a row; `no_cache`: with fresh data."""
+    """A parsed request for a row; `no_cache` asks for fresh data."""
 
     keys: Selection | None
     no_cache: bool
@@ -337,7 +337,8 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
 def parse_keys(asking: Asking) -> Selection | None:
     """The field names of `keys`: comma-separated, or a JSON array; None for all fields.
 
-    Names with a second reading are marked as checked, so that it is tried if they are not fields.
+    Names that are still percent-encoded are marked as `checked`: if they are not fields, they are
+    decoded once more.
     """
     if "keys" in asking.bracketed:
         listed = bracketed_names(asking, "keys")
@@ -436,7 +437,7 @@ def parse_count(asking: Asking, name: str) -> int | None:
 
 
 def _flag(asking: Asking, name: str) -> bool:
-    """False if absent or empty."""
+    """Boolean of a parameter; False if absent or empty."""
     text = single_text(asking, name)
     if text is None:
         return False
@@ -451,7 +452,7 @@ def _folded(text: str) -> str:
 
 
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
-    """The terms of `order`, and its text as one term if it has several names."""
+    """Terms of `order`; with several names also the whole text as one term."""
     if "order" in asking.bracketed:
         return _parse_order("", bracketed_names(asking, "order"))
     text = single_text(asking, "order")

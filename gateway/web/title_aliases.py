@@ -33,7 +33,7 @@ MAX_COMPARED = 200
 _LONGEST = 40
 """Maximum number of compared characters of a title."""
 _MAX_WEIGHED = 8
-"""Number of titles with the most common characters whose order of characters is compared."""
+"""Maximum titles compared by order of characters: those that share most characters."""
 _LIKE = 0.6
 """Minimum similarity of near titles, at most 1.0, as in difflib."""
 _KEPT = 64

@@ -1,4 +1,4 @@
-"""Answers as bytes, whole ones and their rows, cached with a snapshot; and their freshness."""
+"""Encoded answers and rows, cached with a snapshot, and the freshness of answers."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -37,42 +37,45 @@ BLOCK_BYTES = 49_152
 """Bounds of a block of encoded rows; about 64 rows of 10 columns, made in 50 us."""
 
 MOST_OF_BLOCK = 8 * BLOCK_BYTES
-"""Characters, and bytes, of a block whose rows are longer than those of other blocks."""
+"""Maximum characters of a cached block, and maximum bytes; more than usual, for long rows."""
 
 _DIGESTS = [slice(at * DIGEST_BYTES, (at + 1) * DIGEST_BYTES) for at in range(MAX_BLOCK_ROWS)]
 """The place of each row's digest in the digests of its block."""
 
 NEVER = -1
-"""For `Bodies.singly` of a block that is too long: no row is encoded unless it is requested."""
+"""`Bodies.singly` of a block that is too long: only requested rows are encoded."""
 
 MOST_SINGLY = 16
 """Rows of a block that are encoded singly before the block is made."""
 
 PART_FREED = 8
-"""One part in so many of the limit is freed at once, so that blocks are rarely dropped."""
+"""Divisor of the limit: the part that is freed at once, so that blocks are rarely dropped."""
 
 MADE_AT_ONCE = 2
-"""Blocks that one answer makes for rows that are no range."""
+"""Maximum blocks that one answer makes if its rows are not consecutive."""
 
 
 class Paging(msgspec.Struct, frozen=True, gc=False):
-    """Where a page of a list stands."""
+    """Position of a page in a list."""
 
     has_next: bool
     total: int | None = None
     place: Place | None = None
-    """The place behind the page, if there is a next one, unless it is one by `skip`."""
+    """Place behind the page; None without a next page, and for pages by `skip`."""
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """A page or record as the web layer encodes it, and its entity tag, quotes and all."""
+    """A page or record as the web layer encodes it, and its quoted entity tag."""
 
     body: bytes
     tag: str
     paging: Paging = Paging(False)
-    """Of a list."""
+    """Position of a page; the default for a record."""
     links: dict[bytes, bytes] = {}
-    """Of a list, its `Link` by what it depends on besides; bytes, which are not traced."""
+    """`Link` headers of a page by everything else that they depend on: parameters, key, title.
+
+    Bytes, because the garbage collector does not trace them.
+    """
     rows: int = 0
     """The number of rows in it."""
 
@@ -81,9 +84,9 @@ class Freshness(msgspec.Struct, frozen=True):
     """Age and remaining lifetime of the rows behind an answer."""
 
     age_seconds: float
-    """Since the start of the read behind the answer."""
+    """Time since the read behind the answer began."""
     ttl_seconds: float
-    """Until the next read; negative for a stale answer."""
+    """Time until the next read; negative for a stale answer."""
     is_hit: bool
     """True if no call to Google was awaited."""
     reason: str = ""
@@ -100,7 +103,7 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class Encoder(Protocol):
-    """An encoding; cached answers are keyed by it, so it must be one object."""
+    """An encoding. Cached answers are keyed by it, so each encoding must be one object."""
 
     @property
     def empty(self) -> object:
@@ -114,19 +117,19 @@ class Encoder(Protocol):
         """Encoded rows (`gateway.table.record.row_object`), as in a page or alone."""
 
     def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
-        """A page of such rows; its `cursor` is "" after the last page, None if none is asked."""
+        """Page of such rows; its `cursor` is "" after the last page, None if not requested."""
 
 
 class Bodies(msgspec.Struct, frozen=True):
-    """Encoded rows, and the digests of each, of `DIGEST_BYTES`.
+    """Encoded rows, and a digest of `DIGEST_BYTES` for each.
 
-    The tag of a page is made from digests: those of a block are computed once, for many pages.
+    The tag of a page is made from digests. A block computes its digests once, for many pages.
     """
 
     rows: Sequence[bytes] = ()
     digests: bytes = b""
     singly: int = 0
-    """Of a block that is not made: how many of its rows were encoded singly, or NEVER."""
+    """Number of rows that were encoded singly because the block is not made, or NEVER."""
 
     def part(self, start: int, end: int) -> "Bodies":
         digests = self.digests[start * DIGEST_BYTES : end * DIGEST_BYTES]
@@ -138,7 +141,7 @@ _NEVER_MADE = Bodies(singly=NEVER)
 
 
 def with_digests(rows: list[bytes], covered: list[bytes] | None = None) -> Bodies:
-    """Encoded rows, and digests of what they cover: the rows themselves, if nothing is given."""
+    """Encoded rows with digests of `covered`, by default of the rows themselves."""
     covered = rows if covered is None else covered
     return Bodies(rows, b"".join([sha256(each).digest()[:DIGEST_BYTES] for each in covered]))
 
@@ -175,10 +178,11 @@ class EncodedRows:
         rows: Sequence[int],
         typed: TypedColumns | None = None,
     ) -> Bodies:
-        """The selected fields of rows, which exist, in this order. Raises UnknownField.
+        """Encoded rows with the selected fields, in this order. Raises UnknownField.
 
-        They are cached for all callers who see the same columns and request the same fields. For
-        typed rows that are not, the `typed` columns are needed: raises Unbuilt with their work.
+        The rows must exist. They are cached for all callers who see the same columns and request
+        the same fields. Typed rows that are not cached need the `typed` columns: raises Unbuilt
+        with their work.
         """
         way = (encoder, keys, grant.readable)
         kept, size, first_row = self._kept.get(way, {}), self._block_rows, self._first_row
@@ -217,7 +221,7 @@ class EncodedRows:
     def _partly_made(
         self, way: _Way, grant: ColumnGrant, rows: Sequence[int], typed: TypedColumns | None
     ) -> Bodies:
-        """Rows that are no range, not all of them in blocks."""
+        """Encoded rows that are not consecutive, some of them without a block."""
         encoder, keys, _ = way
         kept, size, made = self._kept.get(way, {}), self._block_rows, 0
         found, digests = [b""] * len(rows), [b""] * len(rows)
@@ -253,7 +257,7 @@ class EncodedRows:
     def _made(
         self, way: _Way, grant: ColumnGrant, first: int, end: int, typed: TypedColumns | None
     ) -> Bodies:
-        """Consecutive data rows (from 0), encoded in one call, and their blocks, cached.
+        """Encode consecutive data rows (from 0) in one call, and cache their blocks.
 
         The first and the last block are completed unless they are long.
         """
@@ -295,7 +299,7 @@ class EncodedRows:
         rows: Sequence[int],
         typed: TypedColumns | None,
     ) -> tuple[list[bytes], list[bytes]]:
-        """Encoded rows, and what their digests cover: of typed rows the displays, too."""
+        """Encoded rows, and the bytes that digests cover; for typed rows with their displays."""
         if encoder.is_typed and typed is None:
             typed = self._table.typed_columns(selected)
         bodies = encoder.rows(self._table.row_objects(rows, selected, encoder.empty, typed))

@@ -202,9 +202,9 @@ def _compared_row(before: Sequence[str], block: Block, row: int) -> _Compared:
 def _compared_change(
     change: RowChange, spans: Sequence[Span], keys: Collection[int], values: Mapping[int, object]
 ) -> _Compared:
-    """Compare the cells of a changed row that the answer shows and the write did not change.
+    """Compare unwritten cells of a changed row with the cells in the answer.
 
-    Cells in `values` are compared by value, too.
+    Cells in `values` are also compared by value.
     """
     same, changed, written = list[int](), list[int](), change.values
     for span in spans:

@@ -613,7 +613,7 @@ class Worksheet:
     def keep(self, snapshot: Snapshot, began: int, types: Origin | None = None) -> Snapshot | None:
         """Cache all rows, unless they differ from rows that were cached after the read began.
 
-        Rows cached meanwhile may still have the earlier `types`, which may differ.
+        The typed rendering of those rows may differ if it is still the earlier `types`.
         """
         latest = self.blocks.get(DISPLAYED)
         if latest is not None and latest.landed > began:

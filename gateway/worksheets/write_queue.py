@@ -331,7 +331,7 @@ class WriteQueue:
             timer.cancel()
 
     async def _reached(self, instant: float) -> None:
-        """Wait until an instant, with one timer for all its writes, so that they join together."""
+        """Wait until an instant. Its writes share one timer, so that they join together."""
         event = self._instants.get(instant)
         if event is None:
             event = self._instants[instant] = asyncio.Event()

@@ -199,7 +199,7 @@ class Write:
 
     @cached_property
     def is_form(self) -> bool:
-        """True if the values are texts of a form."""
+        """True if the values were sent as a form, so that they are texts."""
         return any(isinstance(fields, FormFields) for fields in (self.rows or ())[:1])
 
     @cached_property

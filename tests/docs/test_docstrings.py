@@ -11,16 +11,6 @@ from tests.docs.blocks import TOP
 from tests.docs.test_style import fragments
 
 PACKAGES = ("gateway", "sheets_emulator")
-NOT_YET = (
-    "gateway/admin/console.py",
-    "gateway/query/evaluate.py",
-    "gateway/query/place.py",
-    "gateway/query/query.py",
-    "gateway/table/table.py",
-    "gateway/web/parameters.py",
-    "gateway/worksheets/answers.py",
-)
-"""Folders and files that are still to be rewritten."""
 
 FIRST_WORDS = re.compile(
     r"(What|Who|Whose|How|Whether|Where|When|Of|By|In|For|That|Those|These|It|They)\b"
@@ -52,10 +42,6 @@ def faults(source: str) -> list[str]:
     ]
 
 
-def is_left_out(path: str) -> bool:
-    return any(path == name or path.startswith(f"{name}/") for name in NOT_YET)
-
-
 def name_of(path: Path) -> str:
     return path.relative_to(TOP).as_posix()
 
@@ -63,20 +49,10 @@ def name_of(path: Path) -> str:
 MODULES = [path for package in PACKAGES for path in sorted((TOP / package).rglob("*.py"))]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if not is_left_out(name_of(path))], ids=name_of
-)
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_docstrings_are_plain(path: Path) -> None:
     """No docstring is a fragment, and none has a word of the list."""
     assert faults(path.read_text("utf-8")) == []
-
-
-@pytest.mark.parametrize("name", NOT_YET)
-def test_the_list_of_exceptions_is_current(name: str) -> None:
-    """A finished folder or file leaves the list."""
-    paths = [path for path in MODULES if name_of(path) == name or (TOP / name) in path.parents]
-
-    assert any(faults(path.read_text("utf-8")) for path in paths)
 
 
 @pytest.mark.parametrize(

@@ -68,11 +68,11 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys("/#", ("a comment", "Leave it out")),
     ";": ("a semicolon", "Write a comma"),
     "+": ("a number with +", "Leave out the +"),
-    ".": ("a number without a digit before its point", "Write 0.5 for .5"),
+    ".": ("a number without a digit before the decimal point", "Write 0.5 for .5"),
 }
 _POINT_BEHIND_DIGIT = (
-    "this number has no digits after its point, or two points. Write 1.0 for 1., and write a "
-    "text in double quotes"
+    "this number has no digits after the decimal point, or two points. Write 1.0 for 1., and "
+    "write a text in double quotes"
 )
 _WORDS: Mapping[str, str] = {
     "True": "true",

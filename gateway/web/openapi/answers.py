@@ -140,7 +140,7 @@ _SCHEMAS: Nodes = {
             },
             "errors": {
                 "type": "array",
-                "description": "The places of the body that are wrong.",
+                "description": "Errors of the body, each with its place.",
                 "items": schema_reference(_MISTAKE),
             },
             "outcome": {

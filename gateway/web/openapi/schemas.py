@@ -38,23 +38,23 @@ CELLS: Mapping[EmptyCell, Node] = {
     "null": {
         "type": ["string", "null"],
         "minLength": 1,
-        "description": "What the cell displays, always a string; null if it is empty.",
+        "description": "Displayed text of the cell, always a string; null if the cell is empty.",
     },
     "": {
         "type": "string",
-        "description": 'What the cell displays, always a string; "" if it is empty.',
+        "description": 'Displayed text of the cell, always a string; "" if the cell is empty.',
     },
     "omit": {
         "type": "string",
         "minLength": 1,
-        "description": "What the cell displays, always a string. An empty cell is left out.",
+        "description": "Displayed text of the cell, always a string. An empty cell is left out.",
     },
 }
 _TYPED_CELL: Node = {
     "type": ["string", "number", "boolean", "null"],
     "description": (
-        "What the cell holds: a number, a boolean, a text, or a date or time of ISO 8601 in a "
-        "string; null if it shows an error"
+        "Value of the cell: a number, a boolean, a text, or a date or time of ISO 8601 in a "
+        "string; null if the cell shows an error"
     ),
 }
 TYPED_CELLS: Mapping[EmptyCell, Node] = {

@@ -18,7 +18,7 @@ class Operand(msgspec.Struct, frozen=True):
     """A value to compare cells with, parsed once."""
 
     value: Scalar
-    """A text is in NFC, as the texts of cells are."""
+    """Value of the request; a text is in NFC, like texts of cells."""
     kind: int
     """The first kind of the class that it is compared in (`gateway.table.cells`)."""
     key: Any = None

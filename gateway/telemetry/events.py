@@ -107,7 +107,7 @@ UseCounts = list[int]
 """Sums in the order of `USE`."""
 USE = ("requests", "reads", "writes", "rows", "bytes")
 KEPT_REQUESTS = 10_000
-"""Requests of which the console shows the lines."""
+"""Maximum requests whose log lines the console shows."""
 QUOTA_SECONDS = 60.0
 """The time over which Google counts calls."""
 MOST_PLACES = 10_000

@@ -121,7 +121,7 @@ def _state(tallies: Tallies) -> Iterator[Metric]:
     )
     yield CounterMetricFamily(
         "gateway_breaker_openings",
-        "How often the circuit breaker opened.",
+        "Times that the circuit breaker opened.",
         tallies.breaker_openings,
     )
     refused = GaugeMetricFamily(
@@ -140,7 +140,7 @@ def _state(tallies: Tallies) -> Iterator[Metric]:
     yield GaugeMetricFamily("gateway_snapshots", "Worksheets in memory.", tallies.snapshots)
     yield GaugeMetricFamily(
         "gateway_snapshot_bytes",
-        "Estimated memory of the worksheets in memory.",
+        "Estimated memory of cached worksheets.",
         tallies.snapshot_bytes,
     )
 

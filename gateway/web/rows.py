@@ -481,7 +481,7 @@ def refuse_condition(request: Request, admitted: Admitted, *, may_create: bool =
 
 
 def refuse_filter(request: Request, admitted: Admitted) -> None:
-    """Refuse a write by filter that has a condition, or whose plan does not include it."""
+    """Refuse a write by filter if the plan has none, or if it has a condition such as If-Match."""
     check_filter(admitted.caller)
     refuse_condition(request, admitted)
 

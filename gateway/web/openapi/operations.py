@@ -72,7 +72,7 @@ SECURITY_SCHEMES: Nodes = {
         "type": "apiKey",
         "in": "query",
         "name": KEY_PARAMETER,
-        "description": "To read, and to create with a key that may only create. URLs end up in "
+        "description": "Only for reads, and for creates with a create-only key. URLs end up in "
         "logs and histories: prefer a header.",
     },
 }
@@ -87,7 +87,7 @@ _OF_EXPORTS: Node = {
     },
 }
 _UNCHANGED: Node = {
-    "description": "The answer is the same as that with the tag in `If-None-Match`; no body.",
+    "description": "The answer has not changed: its tag is in `If-None-Match`. No body.",
     "headers": header_references(OF_READS),
 }
 

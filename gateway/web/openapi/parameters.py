@@ -319,7 +319,7 @@ def _max_affected(reach: Reach) -> Node:
 def _where(place: Place, kinds: Sequence[RequestKind]) -> Node:
     is_list = "list" in kinds
     about = (
-        f"Which rows to {'list' if is_list else 'write to'}: a JSON object, such as "
+        f"Condition of the rows to {'list' if is_list else 'write to'}: a JSON object, such as "
         '`{"state":"Texas"}`; in a URL percent-encoded.'
     )
     schema: Node = {

@@ -121,9 +121,9 @@ _TYPED_VALUE: Node = {
 _OPERAND: Node = {
     "type": ["string", "number", "boolean", "null"],
     "description": (
-        "A number is compared with numbers, a string with what the cell displays, and with the "
-        "number, or the date or time of ISO 8601, that it is; a boolean with booleans. null and "
-        "the empty string are empty cells."
+        "A number is compared with numbers, a boolean with booleans. A string is compared with "
+        "displayed texts; a string with a number, or with a date or time of ISO 8601, also with "
+        "values of this kind. null and the empty string mean empty cells."
     ),
 }
 
@@ -148,7 +148,7 @@ _LIST_OF_WORKSHEETS: Node = {
                     "name": _NAME,
                     "rows": {
                         "type": ["integer", "null"],
-                        "description": "The number of records; null if not read lately.",
+                        "description": "Number of records; null if not read recently.",
                     },
                     "fields": {
                         "type": "array",
@@ -262,13 +262,13 @@ def _page(row: Node) -> Node:
             "cursor": {
                 "type": ["string", "null"],
                 "description": (
-                    "The cursor of the next page, null after the last; there with `cursor`."
+                    "Cursor of the next page; null after the last. Only with `cursor`."
                 ),
             },
             "total": {
                 "type": "integer",
                 "minimum": 0,
-                "description": "How many rows match, on any page; there with `count=true`.",
+                "description": "Number of matching rows, on all pages. Only with `count=true`.",
             },
         },
         "required": ["results", "hasNextPage"],
@@ -309,7 +309,7 @@ def _upserted(place: Place) -> Node:
     field = {"anyOf": [{"enum": [_CREATED]}, schema_reference(f"{place.stem}Field")]}
     return {
         "type": "object",
-        "description": "A row of an upsert: its fields as they are now.",
+        "description": "A row after an upsert, with its present fields.",
         "properties": {
             ROW_INDEX: _ROW_NUMBER,
             _CREATED: {

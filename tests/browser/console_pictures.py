@@ -148,7 +148,7 @@ def draw(browser: Browser, sign_in: str, folder: Path) -> None:
     with browser.new_context(viewport=size, device_scale_factor=SCALE) as context:
         page = context.new_page()
         page.goto(sign_in)
-        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_role("heading", name="Overview").wait_for()
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)

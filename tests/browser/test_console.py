@@ -38,10 +38,10 @@ def cookies(browser: Browser, console_demo: Demo) -> Any:
         page = context.new_page()
         page.goto(console_demo.sign_in_url)
         assert "#" not in page.url  # the token is no part of the history
-        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         page.goto(console_demo.sign_in_url)
-        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("alert")).to_contain_text("A link counts once")
         return context.cookies()
 

@@ -30,7 +30,7 @@ def session(browser: Browser, running: Demo) -> Any:
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(running.sign_in_url)
-        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         return context.cookies()
 
@@ -138,7 +138,7 @@ def test_a_failure_of_google_is_said_in_words(
     faults = f"{demo.emulator_url}/_emulator/faults"
     page = context.new_page()
     page.goto(demo.sign_in_url)
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     httpx2.post(faults, json=[{"call": "*", "status": status, "times": 50}])
     page.goto(f"{demo.sign_in_url.partition('/sign-in')[0]}/data?sheet=Cities")

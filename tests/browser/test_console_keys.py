@@ -28,7 +28,7 @@ def session(browser: Browser, keys_demo: Demo) -> Any:
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(keys_demo.sign_in_url)
-        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         return context.cookies()
 

@@ -33,7 +33,7 @@ def cookies(browser: Browser, watched: Demo) -> Any:
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(watched.sign_in_url)
-        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         return context.cookies()
 

@@ -112,7 +112,7 @@ def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installati
 
     assert [each.returncode for each in done] == [2, 2]
     for each in done:
-        assert f"access.pepper: {pepper} is gone" in each.stderr
+        assert f"access.pepper: {pepper} is missing" in each.stderr
         assert len(each.stderr.splitlines()) == 1
         assert each.stdout == ""
     assert not pepper.exists()

@@ -110,6 +110,8 @@ _NO_KEY = "An admin key is needed: sign in, or send it as 'Authorization: Bearer
 _NO_STORE = "The key store does not answer. The log has its error."
 _MOST_FIELDS = 60_000
 """Maximum fields of a form: three for each column. Google allows 18,278 columns."""
+_MOST_UNSENT = 1_000
+"""Maximum fields of a form without a session: anybody may send it."""
 _LONGEST_DETAIL = 300
 _templates = Environment(
     loader=FileSystemLoader(_FOLDER / "templates"),
@@ -221,7 +223,7 @@ class _Console:
         where_from = partial(client_address, request.scope, self.settings.access.trusted_proxies)
         path = request.event.path
         if (method, path) == ("POST", _SIGN_IN):
-            typed = dict(await read_body(request, "", _form))
+            typed = dict(await read_body(request, "", partial(_form, most=_MOST_UNSENT)))
             session = await admins.sign_in(typed.get("secret", "").strip(), where_from)
             lines = self._cookie(request, session, SESSION.total_seconds())
             return _redirect(_own_path(typed.get("next", "")), lines)
@@ -229,11 +231,13 @@ class _Console:
             return self._sign_in_page(request, 200, "")
         key, session = _credentials(request, self._cookie_name(request))
         admin = await (admins.session(session) if key is None else admins.identify(key, where_from))
-        if admin is None and method == "POST" and not path.startswith(API):
-            request.event.code = MissingApiKey.code
-            return self._sign_in_page(request, 401, "", again=await read_body(request, "", _form))
         if admin is None:
-            raise MissingApiKey(_NO_KEY)
+            is_form = method == "POST" and not path.startswith(API)
+            again = await self._unsent(request) if is_form else ()
+            if not again:
+                raise MissingApiKey(_NO_KEY)
+            request.event.code = MissingApiKey.code
+            return self._sign_in_page(request, 401, "", again=again)
         request.event.admin = admin.key_id
         if (method, path) == ("POST", "/sign-out"):
             if session:
@@ -291,6 +295,13 @@ class _Console:
         limits = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds:.0f}{secure}"
         return {"Set-Cookie": f"{self._cookie_name(request)}={session}; {limits}"}
 
+    async def _unsent(self, request: Request) -> Sequence[tuple[str, str]]:
+        """The fields of a form whose session has ended; none of a large or wrong one."""
+        try:
+            return await read_body(request, "", partial(_form, most=_MOST_UNSENT))
+        except InvalidBody:
+            return ()
+
     def _sign_in_page(
         self,
         request: Request,
@@ -305,7 +316,7 @@ class _Console:
         is_page = request.event.method in ("GET", "HEAD") and path != _SIGN_IN
         target = f"{path}?{query}" if query else path
         values = {"problem": problem, "next": target if is_page else "", "again": again}
-        values["target"] = target
+        values["target"] = _own_path(target)
         bearer = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 
@@ -353,12 +364,12 @@ def _redirect(location: str, lines: Mapping[str, str] = _SAFE) -> Answer:
     return _answer(HTTPStatus.SEE_OTHER, b"", {**lines, "Location": location})
 
 
-def _form(body: bytes, _content_type: str) -> list[tuple[str, str]]:
+def _form(body: bytes, _content_type: str, *, most: int = _MOST_FIELDS) -> list[tuple[str, str]]:
     """The fields of an urlencoded form, in its order; a browser ends their lines with CR LF."""
     try:
-        pairs = parse_qsl(body.decode(), True, errors="strict", max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(body.decode(), True, errors="strict", max_num_fields=most)
     except ValueError as error:
-        raise InvalidBody(f"A form is UTF-8, and has at most {_MOST_FIELDS} fields.") from error
+        raise InvalidBody(f"A form is UTF-8, and has at most {most} fields.") from error
     return [(name.replace("\r\n", "\n"), value.replace("\r\n", "\n")) for name, value in pairs]
 
 

@@ -279,7 +279,7 @@ class KeyStore:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._idle = IdleConnections(engine) if is_server(engine) else None
-        self._sums = SumsOfUse(engine)
+        self.usage_by = SumsOfUse(engine).find
 
     @classmethod
     @asynccontextmanager
@@ -313,16 +313,6 @@ class KeyStore:
     async def usage(self, since: datetime, key_id: str | None = None) -> Sequence[HourOfUse]:
         """The use of one key or of all, as `find_usage` finds it."""
         return await find_usage(self._engine, since, key_id)
-
-    async def usage_by(
-        self,
-        by: Sequence[str],
-        since: datetime,
-        key_id: str | None = None,
-        max_groups: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """Sums of the use of one key or of all, as `SumsOfUse` finds them."""
-        return await self._sums.find(by, since, key_id, max_groups)
 
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
         """The names of those keys that exist, by their IDs."""

@@ -246,3 +246,27 @@ def test_an_error_keeps_the_way_back(console: Console, session: str | None) -> N
 
     assert (page.status_code, has_navigation) == ((404, True) if session is None else (401, False))
     assert (b"<h1>Route not found <small>404</small></h1>" in page.content) == has_navigation
+
+
+@pytest.mark.parametrize(
+    ("target", "count", "action"),
+    [
+        pytest.param("/data/row?row=2", 999, "/data/row?row=2", id="a form"),
+        pytest.param("/data/row?row=2", 1001, None, id="a large form"),
+        pytest.param("//evil.example/x", 3, "/", id="another site"),
+        pytest.param("/sign-out", 0, None, id="no fields"),
+    ],
+)
+def test_a_form_without_a_session_is_kept(
+    console: Console, target: str, count: int, action: str | None
+) -> None:
+    """It comes back escaped, to be sent again here; a large one would take time of all others."""
+    form = [(f"f.{number}", '"><script>') for number in range(count)]
+    answer = console.send("POST", target, form=form, session="")
+    page = answer.content.decode()
+
+    assert answer.status_code == 401
+    assert page.count('value="&#34;&gt;&lt;script&gt;"') == (count if action else 0)
+    assert "<script>" not in page
+    assert (f'action="{action}"' in page) == (action is not None)
+    assert ('action="/sign-in"' in page) == (action is None)

@@ -153,7 +153,7 @@ class RateLease(msgspec.Struct):
     async def raise_to(self, price: int) -> None:
         """Raise the price of a running request, or charge nothing and raise `RateLimited`.
 
-        The error's waiting time is that of the whole price.
+        The error has the waiting time for the whole price.
         """
         await self.exchange(price - 1)
         self.usage.gcra.give_back(self.limits.rate)

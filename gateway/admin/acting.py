@@ -32,7 +32,7 @@ from gateway.web.request import Request
 from gateway.web.state import State
 
 MOST_KEYS = 100
-"""Keys to choose from."""
+"""Maximum number of keys to choose from."""
 _NO_LIMIT = {"requests_per_minute": 0, "max_concurrent": 0}
 
 

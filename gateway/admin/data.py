@@ -123,7 +123,7 @@ async def _view(asked: AdminRequest) -> _View:
 
 
 async def data_page(asked: AdminRequest) -> Page | Redirect:
-    """A page of rows. Cost: that of the list, and of the list of worksheets."""
+    """A page of rows. Costs as much as the list and the worksheets' list."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         values = {**view.values(), "rows": None, "done": ""}
@@ -208,7 +208,7 @@ def _with_condition(view: _View) -> str | None:
 
 
 async def row_page(asked: AdminRequest) -> Page:
-    """The form of a row, or of a new one without `row`. Cost: that of the row and the schema."""
+    """The form of a row, or of a new one without `row`. Costs as much as both reads."""
     view = await _view(asked)
     row = asked.asked("row")
     if view.caller is None or not view.sheet:
@@ -259,7 +259,7 @@ async def _row_form(
 
 
 async def save_row(asked: AdminRequest) -> Page | Redirect:
-    """Create, update or delete the row of a form. Cost: that of the write."""
+    """Create, update or delete the row of a form. Costs as much as the write."""
     view = await _view(asked)
     if view.caller is None or not view.sheet:
         raise RouteNotFound(view.problem or "There is no such worksheet.")

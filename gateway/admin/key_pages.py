@@ -56,12 +56,12 @@ _USE = timedelta(hours=24)
 _PATIENCE_SECONDS = 3.0
 _ENDS = {"revoke": revoke_key, "end": end_old_secret}
 _DONE = {
-    "saved": "Saved. It counts within 5 seconds everywhere.",
+    "saved": "Saved. All processes apply it within 5 seconds.",
     "made": "This form has made this key already, and showed its secret. If you did not copy it, "
     "make another secret below.",
-    "rotated": "The form was sent before: no further secret was made. If the one that it made was "
-    "not copied, end the old secret as soon as no program needs it, and make another.",
-    "end": "The old secret does not count any more.",
+    "rotated": "The form was sent before, so no further secret was made. If you did not copy the "
+    "new secret, end the old one as soon as no program needs it, and make another.",
+    "end": "The old secret is no longer valid.",
     "revoke": "The key is revoked.",
 }
 
@@ -94,7 +94,7 @@ async def new_key_page(asked: AdminRequest) -> Page:
 
 
 async def save_new_key(asked: AdminRequest) -> Page | Redirect:
-    """Make the key of a form. Cost: that of `make_key` and `_made`."""
+    """Make the key of a form. Costs as much as `make_key` and `_made`."""
     form = dict(asked.form)
     key_id, texts = form.get("id", ""), _typed(form)
     if _ID.fullmatch(key_id) is None:
@@ -194,7 +194,7 @@ async def _form(
 async def _made(
     asked: AdminRequest, record: KeyRecord, secret: str, warnings: Sequence[str] = ()
 ) -> Page:
-    """The page with a secret, and an example request. Cost: that of the list of worksheets."""
+    """The page with a secret, and an example request. Costs as much as a list of worksheets."""
     grants = record.grants
     spreadsheet, title = min(grants.spreadsheets or ("",)), min(grants.worksheets or ("",))
     if spreadsheet and not title and grants.may_read:

@@ -50,7 +50,7 @@ from gateway.web.parsing import unstorable
 from gateway.worksheets.access import Layouts
 
 MOST_LISTED = 500
-"""Keys in one answer: more would hold up the requests of the API."""
+"""Maximum number of keys in one answer: more would delay requests of the API."""
 MOST_SKIPPED = 999_999_999
 _DIGITS = re.compile("[0-9]{1,9}")
 _MOST_LOOKED_AT = 20
@@ -154,7 +154,7 @@ async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
 async def make_key(
     asked: AdminRequest, given: Mapping[str, object], key_id: str = ""
 ) -> tuple[KeyRecord, str, Sequence[str]]:
-    """Make a key: returns it, its secret, and warnings. Cost: that of `check_grants`.
+    """Make a key: returns it, its secret, and warnings. Costs as much as `check_grants`.
 
     Raises InvalidBody with a problem for each member, and IntegrityError as `create_key`.
     """
@@ -170,7 +170,7 @@ async def make_key(
 async def change_key(
     asked: AdminRequest, before: KeyRecord, given: Mapping[str, object]
 ) -> tuple[KeyRecord, Sequence[str]]:
-    """Change a key: returns it, and warnings. Cost: that of `check_grants` for changed names.
+    """Change a key: returns it, and warnings. Costs as much as `check_grants` for new names.
 
     Raises InvalidBody, and PreconditionFailed if others changed the key since it was `before`.
     """
@@ -233,7 +233,7 @@ def tag_of(record: KeyRecord) -> str:
 def other_state(
     asked: AdminRequest, record: KeyRecord, *, has_tags: bool = True
 ) -> PreconditionFailed:
-    """The error for a change of another state than the present one."""
+    """The error for a change of a key that was edited meanwhile; it has the present state."""
     existing = key_members(record, asked.acting.now())
     return PreconditionFailed(existing, tag=tag_of(record), has_tags=has_tags, noun="key")
 
@@ -259,7 +259,7 @@ async def _checked(
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
-    """Find grants that do not exist. Cost: that of `find_names` for each spreadsheet."""
+    """Find grants that do not exist. Costs as much as `find_names` for each spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
         text = f"at most {_MOST_LOOKED_AT} are looked at; leave this check out"
         return Looked(problems=[f"--spreadsheet: {text}"])

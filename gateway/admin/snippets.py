@@ -65,7 +65,7 @@ def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read
 
 
 def _quoted(text: str) -> str:
-    """A string of JSON, which is one of JavaScript and Python too; no character is invisible."""
+    """A JSON string, valid in JavaScript and Python, too; invisible characters are escaped."""
     return json.dumps(text)
 
 

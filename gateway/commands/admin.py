@@ -39,7 +39,7 @@ async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
 
 @admin.command("create", examples=["sheets-gateway admin create --name ada"])
 def create(
-    name: Annotated[str, typer.Option(metavar="NAME", help="Who the key is for.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key's owner.")],
     config: ConfigOption = None,
 ) -> None:
     """Create an admin key and print it; it is shown only once."""

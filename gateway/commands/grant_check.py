@@ -20,7 +20,7 @@ from gateway.worksheets.access import Layouts
 async def look_for(settings: Settings, grants: Grants) -> Looked:
     """Look for the spreadsheets, worksheets and fields of a key.
 
-    Cost for each spreadsheet: that of `find_names`, and 1 read for each account that does not
+    Cost for each spreadsheet: as `find_names`, and 1 read for each account that does not
     reach it.
     """
     accounts = settings.google.by_account()

@@ -475,7 +475,7 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
 
 
 def _say_when(settings: "Settings") -> None:
-    """Say when a change of a key counts in a gateway that is running."""
+    """Say when a change of a key takes effect in a running gateway."""
     seconds = 5 if isinstance(settings.access.database, Path) else 1
     say(f"A running gateway follows within {seconds} s.", err=True)
 

@@ -183,7 +183,7 @@ def with_console(
 
 
 def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> int:
-    """The port of `listening`. Raises ConfigError if it is also that of `beside`."""
+    """The port of `listening`. Raises ConfigError if `beside` has it, too."""
     port: int = listening.getsockname()[1]
     if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
         problem = f"must have another port than {port}, the port of the gateway itself"

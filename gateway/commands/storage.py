@@ -53,7 +53,7 @@ def restore(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Make a backup the SQLite file of the gateway, which must not be running."""
+    """Replace the gateway's SQLite file by a backup; the gateway must be stopped."""
     from gateway.commands import store_files
 
     access = settings_of(config).access

@@ -106,7 +106,7 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
 
 @contextmanager
 def _swapped(path: Path, pepper: bytes, kept: Path) -> Iterator[None]:
-    """Replace the pepper file during the block; the earlier one is `kept`, restored on an error."""
+    """Replace the pepper file; the earlier one is `kept`, and restored if the block fails."""
     is_there = path.exists()
     if is_there:
         give_name(path, kept)

@@ -43,7 +43,7 @@ PARTS = (
     "Allow this machine https",
     " Requests go through the proxy",
     "HTTP … and a page",
-    "something that is not JSON",
+    "an answer that is not JSON",
     "… answers HTTP",
     "the account of the Application",
     "replace … with it",

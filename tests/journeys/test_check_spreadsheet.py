@@ -178,7 +178,7 @@ ACCOUNTS: list[Any] = [
         id="404 as HTML",
     ),
     pytest.param(
-        {"status": 200, "text": PAGE}, "something that is not JSON", "directly", id="200 as HTML"
+        {"status": 200, "text": PAGE}, "an answer that is not JSON", "directly", id="200 as HTML"
     ),
     pytest.param({"status": 503}, "answers HTTP 503 UNAVAILABLE", "itself has a problem", id="503"),
     pytest.param(

@@ -146,7 +146,7 @@ async def _check_opened(
 
 
 async def check_sign_in(settings: GoogleSettings, client: Client) -> AsyncIterator[Finding]:
-    """Check that Google issues a token for an account, and the clock that this takes."""
+    """Check that Google issues a token for an account, and that the clock is right."""
     try:
         await client.sign_in()
     except GatewayError as error:

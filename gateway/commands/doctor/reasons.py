@@ -286,7 +286,7 @@ def refusal_words(error: GatewayError, context: CheckContext) -> str:
     if refusal is not None and refusal.is_page and refusal.status < FIRST_FAILURE:
         template, answer = _STRANGER, f"HTTP {refusal.status} and a page"
     elif refusal is None and find_cause(error, UNREADABLE) is not None:
-        template, answer = _STRANGER, "something that is not JSON of Sheets"
+        template, answer = _STRANGER, "an answer that is not JSON of the Sheets API"
     elif kind is UpstreamUnreachable:
         return unreachable_words(context.host, error)
     elif kind is SpreadsheetNotShared and context.account is None:

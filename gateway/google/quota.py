@@ -111,7 +111,7 @@ class Rate:
         full_at: float = -math.inf,
         note: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
-        """`full_at` is the instant at which the whole burst is available, by earlier use.
+        """`full_at` is the instant at which the whole burst is available after earlier use.
 
         `note` receives the seconds until then whenever they grow.
         """

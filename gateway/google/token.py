@@ -280,7 +280,7 @@ class TokenSource:
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
         """The current headers; empty if Google refused them, or if the token is unfit for a header.
 
-        google-auth does not check the latter.
+        google-auth does not check tokens.
         """
         credentials = self._credentials
         if credentials is None:

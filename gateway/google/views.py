@@ -262,7 +262,7 @@ def _cells(row: msgspec.Raw) -> tuple[list[str], list[Value], list[int], list[in
     """Decode a row: displayed texts, typed values, columns of computed cells, and of formulas.
 
     An equal text and value are one object. The value of an error is its text, as in reads of
-    values. A cell is computed by its own formula, or by that of another cell that fills it.
+    values. A cell is computed by its own formula, or by the formula of another cell that fills it.
     """
     texts: list[str] = []
     values: list[Value] = []

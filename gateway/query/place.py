@@ -98,7 +98,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A place that was found: the last equal row before it, and some of those before that."""
+    """A place that was found: the last equal row before it, and some earlier equal rows."""
 
     last: int
     before: Sequence[int] = ()

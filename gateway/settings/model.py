@@ -97,7 +97,7 @@ class ServerSettings(Section):
     answer_timeout_seconds: Seconds = 30.0
     """Maximum time for a client to read 64 KiB of its answer; slower clients are cut off."""
     idle_timeout_seconds: Seconds = 75.0
-    """Lifetime of an idle connection; longer than that of a proxy in front."""
+    """Lifetime of an idle connection; longer than at a proxy in front."""
     max_connections: Count = 4096
     """Maximum number of connections; one more closes an idle one, or gets 503."""
     max_connections_per_address: CountOrZero | None = None
@@ -238,7 +238,7 @@ class WriteSettings(Section):
     max_waiting_seconds: Seconds = 30.0
     """Maximum time that a write waits in the queue; then it gets 503."""
     max_record_bytes: Count = 1_073_741_824
-    """Maximum disk space for Idempotency-Keys, a quarter per key; the oldest may end before 24 h.
+    """Maximum disk space for Idempotency-Keys, a quarter per key; the oldest may expire early.
     """
     delete: Literal["shift", "clear"] = "shift"
     """"shift" removes a deleted row, those below move up; "clear" empties it and keeps numbers."""

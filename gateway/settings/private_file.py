@@ -1,4 +1,4 @@
-"""Safe opening of files of the gateway and its operator: without blocking, or links of others."""
+"""Safe opening of the gateway's and operator's files: no blocking, no links of other users."""
 
 import errno
 import os

@@ -70,7 +70,7 @@ LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
 )
-"""Number of the latest batch; if this worksheet has an open removal, the negated number of that."""
+"""Number of the latest batch; if this worksheet has an open removal, its number, negated."""
 
 
 ADD = insert(sent_batches)

@@ -162,7 +162,7 @@ class Tallies:
 
 _LONGEST_TEXT = 200
 _PERCENT, _EQUALS, _DELETE = b"%=\x7f"
-"""Numbers: with text on its left, `in` raises and drops a TypeError first (1,800 instructions)."""
+"""Bytes as numbers: a search with `in` for a `bytes` object takes 1,800 instructions more."""
 _encoder = msgspec.json.Encoder()
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("gateway")

@@ -9,7 +9,7 @@ Rules:
   other through unchanged, so a header that names no client is ignored if the other names one.
 - If both name different clients, one of them is forged, and the address of the proxy counts for
   wrong keys. The limit of concurrent requests counts both, apart from other requests: a client can
-  neither avoid its own limit nor exhaust that of another.
+  neither avoid its own limit nor exhaust the limit of another.
 - A request with a header that names no client counts for the proxy, because a client may have
   damaged the header. A request without these headers is the proxy's own.
 """

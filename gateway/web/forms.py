@@ -71,11 +71,11 @@ Run = Callable[[], Awaitable[tuple[object, object, Settled]]]
 """Carries out the create."""
 
 MAX_PACED = 1000
-"""Worksheets whose writes of submissions are counted."""
+"""Maximum number of worksheets whose writes of submissions are counted."""
 
 MAX_PASSED = 10_000
 PASSED_SECONDS = 86_400.0
-"""Submissions whose token is remembered, and for how long: as long as the record of their write."""
+"""Maximum number of submissions with remembered tokens; lifetime, as of the record of a write."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,10 +155,7 @@ class Forms:
         return self._turns.setdefault(submission.key, asyncio.Lock())
 
     def not_before(self, worksheet: WorksheetId) -> float:
-        """The instant at which a submission is written, with all others of this instant.
-
-        By the timer; 0 for at once.
-        """
+        """The instant of the timer at which submissions are written together; 0 for at once."""
         now, paces = self._timer(), self._paces
         pace = paces.setdefault(worksheet, _Pace())
         paces.move_to_end(worksheet)

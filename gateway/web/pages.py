@@ -2,7 +2,7 @@
 
 Rules: no calls to Google, and only the first page uses the key store. No part of a path reaches the
 file system: a table of all files is read at startup. Links are relative, so that a proxy may serve
-the gateway under any host or path; that to the console is the only other one.
+the gateway under any host or path; only the link to the console is absolute.
 """
 
 from collections.abc import Mapping, Sequence

@@ -58,7 +58,7 @@ _PERCENT, _PLUS, _EQUALS, _RETURN, _LINE_FEED = b"%+=\r\n"
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_PAGE: Final = (b"skip", b"cursor")
-"""Beginnings of the parameters of a page."""
+"""Prefixes of the parameters for paging."""
 _SAFE: Final = f"{string.ascii_letters}{string.digits}-._~!$&'()*+,;=:@/?%".encode()
 """Characters that a query may have (RFC 3986, 3.4)."""
 _FREE = frozenset((CURSOR, "skip", "limit", "keys", "keys[]", "count", VALUES, "no-cache"))

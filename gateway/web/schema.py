@@ -68,7 +68,7 @@ class _Fields(NamedTuple):
 async def run_worksheets(
     request: Request, admitted: Admitted, target: Target, _asked: Asked
 ) -> Served:
-    """List the worksheets that the key sees. Cost: that of `Catalogue.read`."""
+    """List the worksheets that the key sees. Costs as much as `Catalogue.read`."""
     state, caller, access = request.state, admitted.caller, target.access
     spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
     contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
@@ -139,7 +139,7 @@ def _format(admitted: Admitted) -> str:
 
 
 async def run_schema(request: Request, admitted: Admitted, target: Target, asked: Asked) -> Served:
-    """Make the schema of a worksheet. Cost: that of `Catalogue.read`.
+    """Make the schema of a worksheet. Costs as much as `Catalogue.read`.
 
     Raises WorksheetNotFound, NoHeaderRow, and InvalidQuery for a parameter with a field's name.
     """

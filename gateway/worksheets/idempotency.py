@@ -126,7 +126,7 @@ class Ledger(Protocol):
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        """Find the record of a write of the last 24 h; `texts` as in the identity of its retry."""
+        """Find the record of a write of the last 24 h; `texts` are the long texts of its body."""
         ...
 
     def check_room(self, identity: WriteIdentity) -> None:

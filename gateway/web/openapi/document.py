@@ -54,7 +54,7 @@ _OF_KEY = (
 async def describe(request: Request) -> Answer:
     """The document for the request's key, or in general without a key.
 
-    Cost with a key: that of `Catalogue`, at most once a minute; without a key no call to Google.
+    Cost with a key: as `Catalogue`, at most once a minute; without a key no call to Google.
     """
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)

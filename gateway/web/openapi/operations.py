@@ -97,7 +97,7 @@ _FORMS = (
     "303 to the next page, a page of thanks, or a page with the error."
 )
 _NEXT_PAGE: Node = {
-    "description": "A form was stored: the browser goes to its `_next`, or to that of the key.",
+    "description": "A form was stored: the browser goes to its `_next`, or the key's next page.",
     "headers": {
         **header_references(OF_MANY),
         "Location": {

@@ -100,7 +100,7 @@ _SIZES: Node = {
     "maximum": MAX_INTEGER,
 }
 _PASSED_OVER: Node = {"not": {"type": ["object", "array"]}, **_SIZES}
-"""Any value, without a type: a change has an integer here, and generators refuse two types."""
+"""Any value, without a type: lists of updates have integers, and generators refuse two types."""
 _VALUE: Node = {
     "type": ["string", "number", "boolean", "null"],
     **_SIZES,

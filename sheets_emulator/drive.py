@@ -3,7 +3,7 @@
 Rules:
 - A file is a spreadsheet shared with the account; the only folder is `root`.
 - Other features of Drive get 501 and are named. Parameters without effect here are ignored.
-- Errors have Drive's format, which is older than that of the Sheets API.
+- Errors have Drive's format, which is older than the format of the Sheets API.
 """
 
 import re

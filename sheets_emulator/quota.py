@@ -49,7 +49,7 @@ class Quota:
     """Counts calls of projects, and of their accounts.
 
     `limits` are calls per minute by scope and kind, 0 for no limit. The scopes are "project" and
-    "user": an account of a project, or somebody on whose behalf one acts.
+    "user": an account of a project, or a user on whose behalf it acts.
     """
 
     limits: Mapping[str, Mapping[str, int]]

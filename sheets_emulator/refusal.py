@@ -143,7 +143,7 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
 def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) -> Refusal:
     """The 429 of an exceeded per-minute limit; kind: "read" or "write", scope: "user" or "project".
 
-    Google sends no Retry-After. As recorded, the error of writes contains less than that of reads.
+    Google sends no Retry-After. As recorded, errors of writes contain less than errors of reads.
     """
     name = kind.capitalize()
     suffix, unit = LIMITS[scope]

@@ -43,7 +43,7 @@ class Cancellable(Protocol):
     """A scheduled effect."""
 
     def cancel(self) -> None:
-        """Do not let it come."""
+        """Cancel the effect."""
 
 
 def call_later(seconds: float, effect: Callable[[], None]) -> Cancellable:

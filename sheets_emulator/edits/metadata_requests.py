@@ -58,7 +58,7 @@ def update_developer_metadata(editing: Editing, message: Message) -> Reply:
 
 
 def delete_developer_metadata(editing: Editing, message: Message) -> Reply:
-    """deleteDeveloperMetadata: all that the filter selects, which may be nothing (assumed)."""
+    """deleteDeveloperMetadata: delete selected metadata, if any (assumed)."""
     wanted = read_filter(editing.workbook, message.message("dataFilter"))
     found = _selected(editing, [wanted])
     for each in found:

@@ -4,7 +4,7 @@ Rules:
 - Tables do not overlap, and their names are unique in the spreadsheet, whatever their case.
 - Cells are appended under the last row with data of the body. If its blank rows do not suffice,
   rows are inserted at its end, above the footer, and inherit the formats and rules of its last row
-  (assumed, like this: what lies below the table moves down).
+  (assumed); cells below the table move down (assumed, too).
 - Several requests of a batch that append to one table write to the same rows (reported by users).
 - Column types have no effect on cells.
 """

@@ -11,7 +11,7 @@ Rules:
 - A reference to a blank cell is blank: `=A1` displays as "".
 - IF has the value and number format of the chosen argument; errors of the other one do not matter.
 - An array formula is computed for each cell of its result: a range stands for the cell at the same
-  distance from its start; of one row or column, for its only one. Beyond its end there is #N/A.
+  distance from its start; a single row or column is repeated. Beyond its end there is #N/A.
 - The result of an array formula replaces no other cells: then it is `#REF!`, which names the first.
 - The number format of a formula's cell takes precedence over its operands' format.
 """

@@ -5,8 +5,8 @@ Rules:
 - A blank is 0, "" or FALSE, depending on the other operand or the operator.
 - A text is a number if typing it would enter one (`entered`), including dates.
 - The result keeps the operands' first number format for `+`, `-`, a sign and, unless it is a date
-  format, `*`. The difference of two dates and everything else has none. (An assumption, like this:
-  `&` uses the displayed text of dates and the automatic format of other numbers.)
+  format, `*`. The difference of two dates and everything else has none. `&` uses the
+  displayed text of dates and the automatic format of other numbers. (Both are assumptions.)
 """
 
 import math

@@ -90,7 +90,7 @@ class Grant:
 
 @dataclass(kw_only=True)
 class Tokens:
-    """Issues and verifies tokens of service accounts, which are by e-mail address here.
+    """Issues and verifies tokens of service accounts; `accounts` are by e-mail address.
 
     `now` returns seconds since 1970. Accounts in `revoked` get no tokens.
     """

@@ -35,7 +35,7 @@ Selects = Callable[[Located], bool]
 class DataFilter:
     """A parsed filter: `fields` as given, and the metadata that it selects.
 
-    `place` is that of a range; None for a lookup.
+    `place` is the place of a range; None for a lookup.
     """
 
     fields: Json

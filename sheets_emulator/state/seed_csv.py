@@ -36,7 +36,7 @@ from sheets_emulator.grid.workbook import MAX_CELLS, MAX_COLUMNS
 SEPARATORS: Mapping[str, str] = {";": "semicolons", ",": "commas", "\t": "tabs", "|": "bars"}
 """Names of separators. If two fit equally, the earlier one is used: texts may contain commas."""
 LOOKED_AT = 100
-"""Records that show how a file separates cells."""
+"""Number of records that show the separator of a file."""
 SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters: shorten it."
 PAST_READER = "field larger than field limit"

@@ -43,7 +43,7 @@ from sheets_emulator.state.xlsx_package import (
 )
 
 TEXT_BYTES, TEXT_RATIO = 2**26, 20
-"""Maximum memory for texts: so much, and so much for each byte of the file."""
+"""Maximum bytes of texts in memory: a base, and a multiple of the file's size."""
 MAX_SHEETS = 1000
 MAX_STYLES = 65_536
 MAX_FORMATS = 4096
@@ -121,7 +121,7 @@ class Tab:
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """The number format of cells; None: the automatic one. `unknown` is one that is not shown."""
+    """The number format of cells, None for the automatic one; `unknown` is not displayed."""
 
     format: Json | None = None
     kind: str = ""
@@ -239,7 +239,7 @@ def _read_shared(package: Package, part: str | None, contents: "Contents") -> No
 
 
 class TextReader:
-    """The text of a cell: that of all `<t>` but its pronunciation, else that of `<v>`.
+    """The text of a cell: of all `<t>` but its pronunciation, else of `<v>`.
 
     Blanks around the text of a `<t>` count only with `xml:space="preserve"`, as in Excel.
     """
@@ -286,7 +286,7 @@ class TextReader:
 
 
 class Contents:
-    """Contents of cells, of which equal ones are one object."""
+    """Contents of cells; equal contents are one object."""
 
     def __init__(
         self, *, styles: Sequence[Style], is_1904: bool, is_uncomputed: bool, text_bytes: int
@@ -303,7 +303,7 @@ class Contents:
         self._first_blank_formula = self._first_uncomputed = ""
 
     def text(self, text: str) -> str:
-        """The text, as the same object for each equal one."""
+        """The text; equal texts are one object."""
         if text not in self._texts:
             self._texts[text] = ESCAPED.sub(_unescaped, text) if "_x" in text else text
             self._text_bytes -= sys.getsizeof(text)
@@ -313,7 +313,7 @@ class Contents:
         return self._texts[text]
 
     def of(self, kind: str, style: str, text: str) -> Content:
-        """The content of a cell with this type, number of a style, and text."""
+        """The content of a cell with this type, style number and text."""
         key = kind, style, text
         if key not in self._remembered:
             if len(self._remembered) == MAX_REMEMBERED:
@@ -386,7 +386,7 @@ class SheetReader:
         self._max_cells = max_cells
         self._rows: list[Row] = []
         self._open_row: list[Content] = []
-        """The cells of the row that is read; they are in `_rows` or `_reopened` later."""
+        """The cells of the current row, which go to `_rows` or `_reopened` at its end."""
         self._open_at = 0
         self._reopened: dict[int, list[Content]] = {}
         """Rows that were read again; as lists, because hostile files reopen each row often."""
@@ -394,7 +394,7 @@ class SheetReader:
         self._lowest = self._rightmost = ""
         self._row = self._column = -1
         self._reference: str | None = None
-        """The place of the last cell, if it was given and not needed yet."""
+        """The given place of the last cell, until it is needed."""
         self._cell: Attributes | None = None
         self._text = TextReader()
         self._has_formula = False

@@ -137,7 +137,7 @@ class Store:
 def open_store(
     seeded: Mapping[str, Workbook], *, unshared: frozenset[str], disk: Disk | None
 ) -> Store:
-    """The initial store: the file's spreadsheets, and missing ones of the seed. DiskError."""
+    """The initial store: spreadsheets of the file, and of the seed if missing. Raises DiskError."""
     if disk is None:
         return Store(workbooks=dict(seeded), unshared=unshared)
     workbooks = {workbook.spreadsheet_id: workbook for workbook in disk.load()}

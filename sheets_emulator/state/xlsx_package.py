@@ -18,7 +18,7 @@ from xml.parsers import expat
 BLOCK_BYTES = 2**16
 MAX_UNPACKED_BYTES = 2**30
 SMALL_BYTES, MAX_RATIO = 2**25, 50
-"""Spreadsheet programs pack to a tenth, hardly to a twentieth; below `SMALL_BYTES` any ratio."""
+"""Maximum ratio of unpacked bytes above `SMALL_BYTES`; usual files have 10, few have 20."""
 MAX_TAG_BYTES = 2**20
 MAX_DEPTH = 64
 MAX_RELATIONS = 10_000

@@ -7,8 +7,8 @@ Rules
   then gets 412, since ignoring its condition could overwrite a change, and a read gets a full
   answer.
 - A write refuses the conditions that it does not evaluate. It ignores `If-Unmodified-Since` beside
-  `If-Match`, and `If-Modified-Since`, as RFC 9110 demands (13.1.4, 13.1.3): scripts send the latter
-  with every request, to bypass caches.
+  `If-Match`, and `If-Modified-Since`, which scripts send to bypass caches, as RFC 9110 demands
+  (13.1.4, 13.1.3).
 """
 
 import re

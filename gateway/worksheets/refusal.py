@@ -51,8 +51,8 @@ async def explain(
 
     `row` is the last row that the request named; it named the header, too. LookOutdated if a write
     was planned for a tab that has another title by now, by its `sheet_id`, or for a grid that had
-    another size. A refusal that nothing explains gives another one of its words: raised from
-    itself, an exception would be its own cause.
+    another size. For an unexplained refusal the result is a new UpstreamRefusal with the same
+    message, because an exception cannot be raised from itself.
     """
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(worksheet.spreadsheet)}
@@ -85,7 +85,7 @@ async def explaining(
 
 
 def row_not_removable() -> RowNotRemovable:
-    """The error of a row that Google does not remove; its own words may quote cells or titles."""
+    """The error of a row that Google does not remove; Google's words may quote cells or titles."""
     return RowNotRemovable(outcome="not_applied")
 
 

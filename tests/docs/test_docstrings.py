@@ -10,13 +10,13 @@ import pytest
 from tests.docs.blocks import TOP
 from tests.docs.test_style import fragments
 
-PACKAGES = ("gateway", "sheets_emulator")
+PACKAGES = ("gateway", "sheets_emulator", "clients/python")
 
 FIRST_WORDS = re.compile(
     r"(What|Who|Whose|How|Whether|Where|When|Of|By|In|For|That|Those|These|It|They)\b"
 )
 """First words of fragments without a subject, and of pronouns without a noun."""
-WORDS = re.compile(r"\b(tell|taken\s+for|there\s+is\s+none\s+of)\b")
+WORDS = re.compile(r"\b(tell|taken\s+for|there\s+is\s+none\s+of|that\s+of|the\s+latter)\b")
 """Further words of riddles, which messages may have: "Tell the operator"."""
 
 
@@ -72,6 +72,7 @@ def test_docstrings_are_plain(path: Path) -> None:
             '"""Rows of a sheet.\n\nRules\n- So\n  long they stay."""', "1: So long", id="rule"
         ),
         pytest.param('"""A process tells others."""', "1: tells", id="word"),
+        pytest.param('"""The cost: that of a list."""', "1: that of", id="pronoun"),
     ],
 )
 def test_a_riddle_is_found(source: str, fault: str) -> None:

@@ -2,7 +2,7 @@
 
 Rules
 - An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
-  that of a proxy or another server: it proves nothing about a write.
+  from a proxy or another server: it proves nothing about a write.
 - An error of the gateway stays one if members have another shape: they count as absent.
 - A success that has another shape than the API's is not the gateway's either.
 """
@@ -48,7 +48,7 @@ class Answer:
     headers: Mapping[str, str]
     text: str
     url: str
-    """Where the request went, without its query."""
+    """URL of the request, without its query."""
 
     @property
     def is_success(self) -> bool:
@@ -141,7 +141,7 @@ def rows_of_ndjson(text: str) -> Iterator[Row]:
 
 
 def _text_of_type(answer: Answer, media_type: str) -> str:
-    """The body. Raises OtherShape for another type, as that of a gateway without exports."""
+    """The body. Raises OtherShape for another type, as of a gateway without exports."""
     if answer.headers.get("content-type", "").partition(";")[0] != media_type:
         raise OtherShape(media_type)
     return answer.text

@@ -35,10 +35,10 @@ from sheets_gateway_client.worksheets import Schema, WorksheetList
 
 Parsed = TypeVar("Parsed")
 Rows = list[Row]
-"""Named here, because `AsyncSheet.list` is a method."""
+"""Type of a list of rows; within `AsyncSheet`, `list` is a method."""
 
 PAGE_SIZE = 100
-"""The maximum of most plans; the iterator accepts smaller pages."""
+"""Maximum page size of most plans; iterators accept smaller pages."""
 
 
 class AsyncSheets:
@@ -135,7 +135,7 @@ class AsyncSheet:
         count: bool = False,
         no_cache: bool = False,
     ) -> Page:
-        """One page. `keys` are the fields wanted; a `-` before a name of `order` turns it round.
+        """One page. `keys` are the fields wanted; a `-` before a name in `order` means descending.
 
         `cursor` is `""` for the first page, then the `cursor` of each page. Raises CursorLost.
         """
@@ -200,7 +200,7 @@ class AsyncSheet:
         limit: int | None = None,
         skip: int | None = None,
     ) -> AsyncIterator[Row]:
-        """All rows that match, of one state of the worksheet; they arrive before the first."""
+        """All matching rows, of one state of the worksheet, read completely in advance."""
         options = ListOptions(where=where, order=order, keys=keys, limit=limit, skip=skip)
         text = await self._do(calls.export(self.name, "ndjson", options))
         for row in rows_of_ndjson(text):
@@ -291,7 +291,7 @@ class AsyncSheet:
     ) -> Row | Rows:
         """Update the rows that have the same values in the fields `on`, and create the others.
 
-        `ignore_existing` leaves existing rows as they are. `created` of a row says which it was.
+        `ignore_existing` leaves existing rows as they are. `created` is True for new rows.
         """
         call = calls.upsert_rows(
             self.name, row, on=on, ignore_existing=ignore_existing, key=idempotency_key
@@ -337,7 +337,7 @@ class AsyncSheet:
         return found
 
     async def refresh(self) -> None:
-        """Let the next read ask Google anew; needs a key made with `--refresh`."""
+        """Let the next request reread the rows; needs a key made with `--refresh`."""
         await self._run(calls.refresh(self.name))
 
     async def _do(self, call: Call[Parsed]) -> Parsed:

@@ -186,7 +186,7 @@ def upsert_rows(
     ignore_existing: bool,
     key: str | None,
 ) -> Call[Row | list[Row]]:
-    """The result is a row if `rows` is one."""
+    """An upsert; its result is a row if `rows` is a row, else a list."""
     if not on:  # without it the gateway would create the rows
         raise ValueError("An upsert needs the fields `on` that identify a row.")
     parse: Parse[Row | list[Row]]
@@ -222,7 +222,7 @@ def delete_where(
 
 
 def refresh(sheet: str) -> Call[None]:
-    """Not a write: it changes no row, and repeating it does no harm."""
+    """A report of changes. Not a write: it changes no row, and may be repeated."""
     return Call(method="POST", path=f"{_path(sheet)}/refresh", parse=parse_nothing)
 
 
@@ -286,7 +286,7 @@ def _filter(where: Where, max_affected: int | None) -> Mapping[str, str]:
 
 
 _SPELLED = {"no_cache": "no-cache", "max_affected": "max-affected"}
-"""Parameters whose names are no names of Python."""
+"""Parameters whose names are not identifiers in Python."""
 
 
 def _given(**parameters: object) -> Mapping[str, str]:

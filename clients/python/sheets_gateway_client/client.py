@@ -35,10 +35,10 @@ from sheets_gateway_client.worksheets import Schema, WorksheetList
 
 Parsed = TypeVar("Parsed")
 Rows = list[Row]
-"""Named here, because `Sheet.list` is a method."""
+"""Type of a list of rows; within `Sheet`, `list` is a method."""
 
 PAGE_SIZE = 100
-"""The maximum of most plans; the iterator accepts smaller pages."""
+"""Maximum page size of most plans; iterators accept smaller pages."""
 
 
 class Sheets:
@@ -135,7 +135,7 @@ class Sheet:
         count: bool = False,
         no_cache: bool = False,
     ) -> Page:
-        """One page. `keys` are the fields wanted; a `-` before a name of `order` turns it round.
+        """One page. `keys` are the fields wanted; a `-` before a name in `order` means descending.
 
         `cursor` is `""` for the first page, then the `cursor` of each page. Raises CursorLost.
         """
@@ -199,7 +199,7 @@ class Sheet:
         limit: int | None = None,
         skip: int | None = None,
     ) -> Iterator[Row]:
-        """All rows that match, of one state of the worksheet; they arrive before the first."""
+        """All matching rows, of one state of the worksheet, read completely in advance."""
         options = ListOptions(where=where, order=order, keys=keys, limit=limit, skip=skip)
         text = self._do(calls.export(self.name, "ndjson", options))
         yield from rows_of_ndjson(text)
@@ -283,7 +283,7 @@ class Sheet:
     ) -> Row | Rows:
         """Update the rows that have the same values in the fields `on`, and create the others.
 
-        `ignore_existing` leaves existing rows as they are. `created` of a row says which it was.
+        `ignore_existing` leaves existing rows as they are. `created` is True for new rows.
         """
         call = calls.upsert_rows(
             self.name, row, on=on, ignore_existing=ignore_existing, key=idempotency_key
@@ -327,7 +327,7 @@ class Sheet:
         return found
 
     def refresh(self) -> None:
-        """Let the next read ask Google anew; needs a key made with `--refresh`."""
+        """Let the next request reread the rows; needs a key made with `--refresh`."""
         self._run(calls.refresh(self.name))
 
     def _do(self, call: Call[Parsed]) -> Parsed:

@@ -17,7 +17,7 @@ from sheets_gateway_client.retry import Broken, Done, Instant, RetryOptions, Tri
 Parsed = TypeVar("Parsed")
 
 DEFAULT_TIMEOUT_SECONDS = 90.0
-"""Longer than the gateway waits for Google."""
+"""Default timeout, longer than the gateway waits for Google."""
 DEFAULT_RETRY = RetryOptions()
 
 RETRIED = (
@@ -37,7 +37,7 @@ _LARGEST_PORT = 65_535
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Clocks and chance, which tests replace."""
+    """Clocks and randomness, which tests replace."""
 
     clock: Callable[[], float] = time.monotonic
     today: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -117,7 +117,7 @@ def _place(request: httpx2.Request) -> str:
 
 @dataclass(kw_only=True)
 class Attempt:
-    """A call under way: both clients send, put the result in, and wait as long as it says."""
+    """A running call: both clients send it, pass each result to `step`, and wait as `step` says."""
 
     call: Call[Any]
     timing: Timing

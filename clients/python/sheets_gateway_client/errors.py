@@ -5,7 +5,7 @@
     │   └── CursorLost     the place of the next page is lost
     └── ConnectionFailed   no answer at the last try
 
-`outcome` is that of the whole call, over all of its tries: None for a read. If one try may have
+`outcome` is the outcome of the whole call, of all tries: None for a read. If one try may have
 been applied, a later refusal does not prove the contrary, so the outcome stays `unknown`.
 """
 
@@ -90,7 +90,7 @@ class SheetsError(SheetsFailure):
         self.expected = body.expected
         """The record that a conditional write was meant for, if it met another one (code 4095)."""
         self.met = body.met
-        """The record that it changed or removed (code 4095); None if that is not known."""
+        """The record that was changed or removed instead (code 4095); None if unknown."""
         self.row_index = body.row_index
         """The written row, if its header changed under the write (code 4091) or it held another
         record (code 4095)."""

@@ -14,7 +14,7 @@ else:
     DataFrame = Any
 
 _MISSING = (None, "")
-"""Empty cells and errors; `""` is that of a gateway with `empty_cell = ""`."""
+"""Empty cells and errors; `""` is empty with the setting `empty_cell = ""`."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,3})?)?", re.ASCII)
 _LARGEST_WHOLE = 2**53
 
@@ -30,7 +30,7 @@ def require_pandas() -> Any:
 
 
 def data_frame(rows: Sequence[Row], keys: str | Sequence[str] | None) -> DataFrame:
-    """A column for each field, those of `keys` also without a row; the index is `rowIndex`."""
+    """A column for each field, also for fields of `keys` without a row; the index is `rowIndex`."""
     pandas = require_pandas()
     wanted = [keys] if isinstance(keys, str) else keys or ()
     names = dict.fromkeys([*wanted, *(name for row in rows for name in row.fields)])

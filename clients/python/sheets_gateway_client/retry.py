@@ -3,8 +3,8 @@
 Rules
 - Every call may be sent again (`calls`), so the question is only whether that can help.
 - An answer of the gateway is tried again if it is `retryable`, or if the outcome of a write is
-  unknown: the repeated key then finds what became of the first request.
-- While the first request of a key is under way (4090), asking for its answer is no further try.
+  unknown: the repeated key then finds the outcome of the first request.
+- While the first request of a key is under way (4090), asking for its answer is not counted.
 - Answers of others are tried again by their status, a broken connection always.
 - A wait is at least `Retry-After`. If that is over the limit, the call ends at once: a shorter
   wait would only be refused again.
@@ -44,9 +44,9 @@ class RetryOptions:
     """Limits of repeating."""
 
     tries: int = 5
-    """At most so many requests for a call, without those answered 4090; 1 turns repeating off."""
+    """Maximum number of requests for a call, not counting answers 4090; 1 turns retries off."""
     total_seconds: float = 180.0
-    """No try starts later than this after the first."""
+    """Maximum time from the start of the first try to the start of the last."""
     max_wait_seconds: float = 60.0
     """A longer `Retry-After` ends the call."""
     backoff_seconds: float = 0.5
@@ -60,7 +60,7 @@ class Broken:
     error: Exception
     was_sent: bool
     url: str
-    """Where the request went, without its query."""
+    """URL of the request, without its query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Tries:
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Another try after so many seconds."""
+    """Another try after this number of seconds."""
 
     seconds: float
     tries: Tries
@@ -89,7 +89,7 @@ class Done(Generic[Parsed]):
 
 @dataclass(frozen=True, kw_only=True)
 class Instant:
-    """The time and the chance of one decision: `chance` is from 0 to 1."""
+    """The time of a decision, and a random number from 0 to 1."""
 
     now: float
     date: datetime
@@ -99,7 +99,7 @@ class Instant:
 def next_step(
     call: Call[Parsed], tries: Tries, result: Answer | Broken, instant: Instant
 ) -> Done[Parsed] | Wait:
-    """The step after this result. Raises SheetsError or ConnectionFailed if nothing does."""
+    """The step after this result. Raises SheetsError or ConnectionFailed if no try follows."""
     if isinstance(result, Broken):
         tries = _counted(tries, is_open=call.is_write and result.was_sent)
         failure = _no_answer(call, tries, result)

@@ -23,7 +23,7 @@ class Row:
     etag: str | None = None
     """State of the whole row, for `if_match`. Lists and writes of several rows have none."""
     created: bool | None = None
-    """Of an upsert: whether the row is new."""
+    """True for a new row of an upsert, False for an existing one; else None."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.fields:
@@ -39,9 +39,9 @@ class Page:
     rows: Sequence[Row]
     has_next_page: bool
     total: int | None = None
-    """With `count=True`: the number of rows that match, on any page."""
+    """Number of all matching rows, with `count=True`."""
     cursor: str | None = None
-    """With `cursor`: that of the next page; None after the last one."""
+    """Cursor of the next page, with `cursor`; None after the last page."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

@@ -10,7 +10,7 @@ Right = Literal["read", "create", "update", "delete"]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field of a worksheet; its type is that of the first cells, and later ones may differ."""
+    """A field of a worksheet; its type comes from the first cells, and later ones may differ."""
 
     name: str
     type: FieldType
@@ -30,7 +30,7 @@ class Worksheet:
 
 @dataclass(frozen=True, kw_only=True)
 class Spreadsheet:
-    """A spreadsheet; the dates and times of its cells are of its time zone."""
+    """A spreadsheet; dates and times of its cells are in its time zone."""
 
     id: str
     title: str

@@ -3,7 +3,7 @@
 // Rules
 // - Every call may be sent again (`calls`), so the question is only whether that can help.
 // - An answer of the gateway is tried again if it is `retryable`, or if the outcome of a write is
-//   unknown: the repeated key then finds what became of the first request.
+//   unknown: the repeated key then finds the outcome of the first request.
 // - While the first request of a key is under way (4090), asking for its answer is no further try.
 // - Answers of others are tried again by their status, a broken connection always.
 // - A wait is at least `Retry-After`. If that is over the limit, the call ends at once: a shorter

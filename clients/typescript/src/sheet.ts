@@ -228,7 +228,7 @@ export class Sheet<Fields extends object = AnyFields> {
     return found as Schema<Fields>;
   }
 
-  /** Let the next read ask Google anew; needs a key made with `--refresh`. */
+  /** Let the next request reread the rows; needs a key made with `--refresh`. */
   async refresh(options: CallOptions = {}): Promise<void> {
     return this.#send(calls.refresh(this.name), checked("refresh", options).signal);
   }

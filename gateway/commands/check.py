@@ -171,8 +171,8 @@ def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
         )
     if not grants.may_read and not grants.origins:
         yield warning(
-            f"key {record.id} may only create, and pages of every origin may use it. If it stands "
-            "in a page, give it --origin: then JSON counts as forms do, and _next works"
+            f"key {record.id} may only create, and pages of every origin may use it. If it is in "
+            "a page, give it --origin: then the limits of forms hold for JSON, and _next works"
         )
     if record.plan not in settings.plans:
         yield problem(

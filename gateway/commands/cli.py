@@ -181,7 +181,7 @@ def init(
         str | None,
         typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for."),
     ] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")] = "first",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key.")] = "first",
     wait: Annotated[int, number("Maximum time to wait until it is shared.", "SECONDS")] = 900,
     config: ConfigOption = None,
 ) -> None:

@@ -334,7 +334,7 @@ def _get(url: str, key: str, target: str) -> Any:
 
 
 def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
-    """The first short values of a row under plain names; numbers as numbers."""
+    """The first short values of a row, of fields with plain names; numbers stay numbers."""
     found = {
         name: _typed(row[name])
         for name in fields

@@ -92,7 +92,7 @@ NoCheck = Annotated[
     flag("--no-check", "Do not check whether spreadsheets, worksheets and fields exist."),
 ]
 Since = Annotated[
-    str, typer.Option(metavar="TIME", help="How far back: 24h, 90m or 30d; kept for 30 days.")
+    str, typer.Option(metavar="TIME", help="Time up to now: 24h, 90m or 30d; kept for 30 days.")
 ]
 
 _EITHER = (
@@ -117,7 +117,7 @@ _EITHER = (
     ],
 )
 def create(
-    name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key.")],
     plan: Annotated[str, PlanOption] = "paid",
     spreadsheet: Spreadsheets = None,
     any_spreadsheet: AnySpreadsheet = False,
@@ -230,7 +230,7 @@ def list_keys(
 def update(
     context: typer.Context,
     key_id: KeyId,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What the key is for.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the key.")] = None,
     plan: Annotated[str | None, PlanOption] = None,
     spreadsheet: Spreadsheets = None,
     any_spreadsheet: AnySpreadsheet = False,
@@ -312,7 +312,7 @@ def update(
 def rotate(
     key_id: KeyId,
     overlap: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the present secret stays valid: 24h, 7d.")
+        str, typer.Option(metavar="TIME", help="Lifetime of the present secret: 24h, 7d.")
     ] = "24h",
     end: Annotated[
         bool, flag("--end", "End the old secret now, without making a new one.")

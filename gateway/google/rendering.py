@@ -52,7 +52,7 @@ ROUNDING_BYTES = 8
 """Average rounding of an object by the allocator, which returns multiples of 16."""
 
 _DIGESTED_IN_STEP = 8
-"""Bytes digested in the time that one is decoded."""
+"""Number of bytes digested in the time of decoding one byte."""
 
 _BLANK = ("", None, ())
 

@@ -341,7 +341,7 @@ def _delete(_place: Place) -> _Described:
 
 
 def _delete_where(_place: Place) -> _Described:
-    about = "How many rows matched, and which."
+    about = "Number of rows that matched, and their row numbers."
     return _Described(
         "Delete rows by filter",
         "Deletes all rows that match, or none. The rows below move up. It counts as "
@@ -429,8 +429,8 @@ def health_paths() -> Nodes:
         "start, or the gateway takes no more requests.",
         "content": _json({"anyOf": [schema_reference(name) for name in schemas]}),
     }
-    alive = _health("isAlive", "Whether the gateway runs", _HEALTH, {})
-    ready = _health("isReady", "Whether it is ready to serve", _READINESS, {"503": not_ready})
+    alive = _health("isAlive", "Check that the gateway runs", _HEALTH, {})
+    ready = _health("isReady", "Check that it is ready to serve", _READINESS, {"503": not_ready})
     return {"/livez": {"get": alive}, "/readyz": {"get": ready}}
 
 

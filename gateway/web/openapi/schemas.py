@@ -84,7 +84,7 @@ _NUMBERED: Node = {
 _MATCHES: Node = {
     "type": "object",
     "properties": {
-        "count": {"type": "integer", "minimum": 0, "description": "How many rows matched."},
+        "count": {"type": "integer", "minimum": 0, "description": "Number of rows that matched."},
         "results": {
             "type": "array",
             "items": schema_reference(NUMBERED),
@@ -257,7 +257,7 @@ def _page(row: Node) -> Node:
             "results": {"type": "array", "items": row},
             "hasNextPage": {
                 "type": "boolean",
-                "description": "Whether more rows follow: request them with the cursor.",
+                "description": "True if more rows follow: request them with the cursor.",
             },
             "cursor": {
                 "type": ["string", "null"],

@@ -390,7 +390,7 @@ class QuotaSpent(TemporarilyUnavailable):
 
     The quota is Google's, or the gateway's share of it. `is_from_google`: Google refused the call
     with a 429; otherwise it was not sent. `limit`: calls per minute that Google allows, if it named
-    them; `limit_name`: what it calls this limit.
+    them; `limit_name`: Google's name of this limit.
     """
 
     code = 5030

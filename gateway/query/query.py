@@ -24,7 +24,7 @@ class Operand(msgspec.Struct, frozen=True):
     key: Any = None
     """Key in this class; for a text the case-folded form."""
     text: str = ""
-    """Its text; "" for other values."""
+    """The text of a text value; "" for other values."""
 
     @property
     def is_empty(self) -> bool:

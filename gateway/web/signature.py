@@ -36,9 +36,9 @@ class Signature:
     """The rights that an operation needs, and the names of its parameters and preferences."""
 
     kind: RequestKind = "other"
-    """Its name in log and metrics."""
+    """Name of the operation in log and metrics."""
     noun: str
-    """Its name in messages."""
+    """Name of the operation in messages."""
     writes: tuple[Right, ...] = ()
     """The rights to write that it needs; every key but a create-only key may read."""
     is_for_create_only: bool = False

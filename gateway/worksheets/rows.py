@@ -69,7 +69,7 @@ ONE_ROW = Query()
 
 MAX_PUBLISHED = 10_000
 PUBLISHED_SECONDS = 3_600.0
-"""Time and number of writes for which the cache stores that all processes know of them."""
+"""Size and lifetime of the cache of writes that all processes know of."""
 
 
 def span_of(query: Query, place: Place | None, header_row: int, *, has_types: bool) -> RowSpan:

@@ -13,7 +13,7 @@ from tests.docs.test_style import fragments
 PACKAGES = ("gateway", "sheets_emulator", "clients/python")
 
 FIRST_WORDS = re.compile(
-    r"(What|Who|Whose|How|Whether|Where|When|Of|By|In|For|That|Those|These|It|They)\b"
+    r"(What|Who|Whose|How|Whether|Where|When|Of|By|In|For|That|Those|These|It|Its|They)\b"
 )
 """First words of fragments without a subject, and of pronouns without a noun."""
 WORDS = re.compile(r"\b(tell|taken\s+for|there\s+is\s+none\s+of|that\s+of|the\s+latter)\b")

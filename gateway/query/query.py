@@ -24,7 +24,7 @@ class Operand(msgspec.Struct, frozen=True):
     key: Any = None
     """Key in this class; for a text the case-folded form."""
     text: str = ""
-    """The text of a text value; "" for other values."""
+    """Text of a text operand; "" for other values."""
 
     @property
     def is_empty(self) -> bool:

@@ -49,7 +49,7 @@ STATEMENT_TIMEOUT_SECONDS = 10.0
 
 SCHEMA = "0008"
 """The last migration that this version knows; later versions have higher numbers."""
-FIRST_SCHEMA = "0005"
+FIRST_SCHEMA = "0008"
 """The first migration; lower numbers were of development versions."""
 
 STORE_ERRORS = (SQLAlchemyError, OSError)

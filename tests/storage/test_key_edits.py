@@ -4,19 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import create_async_engine
 
-from gateway.settings.database import Database, PostgresUrl
-from gateway.storage.database import migrate_database, server_engine
+from gateway.settings.database import Database
 from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, KeyStore, record_of
-from gateway.storage.upgrade import scripts
 from tests.postgres import PostgresServer
 from tests.storage.by_hand import execute
 from tests.storage.conftest import NOW
@@ -197,60 +190,3 @@ async def test_a_damaged_edit_grants_nothing(
 
     assert readable[b"other"] == RECORD
     assert b"old" not in readable
-
-
-async def make_first_schema(database: Database) -> None:
-    """The tables of the first release, with a key of each kind."""
-
-    def upgrade(connection: Connection) -> None:
-        found = scripts()
-        with EnvironmentContext(
-            Config(), found, fn=lambda current, _: found._upgrade_revs("0005", current)
-        ) as environment:
-            environment.configure(connection=connection)
-            environment.run_migrations()
-
-    engine = (
-        server_engine(database)
-        if isinstance(database, PostgresUrl)
-        else create_async_engine(f"sqlite+aiosqlite:///{database}")
-    )
-    async with engine.begin() as connection:
-        await connection.run_sync(upgrade)
-    await engine.dispose()
-    columns = "id, digest, name, last4, plan, read_only, origins, created_at, may_delete"
-    for number, flags in enumerate(("true, '[]', '{}', false", "false, '[]', '{}', true")):
-        values = flags.format(NOW.isoformat())
-        execute(
-            database,
-            f"INSERT INTO api_keys ({columns}) "  # noqa: S608
-            f"VALUES ('key_{number}', $1, 'n', '4444', 'paid', {values})",
-            bytes([number]),
-        )
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_a_store_of_the_first_schema_is_upgraded_in_place(
-    kind: str, request: pytest.FixtureRequest
-) -> None:
-    """Its keys keep their rights, and can be rotated and changed."""
-    database: Database
-    if kind == "sqlite":
-        file: Path = request.getfixturevalue("file")
-        file.touch(0o600)  # noqa: ASYNC240
-        database = file
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres")
-        database = server.new_database(is_migrated=False)
-    await make_first_schema(database)
-    await migrate_database(database)
-    async with KeyStore.open(database) as store:
-        rights = {record.id: record.grants.rights for record in await store.list()}
-        last = (await store.changes(None, NOW) or [])[-1][0]
-        until = edit("rotated")
-        rotated = await store.rotate("key_1", b"new", "new4", LATER, replace(until, key_id="key_1"))
-        changes = await store.changes(last, NOW)
-
-    assert rights == {"key_0": ["read"], "key_1": ["read", "create", "update", "delete"]}
-    assert rotated
-    assert {change.digest for change, _ in changes or ()} == {b"\x01", b"new"}

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
+revision = "0008"
 down_revision = None
 
 _metadata = sa.MetaData()
@@ -30,6 +30,11 @@ _keys = sa.Table(
     sa.Column("last_used_at", _time),
     sa.Column("may_delete", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("may_refresh", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("rights", sa.String),
+    sa.Column("old_digest", sa.LargeBinary),
+    sa.Column("old_ends_at", _time),
+    sa.Column("next_url", sa.String, nullable=False, server_default=""),
+    sa.Column("needs_challenge", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 sa.Table(
     "pepper",
@@ -100,7 +105,43 @@ sa.Table(
     sa.Column("is_write", sa.Boolean, primary_key=True),
     sa.Column("full_at", sa.Float, nullable=False),
 )
+sa.Table(
+    "key_edits",
+    _metadata,
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("key_id", sa.String, nullable=False, index=True),
+    sa.Column("at", _time, nullable=False),
+    sa.Column("by", sa.String, nullable=False),
+    sa.Column("action", sa.String, nullable=False),
+    sa.Column("changes", sa.String, nullable=False),
+)
+sa.Table(
+    "key_usage",
+    _metadata,
+    sa.Column("hour", _time, primary_key=True),
+    sa.Column("key_id", sa.String, primary_key=True),
+    sa.Column("spreadsheet", sa.String, primary_key=True),
+    sa.Column("worksheet", sa.String, primary_key=True),
+    sa.Column("code", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("requests", _big, nullable=False),
+    sa.Column("reads", _big, nullable=False),
+    sa.Column("writes", _big, nullable=False),
+    sa.Column("rows", _big, nullable=False),
+    sa.Column("bytes", _big, nullable=False),
+)
+sa.Table(
+    "admin_secrets",
+    _metadata,
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    sa.Column("kind", sa.String, nullable=False),
+    sa.Column("key_id", sa.String, nullable=False, index=True),
+    sa.Column("name", sa.String, nullable=False),
+    sa.Column("last4", sa.String, nullable=False),
+    sa.Column("created_at", _time, nullable=False),
+    sa.Column("expires_at", _time),
+)
 _is_completed, _is_open = _records.c.answer.is_not(None), sa.text("answer IS NULL")
+sa.Index("api_keys_by_old_digest", _keys.c.old_digest, unique=True)
 sa.Index("idempotency_records_by_age", _records.c.sent_at)
 sa.Index("idempotency_records_by_removal", _records.c.worksheet, _records.c.last_removal)
 sa.Index(
@@ -120,19 +161,25 @@ sa.Index(
 sa.Index("row_removals_by_worksheet", _batches.c.worksheet, _batches.c.id)
 sa.Index("row_removals_by_token", _batches.c.token)
 
+# All columns but `last_used_at`, which every use writes.
+_CHANGING = ", ".join(f'"{each.name}"' for each in _keys.columns if each.name != "last_used_at")
+# For both digests of a key.
+_OF_NEW = (
+    "INSERT INTO key_changes (digest) SELECT digest FROM "
+    "(SELECT NEW.digest AS digest UNION SELECT NEW.old_digest) WHERE digest IS NOT NULL"
+)
 _SQLITE_TRIGGERS = (
-    "CREATE TRIGGER key_added AFTER INSERT ON api_keys BEGIN "
-    "INSERT INTO key_changes (digest) VALUES (NEW.digest); END",
+    f"CREATE TRIGGER key_added AFTER INSERT ON api_keys BEGIN {_OF_NEW}; END",
     # REPLACE deletes without the trigger of a deletion (sqlite.org/lang_replace.html).
     "CREATE TRIGGER key_replaced BEFORE INSERT ON api_keys BEGIN "
-    "INSERT INTO key_changes (digest) SELECT digest FROM api_keys WHERE id = NEW.id; END",
+    "INSERT INTO key_changes (digest) SELECT digest FROM api_keys WHERE id = NEW.id "
+    "UNION SELECT old_digest FROM api_keys WHERE id = NEW.id AND old_digest IS NOT NULL; END",
     "CREATE TRIGGER key_deleted AFTER DELETE ON api_keys BEGIN "
-    "INSERT INTO key_changes (digest) VALUES (OLD.digest); END",
-    # All columns but `last_used_at`, which every use writes.
-    "CREATE TRIGGER key_changed AFTER UPDATE OF "
-    + ", ".join(f'"{each.name}"' for each in _keys.columns if each.name != "last_used_at")
-    + " ON api_keys BEGIN "
-    "INSERT INTO key_changes (digest) SELECT OLD.digest UNION SELECT NEW.digest; END",
+    f"{_OF_NEW.replace('NEW.', 'OLD.')}; END",
+    f"CREATE TRIGGER key_changed AFTER UPDATE OF {_CHANGING} ON api_keys BEGIN "  # noqa: S608
+    "INSERT INTO key_changes (digest) SELECT digest FROM (SELECT OLD.digest AS digest "
+    "UNION SELECT OLD.old_digest UNION SELECT NEW.digest UNION SELECT NEW.old_digest) "
+    "WHERE digest IS NOT NULL; END",
 )
 # Sequences are not transactional: a change that takes the next number could be committed before
 # the previous one, and a reader that has seen it would never read the other. So changes are made
@@ -145,20 +192,26 @@ _POSTGRESQL_TRIGGERS = (
     BEGIN
         PERFORM pg_advisory_xact_lock('key_changes'::regclass::oid::bigint);
         IF TG_OP = 'TRUNCATE' THEN
-            INSERT INTO key_changes (digest) SELECT digest FROM api_keys;
+            INSERT INTO key_changes (digest) SELECT digest FROM api_keys
+            UNION ALL SELECT old_digest FROM api_keys WHERE old_digest IS NOT NULL;
         END IF;
         RETURN NULL;
     END $$
     """,
     """
     CREATE FUNCTION log_key_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        digests bytea[] := ARRAY[]::bytea[];
     BEGIN
         IF TG_OP <> 'INSERT' THEN
-            INSERT INTO key_changes (digest) VALUES (OLD.digest);
+            digests := digests || OLD.digest || OLD.old_digest;
         END IF;
-        IF TG_OP = 'INSERT' OR TG_OP = 'UPDATE' AND NEW.digest <> OLD.digest THEN
-            INSERT INTO key_changes (digest) VALUES (NEW.digest);
+        IF TG_OP <> 'DELETE' THEN
+            digests := digests || NEW.digest || NEW.old_digest;
         END IF;
+        INSERT INTO key_changes (digest)
+        SELECT DISTINCT changed.digest FROM unnest(digests) AS changed (digest)
+        WHERE changed.digest IS NOT NULL;
         RETURN NULL;
     END $$
     """,

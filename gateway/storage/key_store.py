@@ -33,31 +33,13 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Index,
-    Insert,
-    Integer,
-    Row,
-    RowMapping,
-    Select,
-    String,
-    Table,
-    bindparam,
-    false,
-    func,
-    insert,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.google.quota import SpentQuota
@@ -80,85 +62,92 @@ from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.table.quoting import printable
 
-keys = Table(
+keys = sa.Table(
     "api_keys",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("digest", AsStoredBytes, nullable=False, unique=True),
-    Column("name", String, nullable=False),
-    Column("last4", String, nullable=False),
-    Column("plan", String, nullable=False),
-    Column("spreadsheets", String),
-    Column("worksheets", String),
-    Column("read_only", AsStoredFlag, nullable=False),
-    Column("origins", String, nullable=False),
-    Column("created_at", String, nullable=False),
-    Column("expires_at", String),
-    Column("revoked_at", String),
-    Column("readable", String),
-    Column("writable", String),
-    Column("last_used_at", String),
-    Column("may_delete", AsStoredFlag, nullable=False, server_default=false()),
-    Column("may_refresh", AsStoredFlag, nullable=False, server_default=false()),
-    Column("rights", String),
-    Column("old_digest", AsStoredBytes),
-    Column("old_ends_at", String),
-    Column("next_url", String, nullable=False, server_default=""),
-    Column("needs_challenge", AsStoredFlag, nullable=False, server_default=false()),
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("digest", AsStoredBytes, nullable=False, unique=True),
+    sa.Column("name", sa.String, nullable=False),
+    sa.Column("last4", sa.String, nullable=False),
+    sa.Column("plan", sa.String, nullable=False),
+    sa.Column("spreadsheets", sa.String),
+    sa.Column("worksheets", sa.String),
+    sa.Column("read_only", AsStoredFlag, nullable=False),
+    sa.Column("origins", sa.String, nullable=False),
+    sa.Column("created_at", sa.String, nullable=False),
+    sa.Column("expires_at", sa.String),
+    sa.Column("revoked_at", sa.String),
+    sa.Column("readable", sa.String),
+    sa.Column("writable", sa.String),
+    sa.Column("last_used_at", sa.String),
+    sa.Column("may_delete", AsStoredFlag, nullable=False, server_default=sa.false()),
+    sa.Column("may_refresh", AsStoredFlag, nullable=False, server_default=sa.false()),
+    sa.Column("rights", sa.String),
+    sa.Column("old_digest", AsStoredBytes),
+    sa.Column("old_ends_at", sa.String),
+    sa.Column("next_url", sa.String, nullable=False, server_default=""),
+    sa.Column("needs_challenge", AsStoredFlag, nullable=False, server_default=sa.false()),
 )
-Index("api_keys_by_old_digest", keys.c.old_digest, unique=True)
-key_edits = Table(
+sa.Index("api_keys_by_old_digest", keys.c.old_digest, unique=True)
+key_edits = sa.Table(
     "key_edits",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("key_id", String, nullable=False, index=True),
-    Column("at", String, nullable=False),
-    Column("by", String, nullable=False),
-    Column("action", String, nullable=False),
-    Column("changes", String, nullable=False),
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("key_id", sa.String, nullable=False, index=True),
+    sa.Column("at", sa.String, nullable=False),
+    sa.Column("by", sa.String, nullable=False),
+    sa.Column("action", sa.String, nullable=False),
+    sa.Column("changes", sa.String, nullable=False),
 )
-pepper_marks = Table(
+pepper_marks = sa.Table(
     "pepper",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),  # always 0: there is one pepper
-    Column("mark", AsStoredBytes, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # always 0: there is one
+    sa.Column("mark", AsStoredBytes, nullable=False),
 )
-_key_changes = Table(
+_key_changes = sa.Table(
     "key_changes",
     metadata,
-    Column("number", BIG, primary_key=True),  # SQLite continues from the highest number
-    Column("digest", AsStoredBytes, nullable=False),
+    sa.Column("number", BIG, primary_key=True),  # SQLite continues from the highest number
+    sa.Column("digest", AsStoredBytes, nullable=False),
 )
 
 _PUT_MARK = upsert(pepper_marks)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_ALWAYS = true()
+_ALWAYS = sa.true()
 _SECRETS = (keys.c.digest, keys.c.old_digest)
 _RECORD_COLUMNS = [each for each in keys.columns if each not in {*_SECRETS}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
+_RIGHTS = ("read", "create", "update")
+_NAMES = msgspec.json.Decoder(frozenset[str])
+_LISTS: Mapping[str, msgspec.json.Decoder[Any]] = {
+    **dict.fromkeys(("spreadsheets", "worksheets", "origins", "readable", "writable"), _NAMES),
+    "rights": msgspec.json.Decoder(frozenset[Literal["read", "create", "update"]]),
+}
+"""Columns with a JSON list of texts."""
 _EXPIRES_AT, _OLD_ENDS_AT = map(_RECORD_NAMES.index, ("expires_at", "old_ends_at"))
 _BY_AGE = (keys.c.created_at, keys.c.id)
 _OF_USE = ("last4", "last_used_at", "old_ends_at")
 _may_count = keys.c.revoked_at.is_(None) & (
-    keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("expired_by"))
+    keys.c.expires_at.is_(None) | (keys.c.expires_at > sa.bindparam("expired_by"))
 )
 # Two look-ups in unique indexes: with OR in the join, the plan would depend on statistics.
 _other = keys.alias("other")
 _found_ids = [
-    select(_other.c.id).where(column == _key_changes.c.digest).scalar_subquery()
+    sa.select(_other.c.id).where(column == _key_changes.c.digest).scalar_subquery()
     for column in (_other.c.digest, _other.c.old_digest)
 ]
 _CHANGES = (
-    select(
+    sa.select(
         _key_changes.c.number,
         _key_changes.c.digest,
         _key_changes.c.digest == keys.c.digest,
         *_RECORD_COLUMNS,
     )
     .select_from(
-        _key_changes.outerjoin(keys, (keys.c.id == func.coalesce(*_found_ids)) & _may_count)
+        _key_changes.outerjoin(keys, (keys.c.id == sa.func.coalesce(*_found_ids)) & _may_count)
     )
-    .where(_key_changes.c.number >= bindparam("first"))
+    .where(_key_changes.c.number >= sa.bindparam("first"))
     .order_by(_key_changes.c.number)
     .limit(_PAGE_SIZE)
 )
@@ -317,10 +306,8 @@ class KeyStore:
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
         """The names of those keys that exist, by their IDs."""
         known = keys.c.id.in_([printable(each) for each in key_ids])  # no ID has a NUL
-        query = select(keys.c.id, keys.c.name).where(known)
-        async with self._engine.connect() as connection:
-            found = await connection.execute(query)
-        return {row.id: row.name for row in found}
+        rows = await self._rows(sa.select(keys.c.id, keys.c.name).where(known))
+        return {row.id: row.name for row in rows}
 
     @property
     def admin_secrets(self) -> AdminSecrets:
@@ -336,7 +323,7 @@ class KeyStore:
         """Store a new key that `by` created."""
         edit = KeyEdit(key_id=record.id, at=record.created_at, by=by, action="created")
         async with self._engine.begin() as connection:
-            await connection.execute(insert(keys).values(**_row(record), digest=digest))
+            await connection.execute(sa.insert(keys).values(**_row(record), digest=digest))
             await connection.execute(_log_of(edit))
 
     async def changes(
@@ -350,8 +337,7 @@ class KeyStore:
         """
         expired_by = (now.astimezone(UTC) - LONG_EXPIRED).isoformat()
         values = {"first": 0 if last is None else last.number, "expired_by": expired_by}
-        async with self._engine.connect() as connection:
-            rows = (await connection.execute(_CHANGES, values)).all()
+        rows = await self._rows(_CHANGES, values)
         found = [
             (KeyChange(number, digest), _key_of(key, expired_by, is_current=bool(is_current)))
             for number, digest, is_current, *key in rows
@@ -399,14 +385,14 @@ class KeyStore:
         changed: Mapping[str, object],
         before: Mapping[str, object] = MappingProxyType({}),
         *,
-        condition: ColumnElement[bool] = _ALWAYS,
+        condition: sa.ColumnElement[bool] = _ALWAYS,
     ) -> bool:
         """Change columns of an unrevoked key if it has the values `before`; False if it has not."""
         is_meant = (keys.c.id == edit.key_id) & keys.c.revoked_at.is_(None) & condition
         for name, value in before.items():
             is_meant &= keys.c[name].is_not_distinct_from(value)
         async with self._engine.begin() as connection:
-            statement = update(keys).where(is_meant).values(**changed)
+            statement = sa.update(keys).where(is_meant).values(**changed)
             if (await connection.execute(statement)).rowcount != 1:
                 return False
             await connection.execute(_log_of(edit))
@@ -414,12 +400,10 @@ class KeyStore:
 
     async def edits(self, key_id: str | None = None) -> Sequence[KeyEdit]:
         """The edits of one key or of all, oldest first."""
-        query = select(key_edits).order_by(key_edits.c.at, key_edits.c.id)
+        query = sa.select(key_edits).order_by(key_edits.c.at, key_edits.c.id)
         if key_id is not None:
             query = query.where(key_edits.c.key_id == key_id)
-        async with self._engine.connect() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return [_edit_of(row) for row in rows]
+        return [_edit_of(row._asdict()) for row in await self._rows(query)]
 
     async def touch(self, key_id: str, now: datetime) -> None:
         """Store the time of a key's use; writes at most once per hour."""
@@ -427,25 +411,23 @@ class KeyStore:
         used = keys.c.last_used_at
         is_news = (keys.c.id == key_id) & (used.is_(None) | (used < hour))
         async with self._engine.begin() as connection:
-            await connection.execute(update(keys).where(is_news).values(last_used_at=hour))
+            await connection.execute(sa.update(keys).where(is_news).values(last_used_at=hour))
 
     async def has_keys(self) -> bool:
         """True if any key is not revoked."""
-        query = select(keys.c.id).where(keys.c.revoked_at.is_(None)).limit(1)
-        async with self._engine.connect() as connection:
-            return (await connection.execute(query)).first() is not None
+        query = sa.select(keys.c.id).where(keys.c.revoked_at.is_(None)).limit(1)
+        return bool(await self._rows(query))
 
     async def count(self, now: datetime) -> int:
         """The number of keys that are neither revoked nor expired."""
-        query = select(func.count()).select_from(keys).where(_may_count)
-        async with self._engine.connect() as connection:
-            found = await connection.scalar(query, {"expired_by": now.astimezone(UTC).isoformat()})
-        return found or 0
+        query = sa.select(sa.func.count()).select_from(keys).where(_may_count)
+        [row] = await self._rows(query, {"expired_by": now.astimezone(UTC).isoformat()})
+        count: int = row[0]
+        return count
 
     async def pepper_mark(self) -> bytes | None:
         """The mark of the pepper used for the keys; None if unknown. Raises ConfigError."""
-        async with self._engine.connect() as connection:
-            marks = (await connection.execute(select(pepper_marks.c.mark))).scalars().all()
+        marks = [mark for (mark,) in await self._rows(sa.select(pepper_marks.c.mark))]
         if len(marks) > 1 or not all(isinstance(each, bytes) for each in marks):
             raise ConfigError(
                 "access.database: the table pepper of it is damaged: delete its rows if the "
@@ -460,24 +442,22 @@ class KeyStore:
 
     async def ping(self) -> None:
         """Raise one of `STORE_ERRORS` unless keys can be looked up."""
-        async with self._engine.connect() as connection:
-            await connection.execute(select(keys.c.id).limit(1))
+        await self._rows(sa.select(keys.c.id).limit(1))
 
     async def check(self) -> None:
         """Test all queries of the gateway's start. Raises SQLAlchemyError."""
-        async with self._engine.connect() as connection:
-            columns = select(*_RECORD_COLUMNS).limit(1)
-            for query in (columns, select(func.count(keys.c.may_refresh)), OPEN, OPEN_BATCHES):
-                (await connection.execute(query)).all()
+        columns, flags = sa.select(*_RECORD_COLUMNS), sa.select(sa.func.count(keys.c.may_refresh))
+        for query in (columns.limit(1), flags, OPEN, OPEN_BATCHES):
+            await self._rows(query)
 
     async def find(self, key_id: str) -> KeyRecord | None:
         """The key with this ID; None if there is none, or if it cannot be read."""
-        rows = await self._rows(select(*_RECORD_COLUMNS).where(keys.c.id == printable(key_id)))
+        rows = await self._rows(sa.select(*_RECORD_COLUMNS).where(keys.c.id == printable(key_id)))
         return next(iter(_readable(rows, lambda _: None)), None)
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
         """All keys, oldest first; those that cannot be read are passed to `damaged`."""
-        return _readable(await self._rows(select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
+        return _readable(await self._rows(sa.select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
 
     async def page(
         self,
@@ -494,7 +474,7 @@ class KeyStore:
         `text` is a part of their names, an ID, or the last four characters of a key.
         `active_first_at` puts those first that are active at this time.
         """
-        query = select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
+        query = sa.select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
         if text:
             sought = printable(text)  # PostgreSQL takes no NUL; no name has one
             is_named = keys.c.name.icontains(sought, autoescape=True)
@@ -508,14 +488,18 @@ class KeyStore:
         return _readable(rows[:limit], damaged), len(rows) > limit
 
     async def _rows(
-        self, query: Select[Any], values: Mapping[str, object] = MappingProxyType({})
-    ) -> Sequence[Row[Any]]:
+        self, query: sa.Select[Any], values: Mapping[str, object] = MappingProxyType({})
+    ) -> Sequence[sa.Row[*tuple[Any, ...]]]:
         async with self._engine.connect() as connection:
-            found: Sequence[Row[Any]] = (await connection.execute(query, values)).all()
-        return found
+            rows: Sequence[sa.Row[*tuple[Any, ...]]] = (
+                await connection.execute(query, values)
+            ).all()
+        return rows
 
 
-def _readable(rows: Iterable[Row[Any]], damaged: Callable[[DamagedRow], object]) -> list[KeyRecord]:
+def _readable(
+    rows: Iterable[sa.Row[Any]], damaged: Callable[[DamagedRow], object]
+) -> list[KeyRecord]:
     found: list[KeyRecord] = []
     for row in rows:
         try:
@@ -545,8 +529,8 @@ def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredK
     return tuple(found)
 
 
-def _log_of(edit: KeyEdit) -> Insert:
-    return insert(key_edits).values(
+def _log_of(edit: KeyEdit) -> sa.Insert:
+    return sa.insert(key_edits).values(
         id=secrets.token_hex(8),
         key_id=edit.key_id,
         at=edit.at.astimezone(UTC).isoformat(),
@@ -556,9 +540,9 @@ def _log_of(edit: KeyEdit) -> Insert:
     )
 
 
-def _edit_of(row: RowMapping) -> KeyEdit:
+def _edit_of(row: Mapping[str, Any]) -> KeyEdit:
     """Decode a stored edit. Raises DamagedRow."""
-    values = {str(name): value for name, value in row.items() if name != "id"}
+    values = {str(name): value for name, value in row.items()}  # not SQLAlchemy's kind of text
     try:
         return msgspec.convert({**values, "changes": msgspec.json.decode(row["changes"])}, KeyEdit)
     except (msgspec.MsgspecError, TypeError) as error:
@@ -566,106 +550,60 @@ def _edit_of(row: RowMapping) -> KeyEdit:
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
+    """The columns of a key; they have the names of the fields of a record and its parts."""
     grants = record.grants
-    may = dict(zip(_RIGHTS, (grants.may_read, grants.may_create, grants.may_update), strict=True))
-    rights = frozenset(right for right, has_it in may.items() if has_it)
+    rights = frozenset(right for right in _RIGHTS if getattr(grants, f"may_{right}"))
     is_by_flags = rights == {*_RIGHTS} or (rights == {"read"} and not grants.may_delete)
-    return {
-        "id": record.id,
-        "name": record.name,
-        "last4": record.last4,
+    values = {
+        **vars(record),
+        **vars(grants),
+        **vars(grants.columns),
         "plan": record.plan if grants.may_read else CREATE_ONLY + record.plan,
-        "spreadsheets": _json(grants.spreadsheets),
-        "worksheets": _json(grants.worksheets),
         "read_only": not (grants.may_create and grants.may_update),
-        "origins": _json(grants.origins),
-        "created_at": record.created_at.isoformat(),
-        "expires_at": record.expires_at and record.expires_at.isoformat(),
-        "revoked_at": record.revoked_at and record.revoked_at.isoformat(),
-        "readable": _json(grants.columns.readable),
-        "writable": _json(grants.columns.writable),
-        "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
-        "may_delete": grants.may_delete,
-        "may_refresh": grants.may_refresh,
-        "rights": None if is_by_flags else _json(rights),
-        "old_ends_at": record.old_ends_at and record.old_ends_at.isoformat(),
-        "next_url": grants.next_url,
-        "needs_challenge": grants.needs_challenge,
+        "rights": None if is_by_flags else rights,
+    }
+    row = {name: values[name] for name in _RECORD_NAMES}
+    row |= {name: _json(values[name]) for name in _LISTS}
+    return row | {
+        name: value.isoformat() for name, value in row.items() if isinstance(value, datetime)
     }
 
 
-_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+def _kind(column: sa.Column[Any]) -> Any:
+    """The type of a column's valid values, as stored."""
+    kind: Any = Flag if isinstance(column.type, AsStoredFlag) else str
+    if column.name.endswith("_at"):
+        kind = Annotated[datetime, msgspec.Meta(tz=True)]
+    return kind | None if column.nullable else kind
 
 
-class _Key(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a key."""
-
-    id: str
-    name: str
-    last4: str
-    plan: str
-    spreadsheets: str | None
-    worksheets: str | None
-    read_only: Flag
-    origins: str
-    created_at: _Time
-    expires_at: _Time | None
-    revoked_at: _Time | None
-    readable: str | None
-    writable: str | None
-    last_used_at: _Time | None
-    may_delete: Flag
-    may_refresh: Flag
-    rights: str | None
-    old_ends_at: _Time | None
-    next_url: str
-    needs_challenge: Flag
+_GRANTED = [each.name for each in fields(Grants)]
+_Key = msgspec.defstruct("_Key", [(str(each.name), _kind(each)) for each in _RECORD_COLUMNS])
 
 
 def record_of(key: StoredKey) -> KeyRecord:
     """Decode a stored key. Raises DamagedRow."""
     values = dict(zip(_RECORD_NAMES, key, strict=True))
-    stored = checked(keys, values, _Key)
-    rights: Collection[str] = ("read",) if stored.read_only else _RIGHTS
-    may_delete = bool(stored.may_delete) and (stored.rights is not None or not stored.read_only)
+    found: dict[str, Any] = msgspec.structs.asdict(checked(keys, values, _Key))
     try:
-        if stored.rights is not None:
-            rights = _RIGHTS_DECODER.decode(stored.rights)
-        return KeyRecord(
-            id=stored.id,
-            name=stored.name,
-            last4=stored.last4,
-            plan=stored.plan if "read" in rights else stored.plan.removeprefix(CREATE_ONLY),
-            grants=Grants(
-                spreadsheets=_set(stored.spreadsheets),
-                worksheets=_set(stored.worksheets),
-                may_read="read" in rights,
-                may_create="create" in rights,
-                may_update="update" in rights,
-                origins=_set(stored.origins) or frozenset(),
-                columns=ColumnGrant(_set(stored.readable), _set(stored.writable)),
-                may_delete=may_delete,
-                may_refresh=bool(stored.may_refresh),
-                next_url=stored.next_url,
-                needs_challenge=bool(stored.needs_challenge),
-            ),
-            created_at=stored.created_at,
-            expires_at=stored.expires_at,
-            revoked_at=stored.revoked_at,
-            last_used_at=stored.last_used_at,
-            old_ends_at=stored.old_ends_at,
-        )
+        for name, decoder in _LISTS.items():
+            if found[name] is not None:
+                found[name] = decoder.decode(found[name])
     except msgspec.MsgspecError as error:
         raise DamagedRow(keys, values, "a list in it is not a JSON list of texts") from error
-
-
-_RIGHTS = ("read", "create", "update")
-_RIGHTS_DECODER = msgspec.json.Decoder(frozenset[Literal["read", "create", "update"]])
+    is_read_only, rights = found.pop("read_only"), found.pop("rights")
+    if rights is None:
+        rights = {"read"} if is_read_only else {*_RIGHTS}
+        found["may_delete"] = found["may_delete"] and not is_read_only
+    if "read" not in rights:
+        found["plan"] = found["plan"].removeprefix(CREATE_ONLY)
+    for name in ("may_delete", "may_refresh", "needs_challenge"):
+        found[name] = bool(found[name])
+    found |= {f"may_{right}": right in rights for right in _RIGHTS}
+    found["columns"] = ColumnGrant(found.pop("readable"), found.pop("writable"))
+    grants = Grants(**{name: found.pop(name) for name in _GRANTED})
+    return KeyRecord(grants=grants, **found)
 
 
 def _json(names: frozenset[str] | None) -> str | None:
     return None if names is None else msgspec.json.encode(sorted(names)).decode()
-
-
-def _set(names: str | None) -> frozenset[str] | None:
-    return None if names is None else msgspec.json.decode(names, type=frozenset[str])

@@ -20,19 +20,7 @@ from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    Connection,
-    Integer,
-    MetaData,
-    Table,
-    TextClause,
-    bindparam,
-    event,
-    inspect,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -55,15 +43,15 @@ FIRST_SCHEMA = "0008"
 STORE_ERRORS = (SQLAlchemyError, OSError)
 """Errors of a database that is unavailable; connecting to PostgreSQL raises OSError."""
 
-metadata = MetaData()
+metadata = sa.MetaData()
 """All tables as this version knows them; `gateway.storage.migrations` creates them."""
 
-BIG = BigInteger().with_variant(Integer, "sqlite")
+BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """Type of automatic numbers; SQLite generates only INTEGER, of any size."""
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")
-_MIGRATION_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway schema'))")
+_MIGRATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway schema'))")
 
 
 @asynccontextmanager
@@ -106,8 +94,8 @@ class IdleConnections:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._idle: WeakSet[Any] = WeakSet()
-        event.listen(engine.sync_engine, "checkin", self._add)
-        event.listen(engine.sync_engine, "checkout", self._discard)
+        sa.event.listen(engine.sync_engine, "checkin", self._add)
+        sa.event.listen(engine.sync_engine, "checkout", self._discard)
 
     def abort(self) -> None:
         """Close the sockets at once, without the statement that an orderly end would wait for."""
@@ -124,8 +112,8 @@ class IdleConnections:
 
 
 def upsert(
-    table: Table, computed: Mapping[str, str] = MappingProxyType({}), *, where: str = ""
-) -> TextClause:
+    table: sa.Table, computed: Mapping[str, str] = MappingProxyType({}), *, where: str = ""
+) -> sa.TextClause:
     """Insert a row, or replace the one with its primary key, in SQL that both databases know.
 
     All columns are parameters, except those with a `computed` expression. `where` limits the rows
@@ -135,12 +123,12 @@ def upsert(
     values = [computed.get(name, f":{name}") for name in names]
     key = ", ".join(column.name for column in table.primary_key)
     changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-    statement = text(
+    statement = sa.text(
         f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(values)}) "  # noqa: S608
         f"ON CONFLICT ({key}) DO UPDATE SET {changes}" + (f" WHERE {where}" if where else "")
     )
     columns = [column for column in table.columns if column.name not in computed]
-    return statement.bindparams(*(bindparam(each.name, type_=each.type) for each in columns))
+    return statement.bindparams(*(sa.bindparam(each.name, type_=each.type) for each in columns))
 
 
 def reason_of(error: OSError | SQLAlchemyError) -> str:
@@ -190,9 +178,9 @@ async def _engine(
 
 def _file_engine(database: Path) -> AsyncEngine:
     # hide_parameters: error texts, and so the log, would contain them.
-    url = URL.create("sqlite+aiosqlite", database=str(database.absolute()))
+    url = sa.URL.create("sqlite+aiosqlite", database=str(database.absolute()))
     engine = create_async_engine(url, hide_parameters=True)
-    event.listen(engine.sync_engine, "connect", _set_up_connection)
+    sa.event.listen(engine.sync_engine, "connect", _set_up_connection)
     return engine
 
 
@@ -287,14 +275,14 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
     return found is None or found < SCHEMA
 
 
-def _stored_schema(connection: Connection) -> str | None:
+def _stored_schema(connection: sa.Connection) -> str | None:
     """Number of the database's last migration; None without any.
 
     Raises ConfigError for migrations of another program or of a development version.
     """
-    if not inspect(connection).has_table("alembic_version"):
+    if not sa.inspect(connection).has_table("alembic_version"):
         return None
-    found = connection.scalars(text("SELECT version_num FROM alembic_version")).all()
+    found = connection.scalars(sa.text("SELECT version_num FROM alembic_version")).all()
     if not all(isinstance(each, str) and _MIGRATION.fullmatch(each) for each in found):
         raise ConfigError(
             "access.database: it is the database of another program, or its table "
@@ -310,9 +298,9 @@ def _stored_schema(connection: Connection) -> str | None:
     return schema
 
 
-def _check_tables(connection: Connection) -> None:
+def _check_tables(connection: sa.Connection) -> None:
     """Raise ConfigError if tables are missing; later versions have more of them."""
-    missing = metadata.tables.keys() - inspect(connection).get_table_names()
+    missing = metadata.tables.keys() - sa.inspect(connection).get_table_names()
     if missing:
         raise ConfigError(
             f"access.database: the tables {', '.join(sorted(missing))} are missing in it: "

@@ -20,18 +20,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Integer,
-    String,
-    Table,
-    bindparam,
-    case,
-    delete,
-    func,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.storage.database import BIG, metadata
@@ -42,28 +31,28 @@ FLUSH_SECONDS = 5.0
 KEPT = timedelta(days=30)
 HOUR = timedelta(hours=1)
 
-key_usage = Table(
+key_usage = sa.Table(
     "key_usage",
     metadata,
-    Column("hour", String, primary_key=True),
-    Column("key_id", String, primary_key=True),  # "" for requests without a valid key
-    Column("spreadsheet", String, primary_key=True),
-    Column("worksheet", String, primary_key=True),
-    Column("code", Integer, primary_key=True, autoincrement=False),  # of the error, 0 for none
-    *(Column(name, BIG, nullable=False) for name in USE),
+    sa.Column("hour", sa.String, primary_key=True),
+    sa.Column("key_id", sa.String, primary_key=True),  # "" for requests without a valid key
+    sa.Column("spreadsheet", sa.String, primary_key=True),
+    sa.Column("worksheet", sa.String, primary_key=True),
+    sa.Column("code", sa.Integer, primary_key=True, autoincrement=False),  # 0 for none
+    *(sa.Column(name, BIG, nullable=False) for name in USE),
 )
 _PLACE = [column.name for column in key_usage.primary_key]
 _NAMES = [column.name for column in key_usage.columns]
-_ADD = text(
+_ADD = sa.text(
     f"INSERT INTO key_usage ({', '.join(_NAMES)}) "  # noqa: S608 - names of columns
     f"VALUES ({', '.join(f':{name}' for name in _NAMES)}) ON CONFLICT ({', '.join(_PLACE)}) "
     f"DO UPDATE SET {', '.join(f'{name} = key_usage.{name} + excluded.{name}' for name in USE)}"
 )
-_REFUSED = func.sum(case((key_usage.c.code == 0, 0), else_=key_usage.c.requests))
-_SUMS = (*(func.sum(key_usage.c[name]) for name in USE), _REFUSED)
+_REFUSED = sa.func.sum(sa.case((key_usage.c.code == 0, 0), else_=key_usage.c.requests))
+_SUMS = (*(sa.func.sum(key_usage.c[name]) for name in USE), _REFUSED)
 SUMMED = (*USE, "refused")
 _MOST_LATEST = 4
-_FORGET = delete(key_usage).where(key_usage.c.hour < bindparam("oldest"))
+_FORGET = sa.delete(key_usage).where(key_usage.c.hour < sa.bindparam("oldest"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +127,7 @@ async def sum_usage(
     """
     place = [key_usage.c[name] for name in by]
     query = (
-        select(*place, *_SUMS)
+        sa.select(*place, *_SUMS)
         .where(key_usage.c.hour >= _hour_of(since))
         .group_by(*place)
         .order_by(_SUMS[0].desc(), *place)

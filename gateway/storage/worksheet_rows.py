@@ -8,19 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Float,
-    Integer,
-    LargeBinary,
-    RowMapping,
-    String,
-    Table,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.storage.damaged_rows import DamagedRow, checked
@@ -29,22 +17,22 @@ from gateway.storage.write_records import fence_of
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.sharing import OpenFence
 
-worksheets = Table(
+worksheets = sa.Table(
     "worksheets",
     metadata,
-    Column("spreadsheet", String, primary_key=True),
-    Column("title", String, primary_key=True),
-    Column("sheet_id", Integer),
-    Column("fence_id", Integer),
-    Column("fence_key", String),
-    Column("token", String),
-    Column("epoch", String),
-    Column("last_row", Integer),
-    Column("header_digest", LargeBinary),
-    Column("holder", String),
-    Column("sent_at", Float),
+    sa.Column("spreadsheet", sa.String, primary_key=True),
+    sa.Column("title", sa.String, primary_key=True),
+    sa.Column("sheet_id", sa.Integer),
+    sa.Column("fence_id", sa.Integer),
+    sa.Column("fence_key", sa.String),
+    sa.Column("token", sa.String),
+    sa.Column("epoch", sa.String),
+    sa.Column("last_row", sa.Integer),
+    sa.Column("header_digest", sa.LargeBinary),
+    sa.Column("holder", sa.String),
+    sa.Column("sent_at", sa.Float),
 )
-_ADD = text(
+_ADD = sa.text(
     "INSERT INTO worksheets (spreadsheet, title) VALUES (:spreadsheet, :title) "
     "ON CONFLICT (spreadsheet, title) DO NOTHING"
 )
@@ -70,9 +58,9 @@ async def take_row(
     """
     place = {"spreadsheet": worksheet.spreadsheet, "title": worksheet.title}
     await connection.execute(_ADD, place)
-    query = select(worksheets).where(_is(worksheet)).with_for_update()
+    query = sa.select(worksheets).where(_is(worksheet)).with_for_update()
     found = (await connection.execute(query)).mappings().one()
-    await connection.execute(update(worksheets).where(_is(worksheet)).values(holder=holder))
+    await connection.execute(sa.update(worksheets).where(_is(worksheet)).values(holder=holder))
     return _row(found)
 
 
@@ -81,7 +69,7 @@ async def open_fence(
 ) -> bool:
     """Store the fence of a batch before it is sent; False if another process holds the row."""
     is_held = _is(worksheet) & (worksheets.c.holder == holder)
-    query = update(worksheets).where(is_held).values(_fence_values(fence))
+    query = sa.update(worksheets).where(is_held).values(_fence_values(fence))
     return (await connection.execute(query)).rowcount == 1
 
 
@@ -99,11 +87,11 @@ async def leave_row(
     }
     is_held = _is(worksheet) & (worksheets.c.holder == holder)
     return (
-        await connection.execute(update(worksheets).where(is_held).values(values))
+        await connection.execute(sa.update(worksheets).where(is_held).values(values))
     ).rowcount == 1
 
 
-def _is(worksheet: WorksheetId) -> ColumnElement[bool]:
+def _is(worksheet: WorksheetId) -> sa.ColumnElement[bool]:
     is_spreadsheet = worksheets.c.spreadsheet == worksheet.spreadsheet
     return is_spreadsheet & (worksheets.c.title == worksheet.title)
 
@@ -126,7 +114,7 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: Annotated[float, msgspec.Meta(ge=0, le=1e11)] | None
 
 
-def _row(found: RowMapping) -> WorksheetRow:
+def _row(found: sa.RowMapping) -> WorksheetRow:
     """Decode the row. Raises DamagedRow, because an unreadable open fence is never settled."""
     fence, row, open_fence = fence_of(worksheets, found), checked(worksheets, found, _Stored), None
     if fence is not None:

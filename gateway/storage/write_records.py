@@ -14,28 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Float,
-    Index,
-    Integer,
-    RowMapping,
-    String,
-    Table,
-    bindparam,
-    case,
-    delete,
-    exists,
-    false,
-    func,
-    insert,
-    literal_column,
-    select,
-    true,
-    update,
-)
-from sqlalchemy.sql import Delete, Executable, Select
+import sqlalchemy as sa
 
 from gateway.google.sheets import MAX_FENCE_ID, Fence
 from gateway.storage.damaged_rows import AsStoredFlag, DamagedRow, Flag, Row, checked
@@ -45,27 +24,27 @@ from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.writes import WriteIdentity
 
-sent_batches = Table(
+sent_batches = sa.Table(
     "row_removals",  # its first use; migrations only add
     metadata,
-    Column("id", BIG, primary_key=True),
-    Column("worksheet", String, nullable=False),  # indexed: records follow those of one worksheet
-    Column("removed", String, nullable=False),
-    Column("sent_at", Float, nullable=False),
-    Column("is_applied", AsStoredFlag, nullable=False),
-    Column("fence_id", Integer, nullable=False),
-    Column("fence_key", String, nullable=False),
-    Column("token", String, nullable=False),
-    Column("updated", String, nullable=False, server_default="[]"),
-    Column("is_exclusive", AsStoredFlag, nullable=False, server_default=true()),
-    Column("sheet_id", Integer),  # unknown of removals that older versions noted
+    sa.Column("id", BIG, primary_key=True),
+    sa.Column("worksheet", sa.String, nullable=False),  # indexed for records
+    sa.Column("removed", sa.String, nullable=False),
+    sa.Column("sent_at", sa.Float, nullable=False),
+    sa.Column("is_applied", AsStoredFlag, nullable=False),
+    sa.Column("fence_id", sa.Integer, nullable=False),
+    sa.Column("fence_key", sa.String, nullable=False),
+    sa.Column("token", sa.String, nullable=False),
+    sa.Column("updated", sa.String, nullable=False, server_default="[]"),
+    sa.Column("is_exclusive", AsStoredFlag, nullable=False, server_default=sa.true()),
+    sa.Column("sheet_id", sa.Integer),  # unknown of removals that older versions noted
     sqlite_autoincrement=True,  # no id is used again
 )
 _REMOVES_NONE = sent_batches.c.removed == "[]"
-Index("row_removals_by_worksheet", sent_batches.c.worksheet, sent_batches.c.id)
-Index("row_removals_by_token", sent_batches.c.token)
+sa.Index("row_removals_by_worksheet", sent_batches.c.worksheet, sent_batches.c.id)
+sa.Index("row_removals_by_token", sent_batches.c.token)
 
-OPEN_BATCHES = select(sent_batches).where(~sent_batches.c.is_applied)
+OPEN_BATCHES = sa.select(sent_batches).where(~sent_batches.c.is_applied)
 LAST_REMOVAL = (
     "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
     "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
@@ -73,14 +52,14 @@ LAST_REMOVAL = (
 """Number of the latest batch; if this worksheet has an open removal, its number, negated."""
 
 
-ADD = insert(sent_batches)
-_IS_IT = sent_batches.c.token.in_(bindparam("tokens", expanding=True))
-FORGET = delete(sent_batches).where(_IS_IT)
+ADD = sa.insert(sent_batches)
+_IS_IT = sent_batches.c.token.in_(sa.bindparam("tokens", expanding=True))
+FORGET = sa.delete(sent_batches).where(_IS_IT)
 """Delete the notes of batches with these `tokens`, which no record needs."""
-FORGET_OLD = delete(sent_batches).where(sent_batches.c.id == bindparam("old"))
+FORGET_OLD = sa.delete(sent_batches).where(sent_batches.c.id == sa.bindparam("old"))
 APPLIED = (
-    update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
-    delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
+    sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
+    sa.delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
 )
 """Mark batches with these `tokens` as applied, or delete them if they removed no rows."""
 
@@ -147,7 +126,7 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
         return not set(self.removed).isdisjoint(entry.row_numbers)
 
 
-def rows_of(row: RowMapping) -> BatchRows:
+def rows_of(row: sa.RowMapping) -> BatchRows:
     """Decode the rows of a batch. Raises DamagedRow."""
     stored = checked(sent_batches, row, StoredBatch)
     try:
@@ -164,12 +143,12 @@ def rows_of(row: RowMapping) -> BatchRows:
     )
 
 
-def later_removals(record: RowMapping) -> Select[tuple[object, ...]]:
+def later_removals(record: sa.RowMapping) -> sa.Select[tuple[object, ...]]:
     """Query of removals in a record's worksheet that may have been applied after the record."""
     last = record["last_removal"]
     first = -last if last < 0 else last + 1
     is_later = (sent_batches.c.worksheet == record["worksheet"]) & (sent_batches.c.id >= first)
-    return select(sent_batches).where(is_later & ~_REMOVES_NONE).order_by(sent_batches.c.id)
+    return sa.select(sent_batches).where(is_later & ~_REMOVES_NONE).order_by(sent_batches.c.id)
 
 
 KEPT_SECONDS = 86_400.0
@@ -184,29 +163,29 @@ BYTES_BESIDE = 400
 MAX_SIZE = 64 * 1024 * 1024
 """Maximum size of a record; a larger, damaged size must not cause deletions of others."""
 
-records = Table(
+records = sa.Table(
     "idempotency_records",
     metadata,
-    Column("scope", String, primary_key=True),
-    Column("fingerprint", String, nullable=False),
-    Column("worksheet", String, nullable=False),
-    Column("sent_at", Float, nullable=False),
-    Column("first_row", Integer, nullable=False),
-    Column("rows", String, nullable=False),
-    Column("answer", String),
-    Column("key_id", String, nullable=False, server_default=""),
-    Column("size", Integer, nullable=False, server_default="0"),
-    Column("fence_id", Integer),
-    Column("fence_key", String),
-    Column("token", String),
-    Column("numbers", String, nullable=False, server_default="[]"),
-    Column("removes_rows", AsStoredFlag, nullable=False, server_default=false()),
-    Column("last_removal", BIG, nullable=False, server_default="0"),
+    sa.Column("scope", sa.String, primary_key=True),
+    sa.Column("fingerprint", sa.String, nullable=False),
+    sa.Column("worksheet", sa.String, nullable=False),
+    sa.Column("sent_at", sa.Float, nullable=False),
+    sa.Column("first_row", sa.Integer, nullable=False),
+    sa.Column("rows", sa.String, nullable=False),
+    sa.Column("answer", sa.String),
+    sa.Column("key_id", sa.String, nullable=False, server_default=""),
+    sa.Column("size", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("fence_id", sa.Integer),
+    sa.Column("fence_key", sa.String),
+    sa.Column("token", sa.String),
+    sa.Column("numbers", sa.String, nullable=False, server_default="[]"),
+    sa.Column("removes_rows", AsStoredFlag, nullable=False, server_default=sa.false()),
+    sa.Column("last_removal", BIG, nullable=False, server_default="0"),
 )
 _is_completed = records.c.answer.is_not(None)
 _may_expire = _is_completed | records.c.token.is_(None)
-Index("idempotency_records_by_age", records.c.sent_at)
-Index(
+sa.Index("idempotency_records_by_age", records.c.sent_at)
+sa.Index(
     "idempotency_records_by_key",
     records.c.key_id,
     records.c.sent_at,
@@ -215,8 +194,8 @@ Index(
     postgresql_where=_is_completed,
 )
 
-Index("idempotency_records_by_removal", records.c.worksheet, records.c.last_removal)
-Index(
+sa.Index("idempotency_records_by_removal", records.c.worksheet, records.c.last_removal)
+sa.Index(
     "idempotency_records_by_fence",
     records.c.fence_id,
     sqlite_where=~_is_completed,
@@ -232,17 +211,17 @@ PUT_UNLESS_TAKEN = upsert(
 )
 """Insert a record, or replace an expired one or the open one with the token `seen`."""
 IS_OPEN = ~_is_completed
-OPEN = select(records).where(IS_OPEN)
+OPEN = sa.select(records).where(IS_OPEN)
 
-ROW: Mapping[str, ColumnElement[Any]] = {
-    "sqlite": literal_column("rowid", Integer),
+ROW: Mapping[str, sa.ColumnElement[Any]] = {
+    "sqlite": sa.literal_column("rowid", sa.Integer),
     "postgresql": records.c.scope,
 }
 """Column that identifies a record, by SQL dialect; SQLite's index contains row IDs."""
 
-_SIZE = case((records.c.size.between(0, MAX_SIZE), records.c.size), else_=BYTES_BESIDE)
+_SIZE = sa.case((records.c.size.between(0, MAX_SIZE), records.c.size), else_=BYTES_BESIDE)
 SIZES = (
-    select(records.c.key_id, func.sum(_SIZE).label("size"))
+    sa.select(records.c.key_id, sa.func.sum(_SIZE).label("size"))
     .where(_is_completed)
     .group_by(records.c.key_id)
 )
@@ -252,7 +231,7 @@ def place_of(worksheet: WorksheetId) -> str:
     return f"{worksheet.spreadsheet}/{worksheet.title}"
 
 
-def is_valid(now: float) -> ColumnElement[bool]:
+def is_valid(now: float) -> sa.ColumnElement[bool]:
     """Condition of valid records: not older than 24 h, or open with a fence."""
     return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
 
@@ -287,7 +266,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_removal: int
 
 
-def fence_of(table: Table, row: RowMapping) -> Fence | None:
+def fence_of(table: sa.Table, row: sa.RowMapping) -> Fence | None:
     """The fence of a row, if it has one. Raises DamagedRow."""
     found = checked(table, row, _Fence)
     if found.token is None:
@@ -298,8 +277,8 @@ def fence_of(table: Table, row: RowMapping) -> Fence | None:
 
 
 def open_write(
-    table: Table,
-    row: RowMapping,
+    table: sa.Table,
+    row: sa.RowMapping,
     sent_at: float,
     *,
     numbers: Iterable[int] = (),
@@ -350,39 +329,39 @@ def size_of(record: Row) -> int:
     return size if isinstance(size, int) and 0 <= size <= MAX_SIZE else BYTES_BESIDE
 
 
-def purge(now: float, added: int) -> Executable:
+def purge(now: float, added: int) -> sa.Executable:
     """Statement that deletes some expired records, more than `added`."""
     old = (
-        select(records.c.scope)
+        sa.select(records.c.scope)
         .where(_may_expire & (records.c.sent_at <= now - KEPT_SECONDS))
         .order_by(records.c.sent_at)
         .limit(max(PURGED_AT_LEAST, 2 * added))
     )
-    return delete(records).where(records.c.scope.in_(old))
+    return sa.delete(records).where(records.c.scope.in_(old))
 
 
-def purge_removals(place: str | None = None) -> Delete:
+def purge_removals(place: str | None = None) -> sa.Delete:
     """Statement that deletes applied removals older than all records of their worksheet.
 
     `place` limits it to one worksheet.
     """
     is_before = records.c.last_removal < sent_batches.c.id
-    has_records = exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)
-    query = delete(sent_batches).where(sent_batches.c.is_applied & ~has_records)
+    has_records = sa.exists().where((records.c.worksheet == sent_batches.c.worksheet) & is_before)
+    query = sa.delete(sent_batches).where(sent_batches.c.is_applied & ~has_records)
     return query if place is None else query.where(sent_batches.c.worksheet == place)
 
 
-def forget_oldest(key_id: str, kept_bytes: int, row: ColumnElement[Any]) -> Executable:
+def forget_oldest(key_id: str, kept_bytes: int, row: sa.ColumnElement[Any]) -> sa.Executable:
     """Statement that deletes a key's oldest completed records down to `kept_bytes` or the newest.
 
     `row` identifies records, and orders records of the same time.
     """
     newest_first = [records.c.sent_at.desc(), row.desc()]
-    upto = func.sum(_SIZE).over(order_by=newest_first).label("upto")
+    upto = sa.func.sum(_SIZE).over(order_by=newest_first).label("upto")
     of_key = _is_completed & (records.c.key_id == key_id)
-    sized = select(row.label("id"), _SIZE.label("size"), upto).where(of_key).subquery()
+    sized = sa.select(row.label("id"), _SIZE.label("size"), upto).where(of_key).subquery()
     is_too_much = (sized.c.upto > kept_bytes) & (sized.c.upto > sized.c.size)
-    return delete(records).where(row.in_(select(sized.c.id).where(is_too_much)))
+    return sa.delete(records).where(row.in_(sa.select(sized.c.id).where(is_too_much)))
 
 
 def _record(

@@ -67,26 +67,20 @@ def serve_gateway(
     """
     configure_logging(form=settings.log.format)
     key_count = asyncio.run(_open_once(settings))
-    app: ASGIApp = create_app(settings)
-    server, database = settings.server, settings.access.database
+    server = settings.server
     max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
     taken = None if fd is None else inherited(fd)
     with (
         nullcontext()
         if settings.is_cluster
-        else store_lock(database, max_wait_seconds=max_wait_seconds, lost=_stop)
+        else store_lock(settings.access.database, max_wait_seconds=max_wait_seconds, lost=_stop)
     ):
         listening = taken or bind(server.host, server.port)
-        app, sockets, metrics_url = _with_metrics(app, settings, listening)
-        app, console_url = _with_console(app, settings, listening, sockets)
-        listeners = [base_url(listening), *filter(None, [metrics_url, console_url])]
-        asyncio.run(_announce(settings, config, listeners, key_count))
-        _allow_files(settings.server)
+        app, sockets, urls = _prepared(settings, config, listening, key_count)
         proxies = settings.access.trusted_proxies
         made = make_gateway_server(app, server, proxies=proxies, is_inherited=fd is not None)
-        metrics = f", metrics on {metrics_url}" if metrics_url else ""
-        console = f", console on {console_url}" if console_url else ""
-        run(made, sockets, f"Sheets gateway on {base_url(listening)}{metrics}{console}")
+        others = "".join(f", {name} on {url}" for name, url in urls.items())
+        run(made, sockets, f"Sheets gateway on {base_url(listening)}{others}")
 
 
 def serve_worker() -> NoReturn:
@@ -96,49 +90,57 @@ def serve_worker() -> NoReturn:
     """
     job = json.loads(sys.argv[-1])
     _end_with(job["parent"])
-    config, number = job["config"] and Path(job["config"]), job["number"]
+    config = job["config"] and Path(job["config"])
     try:
         settings = load_settings(config, os.environ, job["overrides"])
         configure_logging(form=settings.log.format)
         key_count = asyncio.run(_open_once(settings))
-        app: ASGIApp = create_app(settings)
         fd, is_inherited = job["fd"], job["is_inherited"]
         listening = inherited(fd) if is_inherited else socket.socket(fileno=fd)
         listening.set_inheritable(False)
-        app, sockets, metrics_url = _with_metrics(app, settings, listening, number)
-        console_url = ""
-        if number == 0:  # one of the workers serves it: sessions are in the key store
-            app, console_url = _with_console(app, settings, listening, sockets)
-        listeners = [base_url(listening), *filter(None, [metrics_url, console_url])]
-        asyncio.run(_announce(settings, config, listeners, key_count))
+        app, sockets, urls = _prepared(settings, config, listening, key_count, job["number"])
     except ConfigError as error:
         say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
         sys.exit(2)
-    _allow_files(settings.server)
     server = make_gateway_server(
         app,
         settings.server,
         proxies=settings.access.trusted_proxies,
         is_inherited=is_inherited,
-        started=lambda: say(metrics_url),
+        started=lambda: say(urls.get("metrics", "")),
     )
     run(server, sockets)
 
 
-def _with_metrics(
-    app: ASGIApp, settings: Settings, listening: socket.socket, worker: int = 0
-) -> tuple[ASGIApp, list[socket.socket], str]:
-    """The application, its sockets, and the URL of its metrics, "" without metrics.
+def _prepared(
+    settings: Settings,
+    config: Path | None,
+    listening: socket.socket,
+    key_count: int,
+    worker: int = 0,
+) -> tuple[ASGIApp, list[socket.socket], Mapping[str, str]]:
+    """The application, its sockets, and the URLs of its `metrics` and `console`; logs the start.
 
-    Each worker has its own port for metrics.
+    Each worker has its own port for metrics. The first one serves the console, whose sessions are
+    in the key store.
     """
-    if settings.metrics.listen is None:
-        return app, [listening], ""
-    host, port = settings.metrics.listen
-    metrics = bind(host, port and port + worker, port_by="metrics.listen")
-    hosts = {host.lower(), *settings.metrics.hosts}
-    app = with_metrics(app, metrics, beside=listening, hosts=hosts)
-    return app, [listening, metrics], f"{base_url(metrics)}/metrics"
+    app: ASGIApp = create_app(settings)
+    sockets, urls, admin = [listening], dict[str, str](), settings.admin
+    if settings.metrics.listen is not None:
+        host, port = settings.metrics.listen
+        own = bind(host, port and port + worker, port_by="metrics.listen")
+        hosts = {host.lower(), *settings.metrics.hosts}
+        app = with_metrics(app, own, beside=listening, hosts=hosts)
+        sockets.append(own)
+        urls["metrics"] = f"{base_url(own)}/metrics"
+    if admin.listen is not None and worker == 0:
+        own = bind(*admin.listen, port_by="admin.listen")
+        app = with_console(app, settings, own, beside=listening)
+        sockets.append(own)
+        urls["console"] = admin.public_url or base_url(own)
+    asyncio.run(_announce(settings, config, [base_url(listening), *urls.values()], key_count))
+    _allow_files(settings.server)
+    return app, sockets, urls
 
 
 def with_metrics(
@@ -150,18 +152,6 @@ def with_metrics(
     applications are selected by port.
     """
     return ByPort(app, {_own_port(listening, beside, "metrics"): create_metrics(hosts=hosts)})
-
-
-def _with_console(
-    app: ASGIApp, settings: Settings, listening: socket.socket, sockets: list[socket.socket]
-) -> tuple[ASGIApp, str]:
-    """The application and the URL of its console, "" without one; adds its socket to `sockets`."""
-    admin = settings.admin
-    if admin.listen is None:
-        return app, ""
-    own = bind(*admin.listen, port_by="admin.listen")
-    sockets.append(own)
-    return with_console(app, settings, own, beside=listening), admin.public_url or base_url(own)
 
 
 def with_console(

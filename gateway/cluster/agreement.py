@@ -7,11 +7,10 @@ Rules
   settings and shares no rows.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
-from gateway.cluster.store import Store, StoreUnavailable, open_store
+from gateway.cluster.store import Store, StoreUnavailable, open_store, repeated
 from gateway.cluster.stored_values import READ
 from gateway.settings.model import ConfigError
 from gateway.worksheets.access import Layouts
@@ -71,17 +70,10 @@ async def open_agreement(store: Store, layouts: Layouts) -> AsyncIterator[None]:
     """Keep the layouts of this process in Redis. Raises ConfigError if they differ from others."""
     if not await agrees(store, layouts, keeps=True):
         raise ConfigError(OTHER_WORKSHEETS)
-    renewing = asyncio.create_task(_renew_forever(store, layouts))
-    try:
-        yield
-    finally:
-        renewing.cancel()
-        with suppress(asyncio.CancelledError):
-            await renewing
 
-
-async def _renew_forever(store: Store, layouts: Layouts) -> None:
-    while True:
-        await asyncio.sleep(PAUSE_SECONDS)
+    async def renew() -> None:
         if store.is_available:
             await agrees(store, layouts, keeps=True)
+
+    async with repeated(renew, PAUSE_SECONDS):
+        yield

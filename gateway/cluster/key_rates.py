@@ -29,7 +29,7 @@ from typing import NamedTuple
 from gateway.access.rates import FRESH_PRICE, Limits
 from gateway.cluster.membership import MICROSECONDS, UNKNOWN_SHARE, Membership
 from gateway.cluster.scripts import EXCHANGE_USE, MOST_BURSTS
-from gateway.cluster.store import Store, StoreUnavailable
+from gateway.cluster.store import Store, StoreUnavailable, repeated
 from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
 
 EXCHANGE_SECONDS = 0.25
@@ -287,12 +287,6 @@ class SharedKeyRates:
             self._urgent.clear()
             await self._exchange([*self._noted.values()])
 
-    async def run(self) -> None:
-        """Exchange every `EXCHANGE_SECONDS`, until cancelled."""
-        while True:
-            await asyncio.sleep(EXCHANGE_SECONDS)
-            await self.exchange()
-
     async def aclose(self) -> None:
         """Exchange the last use."""
         if self._soon is not None:
@@ -369,10 +363,8 @@ class SharedKeyRates:
 async def open_key_rates(store: Store, membership: Membership) -> AsyncIterator[SharedKeyRates]:
     """Open rates of keys that are exchanged in a background task."""
     rates = SharedKeyRates(store, membership)
-    running = asyncio.create_task(rates.run())
     try:
-        yield rates
+        async with repeated(rates.exchange, EXCHANGE_SECONDS):
+            yield rates
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
         await rates.aclose()

@@ -16,7 +16,6 @@ Rules
   the same time see each other first. A process without a number takes a tenth.
 """
 
-import asyncio
 import math
 import os
 import secrets
@@ -28,7 +27,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.cluster.scripts import HEARTBEAT, LEAVE, PROBE
-from gateway.cluster.store import Store, StoreUnavailable
+from gateway.cluster.store import Store, StoreUnavailable, repeated
 
 MEMBERS = "{gateway}:members"
 _PROBE = "{gateway}:probe"
@@ -226,16 +225,8 @@ async def open_membership(
     """Open a membership that sends heartbeats in a background task."""
     membership = Membership(store, counted=counted)
     await membership.beat()
-    beating = asyncio.create_task(_beat_forever(membership))
     try:
-        yield membership
+        async with repeated(membership.beat, membership.tempo.beat_seconds):
+            yield membership
     finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
         await membership.leave()
-
-
-async def _beat_forever(membership: Membership) -> None:
-    while True:
-        await asyncio.sleep(membership.tempo.beat_seconds)
-        await membership.beat()

@@ -14,7 +14,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from enum import StrEnum
@@ -212,6 +212,23 @@ def check_url(url: str) -> None:
         "cluster.redis: an option after the ? is unknown, or has an invalid value. Percent-"
         "encode a ? that belongs to the password, as %3F"
     )
+
+
+@asynccontextmanager
+async def repeated(work: Callable[[], Awaitable[object]], seconds: float) -> AsyncIterator[None]:
+    """Await `work` at this interval in a background task during the block."""
+
+    async def repeat() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await work()
+
+    repeating = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        repeating.cancel()
+        await asyncio.gather(repeating, return_exceptions=True)
 
 
 @asynccontextmanager

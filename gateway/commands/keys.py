@@ -1,6 +1,6 @@
 """The commands `sheets-gateway keys`."""
 
-# ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
+# ruff: noqa: ARG001, PLC0415 - options go on by the context; heavy imports stay in the commands
 
 import getpass
 import os
@@ -95,17 +95,20 @@ Since = Annotated[
     str, typer.Option(metavar="TIME", help="Time up to now: 24h, 90m or 30d; kept for 30 days.")
 ]
 
-_EITHER = (
-    ("spreadsheet", "any_spreadsheet"),
-    ("worksheet", "all_worksheets"),
-    ("column", "all_columns"),
-    ("writable_column", "all_writable_columns"),
-    ("refresh", "no_refresh"),
-    ("origin", "any_origin"),
-    ("turnstile", "no_turnstile"),
-    ("expires", "never_expires"),
+_MEMBERS = (
+    ("name", "name", ""),
+    ("plan", "plan", ""),
+    ("spreadsheets", "spreadsheet", "any_spreadsheet"),
+    ("worksheets", "worksheet", "all_worksheets"),
+    ("columns", "column", "all_columns"),
+    ("writableColumns", "writable_column", "all_writable_columns"),
+    ("mayRefresh", "refresh", "no_refresh"),
+    ("origins", "origin", "any_origin"),
+    ("next", "next_page", ""),
+    ("turnstile", "turnstile", "no_turnstile"),
+    ("expiresAt", "expires", "never_expires"),
 )
-"""Parameters of an update that exclude each other."""
+"""Members of a request apart from `may`: the name, its parameter, and the one that excludes it."""
 
 
 @keys.command(
@@ -117,6 +120,7 @@ _EITHER = (
     ],
 )
 def create(
+    context: typer.Context,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key.")],
     plan: Annotated[str, PlanOption] = "paid",
     spreadsheet: Spreadsheets = None,
@@ -150,23 +154,12 @@ def create(
     if any_spreadsheet == bool(spreadsheet):
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
-    request = request_with(
-        {
-            "name": name,
-            "plan": plan,
-            "spreadsheets": spreadsheet or None,
-            "worksheets": worksheet or None,
-            "columns": column or None,
-            "writableColumns": writable_column or None,
-            "may": _rights(may, read_only=read_only, delete=delete),
-            "mayRefresh": refresh,
-            "origins": origin or [],
-            "next": next_page,
-            "turnstile": turnstile,
-            "expiresAt": expires and expires.isoformat(),
-        }
-    )
-
+    members = {member: _value(context.params[name]) for member, name, _ in _MEMBERS}
+    members |= {
+        "origins": origin or [],
+        "may": _rights(may, read_only=read_only, delete=delete),
+    }
+    request = request_with(members)
     database = settings.access.database
     new_store = isinstance(database, Path) and not database.exists() and database.absolute()
     check = None if no_check else request.grants
@@ -198,20 +191,14 @@ def list_keys(
         key_row,
         printed_json,
     )
-    from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
     damaged: list[Exception] = []
     missing = missing_store(settings.access.database)
 
-    async def fetch() -> Sequence["KeyRecord"]:
-        if missing:  # looking creates none
-            return []
-        async with KeyStore.open(settings.access.database) as store:
-            return await store.list(damaged.append)
-
     now = datetime.now(UTC)
-    records = [record for record in run(fetch()) if not active or record.is_active(now)]
+    listed = [] if missing else _worked(settings, lambda store: store.list(damaged.append))
+    records = [record for record in listed if not active or record.is_active(now)]
     if as_json:
         say(printed_json([key_members(record, now) for record in records]))
     elif records and is_styled():
@@ -260,28 +247,20 @@ def update(
     from gateway.commands.key_tables import edit_row
 
     given = context.params
-    both = [pair for pair in _EITHER if given[pair[0]] and given[pair[1]]]
+    pairs = [(name, other) for _, name, other in _MEMBERS if other]
+    both = [map(_option, pair) for pair in pairs if all(given[name] for name in pair)]
     if both:
-        fail([f"give either {' or '.join(map(_option, pair))}" for pair in both])
+        fail([f"give either {' or '.join(pair)}" for pair in both])
     settings, now = settings_of(config), datetime.now(UTC)
-    members: dict[str, object] = {
-        member: value
-        for member, value, is_given in (
-            ("name", name, name is not None),
-            ("plan", plan, plan),
-            ("spreadsheets", spreadsheet or None, spreadsheet or any_spreadsheet),
-            ("worksheets", worksheet or None, worksheet or all_worksheets),
-            ("columns", column or None, column or all_columns),
-            ("writableColumns", writable_column or None, writable_column or all_writable_columns),
-            ("may", _rights(may), may is not None),
-            ("mayRefresh", refresh, refresh or no_refresh),
-            ("origins", origin or [], origin or any_origin),
-            ("next", next_page, next_page is not None),
-            ("turnstile", turnstile, turnstile or no_turnstile),
-            ("expiresAt", expires and expires.isoformat(), expires or never_expires),
-        )
-        if is_given
+    members = {
+        member: _value(given[name])
+        for member, name, other in _MEMBERS
+        if given.get(other) or given[name] not in (None, False, [])
     }
+    if "origins" in members:
+        members["origins"] = origin or []
+    if may is not None:
+        members["may"] = _rights(may)
 
     async def change(store: "KeyStore") -> Sequence[str]:
         record = await _active_key(store, key_id)
@@ -445,21 +424,23 @@ def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
     return [f"id   {key_id}", f"key  {key}  (shown only once)"]
 
 
-def _in_store(
-    settings: "Settings", key_id: str, work: Callable[["KeyStore"], Awaitable[Sequence[str]]]
-) -> Sequence[str]:
-    """Run `work` with a key; exit if there is no store, which it does not create."""
+def _worked(settings: "Settings", work: Callable[["KeyStore"], Awaitable[T]]) -> T:
+    """The result of `work` with the key store, which is created if it does not exist."""
     from gateway.storage.key_store import KeyStore
 
-    missing = missing_store(settings.access.database)
-    if missing:
-        fail([f"there is no active key {key_id}: {missing}"])
-
-    async def open_and_work() -> Sequence[str]:
+    async def open_and_work() -> T:
         async with KeyStore.open(settings.access.database) as store:
             return await work(store)
 
     return run(open_and_work())
+
+
+def _in_store(settings: "Settings", key_id: str, work: Callable[["KeyStore"], Awaitable[T]]) -> T:
+    """The result of `work` with a key; exit if there is no store, which it does not create."""
+    missing = missing_store(settings.access.database)
+    if missing:
+        fail([f"there is no active key {key_id}: {missing}"])
+    return _worked(settings, work)
 
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
@@ -495,24 +476,28 @@ def _fetched(
 
     Exit if there is no key with this ID.
     """
-    from gateway.storage.key_store import KeyStore
-
     missing = missing_store(settings.access.database)
     if missing:
         say(missing, err=True)
         return []
 
-    async def fetch_it() -> Sequence[T]:
-        async with KeyStore.open(settings.access.database) as store:
-            found = await fetch(store)
-            if key_id is not None and not found:
-                damaged: list[DamagedRow] = []
-                records = await store.list(damaged.append)
-                if key_id not in {*(each.id for each in records), *(each.row for each in damaged)}:
-                    fail([f"there is no key {key_id}{_hint(records, key_id)}"])
-            return found
+    async def fetch_it(store: "KeyStore") -> Sequence[T]:
+        found = await fetch(store)
+        if key_id is not None and not found:
+            damaged: list[DamagedRow] = []
+            records = await store.list(damaged.append)
+            if key_id not in {*(each.id for each in records), *(each.row for each in damaged)}:
+                fail([f"there is no key {key_id}{_hint(records, key_id)}"])
+        return found
 
-    return run(fetch_it())
+    return _worked(settings, fetch_it)
+
+
+def _value(given: object) -> object:
+    """The value of a parameter in a request; None for an empty list."""
+    if isinstance(given, datetime):
+        return given.isoformat()
+    return None if given == [] else given
 
 
 def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> Sequence[str]:

@@ -208,21 +208,18 @@ async def open_write_lock(
     """Open the lock of a database. A session that is idle for `longest_seconds` loses its locks."""
     locks = server_engine(
         database,
+        name="sheets-gateway lock",
+        statement_timeout_seconds=max_waiting_seconds + CONNECT_TIMEOUT_SECONDS,
+        settings={
+            "lock_timeout": f"{max_waiting_seconds * 1000:.0f}",
+            "idle_session_timeout": f"{longest_seconds * 1000:.0f}",
+        },
         isolation_level="AUTOCOMMIT",
         pool_size=MAX_LOCKS,
         max_overflow=0,
         pool_timeout=max_waiting_seconds,
         pool_pre_ping=True,
         pool_recycle=longest_seconds / 2,
-        connect_args={
-            "timeout": CONNECT_TIMEOUT_SECONDS,
-            "command_timeout": max_waiting_seconds + CONNECT_TIMEOUT_SECONDS,
-            "server_settings": {
-                "application_name": "sheets-gateway lock",
-                "lock_timeout": f"{max_waiting_seconds * 1000:.0f}",
-                "idle_session_timeout": f"{longest_seconds * 1000:.0f}",
-            },
-        },
     )
     try:
         yield PostgresWriteLock(locks, engine, rows, clock=clock)

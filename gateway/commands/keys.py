@@ -255,7 +255,7 @@ def update(
     members = {
         member: _value(given[name])
         for member, name, other in _MEMBERS
-        if given.get(other) or given[name] not in (None, False, [])
+        if given.get(other) or given[name] not in (None, False, ())
     }
     if "origins" in members:
         members["origins"] = origin or []
@@ -494,10 +494,10 @@ def _fetched(
 
 
 def _value(given: object) -> object:
-    """The value of a parameter in a request; None for an empty list."""
+    """The value of a parameter in a request; None for none of a repeatable option."""
     if isinstance(given, datetime):
         return given.isoformat()
-    return None if given == [] else given
+    return None if given == () else given
 
 
 def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -> Sequence[str]:

@@ -419,30 +419,20 @@ class WorksheetSettings(Section):
 
 
 class Settings(Section):
+    """All settings; each section is described at its class."""
+
     server: ServerSettings = ServerSettings()
-    """Listening address and limits for clients."""
     google: GoogleSettings = GoogleSettings()
-    """The Sheets API and its quota."""
     cache: CacheSettings = CacheSettings()
-    """Cached data of worksheets."""
     writes: WriteSettings = WriteSettings()
-    """The write queue of each worksheet."""
     api: ApiSettings = ApiSettings()
-    """Representation of rows and limits of queries."""
     access: AccessSettings = AccessSettings()
-    """API keys and trusted proxies."""
     forms: FormSettings = FormSettings()
-    """Forms of static pages, which post with create-only keys."""
     turnstile: TurnstileSettings = TurnstileSettings()
-    """Cloudflare's check that a person sends a form."""
     metrics: MetricsSettings = MetricsSettings()
-    """Metrics for Prometheus."""
     log: LogSettings = LogSettings()
-    """Lines of the log on standard error."""
     admin: AdminSettings = AdminSettings()
-    """The console of administrators."""
     cluster: ClusterSettings = ClusterSettings()
-    """Several processes with one key store, which must be PostgreSQL."""
     worksheets: tuple[WorksheetSettings, ...] = ()
     """Worksheets with a header below row 1, or with columns that are filled down in advance."""
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}

@@ -23,7 +23,6 @@ from weakref import WeakSet
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import NullPool
 
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
@@ -64,10 +63,27 @@ async def open_database(
     PostgreSQL database with an earlier schema. The timeout is PostgreSQL's.
     """
     async with _engine(database, statement_timeout_seconds) as engine:
-        if isinstance(database, PostgresUrl):
-            await _open_server(engine, database)
-        else:
-            await _open_file(engine, database)
+        file = None if isinstance(database, PostgresUrl) else database
+        try:
+            if file:
+                _create_private(file)
+            async with engine.connect() as connection:
+                if file:
+                    await _switch_to_wal(connection)
+                is_outdated = await _is_outdated(connection)
+                if file and is_outdated:
+                    await _upgrade(connection)
+                if file or not is_outdated:
+                    await connection.run_sync(_check_tables)
+        except STORE_ERRORS as error:
+            raise ConfigError(_open_problem(database, error)) from error
+        if file:
+            _check_private(file)
+        elif is_outdated:
+            raise ConfigError(
+                f"access.database: {database} lacks tables of this version: run "
+                "sheets-gateway storage migrate"
+            )
         yield engine
 
 
@@ -147,47 +163,55 @@ def is_locked(error: BaseException | None) -> bool:
 
 
 @asynccontextmanager
-async def unpooled_engine(
-    database: PostgresUrl, *, name: str, timeout_seconds: float
-) -> AsyncIterator[AsyncEngine]:
-    """Open an engine without a pool, with this name in `pg_stat_activity`.
-
-    The timeout is for connecting and for each statement.
-    """
-    connect_args = _connect_args(name, timeout_seconds, timeout_seconds)
-    engine = server_engine(database, poolclass=NullPool, connect_args=connect_args)
-    try:
-        yield engine
-    finally:
-        await engine.dispose()
-
-
-@asynccontextmanager
 async def _engine(
     database: Database, statement_timeout_seconds: float | None
 ) -> AsyncIterator[AsyncEngine]:
     if isinstance(database, PostgresUrl):
-        engine = _server_engine(database, statement_timeout_seconds)
+        engine = server_engine(
+            database,
+            statement_timeout_seconds=statement_timeout_seconds,
+            pool_pre_ping=True,  # a restart of the server fails no request afterwards
+            pool_timeout=CONNECT_TIMEOUT_SECONDS,
+        )
     else:
-        engine = _file_engine(database)
+        # hide_parameters: error texts, and so the log, would contain them.
+        url = sa.URL.create("sqlite+aiosqlite", database=str(database.absolute()))
+        engine = create_async_engine(url, hide_parameters=True)
+        sa.event.listen(engine.sync_engine, "connect", _set_up_connection)
     try:
         yield engine
     finally:
         await engine.dispose()
 
 
-def _file_engine(database: Path) -> AsyncEngine:
-    # hide_parameters: error texts, and so the log, would contain them.
-    url = sa.URL.create("sqlite+aiosqlite", database=str(database.absolute()))
-    engine = create_async_engine(url, hide_parameters=True)
-    sa.event.listen(engine.sync_engine, "connect", _set_up_connection)
-    return engine
+def server_engine(
+    database: PostgresUrl,
+    *,
+    name: str = APPLICATION,
+    timeout_seconds: float = CONNECT_TIMEOUT_SECONDS,
+    statement_timeout_seconds: float | None = STATEMENT_TIMEOUT_SECONDS,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    **options: Any,
+) -> AsyncEngine:
+    """Create an engine for PostgreSQL, with further options of `create_async_engine`.
 
-
-def server_engine(database: PostgresUrl, **options: Any) -> AsyncEngine:
-    """Create an engine for PostgreSQL, with further options of `create_async_engine`."""
+    `name` is shown in `pg_stat_activity`; `timeout_seconds` limits connecting; `settings` are of
+    each session. Raises ConfigError without the driver.
+    """
+    connect_args = {
+        "timeout": timeout_seconds,
+        "command_timeout": statement_timeout_seconds,
+        "server_settings": {"application_name": name, **settings},
+    }
     url = database.url.get_secret_value()
-    engine = create_async_engine(url, hide_parameters=True, **options)
+    try:
+        engine = create_async_engine(
+            url, hide_parameters=True, connect_args=connect_args, **options
+        )
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"
+        ) from error
     dialect: Any = engine.sync_engine.dialect
     dialect.setup_asyncpg_json_codec = _store_errors_of(dialect.setup_asyncpg_json_codec)
     dialect.setup_asyncpg_jsonb_codec = _store_errors_of(dialect.setup_asyncpg_jsonb_codec)
@@ -206,32 +230,6 @@ def _store_errors_of(set_up: Callable[[Any], Awaitable[None]]) -> Callable[[Any]
     return set_up_or_fail
 
 
-def _server_engine(database: PostgresUrl, statement_timeout_seconds: float | None) -> AsyncEngine:
-    try:
-        return server_engine(
-            database,
-            pool_pre_ping=True,  # a restart of the server fails no request afterwards
-            pool_timeout=CONNECT_TIMEOUT_SECONDS,
-            connect_args=_connect_args(
-                APPLICATION, CONNECT_TIMEOUT_SECONDS, statement_timeout_seconds
-            ),
-        )
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"
-        ) from error
-
-
-def _connect_args(
-    name: str, timeout_seconds: float, statement_timeout_seconds: float | None
-) -> dict[str, object]:
-    return {
-        "timeout": timeout_seconds,
-        "command_timeout": statement_timeout_seconds,
-        "server_settings": {"application_name": name},
-    }
-
-
 def _set_up_connection(connection: Any, _: object) -> None:
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
@@ -240,34 +238,6 @@ def _set_up_connection(connection: Any, _: object) -> None:
     connection.driver_connection.text_factory = partial(
         str, encoding="utf-8", errors="surrogateescape"
     )
-
-
-async def _open_file(engine: AsyncEngine, database: Path) -> None:
-    try:
-        _create_private(database)
-        async with engine.connect() as connection:
-            await _switch_to_wal(connection)
-            if await _is_outdated(connection):
-                await _upgrade(connection)
-            await connection.run_sync(_check_tables)
-    except STORE_ERRORS as error:
-        raise ConfigError(_open_problem(database, error)) from error
-    _check_private(database)
-
-
-async def _open_server(engine: AsyncEngine, database: PostgresUrl) -> None:
-    try:
-        async with engine.connect() as connection:
-            is_outdated = await _is_outdated(connection)
-            if not is_outdated:
-                await connection.run_sync(_check_tables)
-    except STORE_ERRORS as error:
-        raise ConfigError(_open_problem(database, error)) from error
-    if is_outdated:
-        raise ConfigError(
-            f"access.database: {database} lacks tables of this version: run "
-            "sheets-gateway storage migrate"
-        )
 
 
 async def _is_outdated(connection: AsyncConnection) -> bool:

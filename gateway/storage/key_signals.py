@@ -14,9 +14,10 @@ from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import NullPool
 
 from gateway.settings.database import Database, PostgresUrl
-from gateway.storage.database import APPLICATION, unpooled_engine
+from gateway.storage.database import APPLICATION, server_engine
 from gateway.telemetry.events import key_signals_changed
 
 CHANNEL = "gateway_keys"
@@ -49,58 +50,52 @@ async def key_signals(
     if not isinstance(database, PostgresUrl):
         yield
         return
-    listener = _Listener(changed, hung, counted)
-    task = asyncio.create_task(listener.run(database))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
+    is_available = True
 
-class _Listener:
-    def __init__(
-        self,
-        changed: Callable[[], object],
-        hung: Callable[[], object],
-        counted: Callable[[int], object],
-    ) -> None:
-        self._changed = changed
-        self._hung = hung
-        self._counted = counted
-        self._is_available = True
+    def note(error: str | None) -> None:
+        nonlocal is_available
+        if is_available != (error is None):
+            is_available = error is None
+            key_signals_changed(error)
 
-    async def run(self, database: PostgresUrl) -> None:
-        async with unpooled_engine(
-            database, name=SESSION, timeout_seconds=ANSWER_SECONDS
-        ) as engine:
-            while True:
-                try:
-                    await self._listen(engine)
-                except Exception as error:  # the edge of a background task
-                    self._note(type(error).__name__)
-                    if isinstance(error, TimeoutError):
-                        self._hung()
-                await asyncio.sleep(PAUSE_SECONDS)
-
-    async def _listen(self, engine: AsyncEngine) -> None:
+    async def listen(engine: AsyncEngine) -> None:
         """Listen until the connection ends. Raises its error."""
         async with engine.connect() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             driver: Any = (await connection.get_raw_connection()).driver_connection
             ended = asyncio.Event()
             driver.add_termination_listener(lambda _: ended.set())
-            await driver.add_listener(CHANNEL, lambda *_: self._changed())
-            self._note(None)
-            self._changed()
+            await driver.add_listener(CHANNEL, lambda *_: changed())
+            note(None)
+            changed()
             while True:
-                self._counted((await connection.scalars(_CHECK, {"name": SESSION})).one())
+                counted((await connection.scalars(_CHECK, {"name": SESSION})).one())
                 with suppress(TimeoutError):
                     async with asyncio.timeout(CHECK_SECONDS):
                         await ended.wait()
 
-    def _note(self, error: str | None) -> None:
-        is_available = error is None
-        if is_available != self._is_available:
-            self._is_available = is_available
-            key_signals_changed(error)
+    async def run() -> None:
+        while True:
+            try:
+                await listen(engine)
+            except Exception as error:  # the edge of a background task
+                note(type(error).__name__)
+                if isinstance(error, TimeoutError):
+                    hung()
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    engine = server_engine(
+        database,
+        name=SESSION,
+        timeout_seconds=ANSWER_SECONDS,
+        statement_timeout_seconds=ANSWER_SECONDS,
+        poolclass=NullPool,
+    )
+    task = asyncio.create_task(run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await engine.dispose()

@@ -124,59 +124,13 @@ def session_lock(
     Waits up to `max_wait_seconds` for another process to release it, then raises LockError. Calls
     `lost` in another thread if the lock is lost.
     """
-    holder = _Holder(database, lost)
-    ends = time.monotonic() + max_wait_seconds
-    thread = threading.Thread(target=holder.run, args=(ends,), name="session lock", daemon=True)
-    thread.start()
-    try:
-        holder.acquired.result()
-        yield
-    finally:
-        holder.stop()
-        thread.join()
+    stopped, acquired = threading.Event(), Future[None]()
 
+    async def pause(seconds: float) -> None:
+        await asyncio.to_thread(stopped.wait, seconds)
 
-class _Holder:
-    """Work of the thread that keeps the session lock."""
-
-    def __init__(self, database: PostgresUrl, lost: Callable[[], object]) -> None:
-        self._database = database
-        self._lost = lost
-        self._stopped = threading.Event()
-        self.acquired: Future[None] = Future()
-
-    def run(self, ends: float) -> None:
-        try:
-            asyncio.run(self._run(ends))
-        except BaseException as error:  # raised in the thread that waits for the lock
-            if self.acquired.done():
-                raise
-            self.acquired.set_exception(error)
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-    async def _run(self, ends: float) -> None:
-        async with open_database(self._database) as engine:
-            while not self._stopped.is_set():
-                try:
-                    await self._hold(engine)
-                except STORE_ERRORS:
-                    if not self.acquired.done():
-                        raise
-                    await self._pause(CHECK_SECONDS)
-                    continue
-                if self._stopped.is_set():
-                    return
-                if self.acquired.done():
-                    self._lost()
-                    return
-                if time.monotonic() >= ends:
-                    raise LockError(in_use("another gateway", self._database))
-                await self._pause(SESSION_PAUSE_SECONDS)
-
-    async def _hold(self, engine: AsyncEngine) -> None:
-        """Hold the lock until `stop`, or return at once if another process has it.
+    async def hold(engine: AsyncEngine) -> None:
+        """Hold the lock until `stopped`, or return at once if another process has it.
 
         Raises an error when the session ends.
         """
@@ -184,11 +138,45 @@ class _Holder:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             if not await connection.scalar(_TRY_LOCK):
                 return
-            if not self.acquired.done():
-                self.acquired.set_result(None)
-            while not self._stopped.is_set():
-                await self._pause(CHECK_SECONDS)
+            if not acquired.done():
+                acquired.set_result(None)
+            while not stopped.is_set():
+                await pause(CHECK_SECONDS)
                 await connection.execute(_CHECK)
 
-    async def _pause(self, seconds: float) -> None:
-        await asyncio.to_thread(self._stopped.wait, seconds)
+    async def keep() -> None:
+        async with open_database(database) as engine:
+            while not stopped.is_set():
+                try:
+                    await hold(engine)
+                except STORE_ERRORS:
+                    if not acquired.done():
+                        raise
+                    await pause(CHECK_SECONDS)
+                    continue
+                if stopped.is_set():
+                    return
+                if acquired.done():
+                    lost()
+                    return
+                if time.monotonic() >= ends:
+                    raise LockError(in_use("another gateway", database))
+                await pause(SESSION_PAUSE_SECONDS)
+
+    def run() -> None:
+        try:
+            asyncio.run(keep())
+        except BaseException as error:  # raised in the thread that waits for the lock
+            if acquired.done():
+                raise
+            acquired.set_exception(error)
+
+    ends = time.monotonic() + max_wait_seconds
+    thread = threading.Thread(target=run, name="session lock", daemon=True)
+    thread.start()
+    try:
+        acquired.result()
+        yield
+    finally:
+        stopped.set()
+        thread.join()

@@ -61,16 +61,16 @@ async def check_setup(
             with waiting("Waiting for Redis"):
                 yield await check_redis(url, Layouts(settings.worksheets))
     with waiting("Waiting for Google"):
-        async for finding in check_accounts(
+        found = await check_accounts(
             settings.google,
             spreadsheet,
             now,
             writes=writes,
             worksheets=settings.worksheets,
             sends=sends,
-        ):
-            # They contain texts from other servers, which might contain secrets.
-            yield replace(finding, text=redacted(finding.text))
+        )
+    for finding in found:  # they contain texts from other servers, which might contain secrets
+        yield replace(finding, text=redacted(finding.text))
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:

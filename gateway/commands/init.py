@@ -203,7 +203,7 @@ def _write_config(config: Path, key_file: Path) -> None:
 async def _sign_in(account: GoogleSettings) -> CheckContext:
     check_credentials(account, os.environ)
     async with opened_accounts({"": account}) as opened:
-        findings = [each async for each in check_sign_in(account, opened[""])]
+        findings = await check_sign_in(account, opened[""])
         context = context_of(account, opened[""])
     problems = [redacted(each.text) for each in findings if each.level == "problem"]
     if problems:
@@ -247,7 +247,7 @@ async def _find_worksheet(
             raise ConfigError(words) from error
         for each in seen:
             _show(check_worksheet(each, context.who))
-        _show([each async for each in check_writing(sheets, spreadsheet, context)])
+        _show(await check_writing(sheets, spreadsheet, context))
     served = [each.view.title for each in seen if each.header.columns]
     if not served:
         raise ConfigError("no worksheet has field names: write them into row 1, run init again")

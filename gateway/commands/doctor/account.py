@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType
@@ -57,7 +57,7 @@ async def check_accounts(
     writes: bool = False,
     worksheets: Sequence[WorksheetSettings] = (),
     sends: Mapping[str, Send] = MappingProxyType({}),
-) -> AsyncIterator[Finding]:
+) -> list[Finding]:
     """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
     A running gateway gives `sends`, by account, to make the reads within its quota. Cost: 0-5
@@ -71,13 +71,46 @@ async def check_accounts(
             sheets = {
                 name: GoogleSheets(sends.get(name, client.make)) for name, client in opened.items()
             }
-            async for finding in _check_opened(
-                accounts, opened, sheets, spreadsheet, writes=writes, worksheets=worksheets
-            ):
-                yield finding
+            found: list[Finding] = []
+
+            def add(name: str, findings: Iterable[Finding]) -> None:
+                prefix = f"account {name}: " if len(opened) > 1 else ""
+                found.extend(replace(each, text=f"{prefix}{each.text}") for each in findings)
+
+            contexts: dict[str, CheckContext] = {}
+            for name, client in opened.items():
+                findings = await check_sign_in(accounts[name], client)
+                add(name, findings)
+                if all(finding.level != "problem" for finding in findings):
+                    contexts[name] = context_of(accounts[name], client)
+            if spreadsheet is None:
+                for name, context in contexts.items():
+                    add(name, await _check_sheets(accounts[name], sheets[name], context))
+                return found
+            reaching = [*contexts]
+            if len(opened) > 1:
+                known = {name: await _reaches(sheets[name], spreadsheet) for name in contexts}
+                reaching = [name for name in contexts if known[name]]
+                place = f"spreadsheet {spreadsheet}:"
+                for name, context in contexts.items() if reaching else ():
+                    if known[name] is None:
+                        add(name, [warning(f"{place} {context.who} could not be checked")])
+                    elif known[name]:
+                        add(name, [ok(f"{place} {context.who} reaches it")])
+                    else:
+                        share = f"{place} share it with {context.who} as Editor for more quota"
+                        add(name, [warning(share)])
+            for name in (reaching or [*contexts])[:1]:
+                own, context = sheets[name], contexts[name]
+                findings = await check_spreadsheet(own, spreadsheet, context, worksheets)
+                found += findings
+                if all(finding.level != "problem" for finding in findings):
+                    found += await check_metadata(own, spreadsheet, context)
+                    if writes:
+                        found += await check_writing(own, spreadsheet, context)
+            return found
     except ConfigError as error:
-        for each in error.problems:
-            yield problem(each)
+        return [*map(problem, error.problems)]
 
 
 @asynccontextmanager
@@ -94,71 +127,22 @@ async def opened_accounts(
         yield opened
 
 
-async def _check_opened(
-    settings: Mapping[str, GoogleSettings],
-    opened: Mapping[str, Client],
-    accounts: Mapping[str, GoogleSheets],
-    spreadsheet: str | None,
-    *,
-    writes: bool,
-    worksheets: Sequence[WorksheetSettings],
-) -> AsyncIterator[Finding]:
-    def of_account(name: str, finding: Finding) -> Finding:
-        if len(opened) == 1:
-            return finding
-        return replace(finding, text=f"account {name}: {finding.text}")
-
-    contexts: dict[str, CheckContext] = {}
-    for name, client in opened.items():
-        findings = [finding async for finding in check_sign_in(settings[name], client)]
-        for finding in findings:
-            yield of_account(name, finding)
-        if all(finding.level != "problem" for finding in findings):
-            contexts[name] = context_of(settings[name], client)
-    if spreadsheet is None:
-        for name, context in contexts.items():
-            async for finding in _check_sheets(settings[name], accounts[name], context):
-                yield of_account(name, finding)
-        return
-    reaching = [*contexts]
-    if len(opened) > 1:
-        known = {name: await _reaches(accounts[name], spreadsheet) for name in contexts}
-        reaching = [name for name in contexts if known[name]]
-        for name, context in contexts.items() if reaching else ():
-            if known[name] is None:
-                found = warning(f"spreadsheet {spreadsheet}: {context.who} could not be checked")
-            elif known[name]:
-                found = ok(f"spreadsheet {spreadsheet}: {context.who} reaches it")
-            else:
-                found = warning(
-                    f"spreadsheet {spreadsheet}: share it with {context.who} as Editor for more "
-                    "quota"
-                )
-            yield of_account(name, found)
-    for name in (reaching or [*contexts])[:1]:
-        sheets, context, can_be_read = accounts[name], contexts[name], True
-        async for finding in check_spreadsheet(sheets, spreadsheet, context, worksheets):
-            can_be_read = can_be_read and finding.level != "problem"
-            yield finding
-        for check in (check_metadata, *([check_writing] if writes else [])) if can_be_read else ():
-            async for finding in check(sheets, spreadsheet, context):
-                yield finding
-
-
-async def check_sign_in(settings: GoogleSettings, client: Client) -> AsyncIterator[Finding]:
+async def check_sign_in(settings: GoogleSettings, client: Client) -> list[Finding]:
     """Check that Google issues a token for an account, and that the clock is right."""
     try:
         await client.sign_in()
     except GatewayError as error:
-        yield problem(f"credentials: {refusal_words(error, context_of(settings, client))}")
-        return
-    yield ok(f"credentials: Google accepts {context_of(settings, client).who}")
+        return [problem(f"credentials: {refusal_words(error, context_of(settings, client))}")]
+    found = [ok(f"credentials: Google accepts {context_of(settings, client).who}")]
     offset_seconds = client.tokens.clock_offset_seconds or 0.0
     if abs(offset_seconds) > TOLERATED_SECONDS:
-        yield warning(
-            f"clock: this machine's clock is {clock_words(offset_seconds)} Google's; from about 5 "
-            f"minutes on, Google refuses the sign-in. {SYNCHRONISE}"
-        )
+        found += [
+            warning(
+                f"clock: this machine's clock is {clock_words(offset_seconds)} Google's; from "
+                f"about 5 minutes on, Google refuses the sign-in. {SYNCHRONISE}"
+            )
+        ]
+    return found
 
 
 async def _reaches(sheets: GoogleSheets, spreadsheet: str) -> bool | None:
@@ -184,15 +168,14 @@ def context_of(settings: GoogleSettings, client: Client) -> CheckContext:
 
 async def _check_sheets(
     settings: GoogleSettings, sheets: GoogleSheets, context: CheckContext
-) -> AsyncIterator[Finding]:
+) -> list[Finding]:
     """Check with any ID that the API is enabled; only at Google's own endpoint."""
     if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
-        return
+        return []
     try:
         await sheets.list_worksheets(NO_SPREADSHEET)
     except GatewayError as error:
         refusal = find_cause(error, GoogleRefusal)
         if not isinstance(error, SpreadsheetNotFound) or (refusal and refusal.is_page):
-            yield problem(f"Sheets API: {refusal_words(error, context)}")
-            return
-    yield ok("Sheets API: enabled; check a spreadsheet with --spreadsheet ID")
+            return [problem(f"Sheets API: {refusal_words(error, context)}")]
+    return [ok("Sheets API: enabled; check a spreadsheet with --spreadsheet ID")]

@@ -1,7 +1,7 @@
 """Checks of a spreadsheet: access, its worksheets, room in its metadata, and writing to it."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from gateway.commands.doctor.reasons import (
     CheckContext,
@@ -43,43 +43,47 @@ async def check_spreadsheet(
     given: str,
     context: CheckContext,
     worksheets: Sequence[WorksheetSettings] = (),
-) -> AsyncIterator[Finding]:
+) -> list[Finding]:
     """Check the ID, read access and each worksheet.
 
     `worksheets` come from the settings. Cost: 0 reads, or 1 more than `read_worksheets`.
     """
     if not a1.is_spreadsheet_id(given):
-        yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")
-        return
+        return [problem(f"spreadsheet {quoted(given)}: {id_words(given)}")]
+    place = f"spreadsheet {given}:"
     try:
         layouts = Layouts(worksheets)
-        found = await sheets.list_worksheets(given)
-        seen = await read_worksheets(sheets, given, found, layouts) if found else []
+        shown = await sheets.list_worksheets(given)
+        seen = await read_worksheets(sheets, given, shown, layouts) if shown else []
     except GatewayError as error:
-        yield problem(f"spreadsheet {given}: {refusal_words(error, context)}")
-        return
-    if not found:
-        yield problem(
-            f"spreadsheet {given}: it has no worksheet with cells, only charts or connected data. "
-            "Add a worksheet (the + at the bottom left)"
-        )
-        return
-    yield ok(
-        f"spreadsheet {given}: {counted(len(found), 'worksheet')} can be read; writing was not "
-        f"tested, it requires {context.who} to be an Editor"
-    )
-    for worksheet in seen:
-        for finding in check_worksheet(worksheet, context.who):
-            yield finding
-    forms = {composed(each.title) for each in found}
-    for each in worksheets:
-        if each.spreadsheet == given and composed(each.title) not in forms:
-            yield warning(
-                f"worksheets: the spreadsheet {given} has no worksheet {quoted(each.title)}, which "
-                "[[worksheets]] names. Correct its title in the configuration, or leave it out"
+        return [problem(f"{place} {refusal_words(error, context)}")]
+    if not shown:
+        return [
+            problem(
+                f"{place} it has no worksheet with cells, only charts or connected data. Add a "
+                "worksheet (the + at the bottom left)"
             )
-    if len(seen) < len(found):
-        yield warning(f"spreadsheet {given}: only the first {len(seen)} were checked")
+        ]
+    found = [
+        ok(
+            f"{place} {counted(len(shown), 'worksheet')} can be read; writing was not tested, it "
+            f"requires {context.who} to be an Editor"
+        )
+    ]
+    for worksheet in seen:
+        found += check_worksheet(worksheet, context.who)
+    forms = {composed(each.title) for each in shown}
+    found += [
+        warning(
+            f"worksheets: the spreadsheet {given} has no worksheet {quoted(each.title)}, which "
+            "[[worksheets]] names. Correct its title in the configuration, or leave it out"
+        )
+        for each in worksheets
+        if each.spreadsheet == given and composed(each.title) not in forms
+    ]
+    if len(seen) < len(shown):
+        found += [warning(f"{place} only the first {len(seen)} were checked")]
+    return found
 
 
 def id_words(given: str) -> str:
@@ -100,18 +104,17 @@ def id_words(given: str) -> str:
     )
 
 
-async def check_metadata(
-    sheets: Sheets, spreadsheet: str, context: CheckContext
-) -> AsyncIterator[Finding]:
+async def check_metadata(sheets: Sheets, spreadsheet: str, context: CheckContext) -> list[Finding]:
     """Find metadata that is full or nearly full. Cost: 1 read."""
     try:
         found = await sheets.find_fences(spreadsheet)
     except GatewayError as error:
-        yield problem(f"spreadsheet {spreadsheet}: {refusal_words(error, context)}")
-        return
+        return [problem(f"spreadsheet {spreadsheet}: {refusal_words(error, context)}")]
     size = _size(found)
-    if size >= NEARLY_FULL:
-        yield (problem if size > FULL else warning)(
+    if size < NEARLY_FULL:
+        return []
+    return [
+        (problem if size > FULL else warning)(
             f"spreadsheet {spreadsheet}: its developer metadata has {size} of "
             f"{MAX_METADATA_CHARACTERS} characters; writes need room in it, and get 503 (5034) "
             "without it. Entries of gateways by key (characters): "
@@ -120,6 +123,7 @@ async def check_metadata(
             "former gateways, or of others, with a script: see 5034 in "
             "docs/how-to/troubleshooting.md"
         )
+    ]
 
 
 def _shares(found: Sequence[Fence], *, of_gateways: bool) -> str:
@@ -137,22 +141,17 @@ def _size(found: Sequence[Fence]) -> int:
     return sum(len(each.key) + len(each.token) for each in found)
 
 
-async def check_writing(
-    sheets: Sheets, spreadsheet: str, context: CheckContext
-) -> AsyncIterator[Finding]:
+async def check_writing(sheets: Sheets, spreadsheet: str, context: CheckContext) -> list[Finding]:
     """Create metadata with one id twice, and delete it. Cost: 3 writes.
 
     The finding states if Google refuses used metadata ids, which the safety of writes needs.
     """
-    place = f"spreadsheet {spreadsheet}:"
+    place, problem_words = f"spreadsheet {spreadsheet}:", "it cannot be written to: "
     used, other = Fence.random(KEY), Fence.random(KEY)
-    try:
-        await sheets.put_fence(spreadsheet, used, other)
-    except GatewayError as error:
-        yield problem(f"{place} it cannot be written to: {refusal_words(error, context)}")
-        return
     is_refused = False
     try:
+        await sheets.put_fence(spreadsheet, used, other)
+        problem_words = ""
         try:  # the other fence is deleted first, so that a refusal is not for lack of room
             await sheets.put_fence(spreadsheet, used, forgotten=[other.id])
         except UpstreamRefusal as refusal:
@@ -162,12 +161,13 @@ async def check_writing(
             is_refused = True
         await sheets.delete_fences(spreadsheet, [used, other])
     except GatewayError as error:
-        yield problem(f"{place} {refusal_words(error, context)}")
-        return
+        return [problem(f"{place} {problem_words}{refusal_words(error, context)}")]
     if is_refused:
-        yield ok(f"{place} it can be written to; Google refuses used metadata ids: writes are safe")
-    else:
-        yield warning(
+        safe = "it can be written to; Google refuses used metadata ids: writes are safe"
+        return [ok(f"{place} {safe}")]
+    return [
+        warning(
             f"{place} it can be written to, but Google accepts used metadata ids. A write whose "
             "answer is lost stays unknown for 185 seconds"
         )
+    ]

@@ -16,7 +16,7 @@ async def findings(*fences: Fence) -> list[Finding]:
     fake = FakeSheets()
     fake.fences += fences
     sheets = ScriptedSheets(fake)
-    found = [each async for each in check_metadata(sheets, BOOK, CONTEXT)]
+    found = await check_metadata(sheets, BOOK, CONTEXT)
     assert sheets.cost() == Cost(1, 0)
     return found
 

@@ -18,7 +18,7 @@ async def test_used_ids_are_tried(repeatable_ids: bool, level: str) -> None:
     cities = fake.add("Cities", LINES)
     sheets = ScriptedSheets(fake)
 
-    (finding,) = [each async for each in check_writing(sheets, BOOK, CONTEXT)]
+    (finding,) = await check_writing(sheets, BOOK, CONTEXT)
 
     assert finding.level == level
     assert (fake.fences, cities.lines()) == ([], LINES)
@@ -31,7 +31,7 @@ async def test_full_metadata_proves_nothing() -> None:
     sheets = ScriptedSheets(fake)
     sheets.before("put_fence", lambda: setattr(fake, "metadata_room", 48), nth=2)
 
-    (finding,) = [each async for each in check_writing(sheets, BOOK, CONTEXT)]
+    (finding,) = await check_writing(sheets, BOOK, CONTEXT)
 
     assert finding.level == "warning"
     assert fake.fences == []
@@ -43,6 +43,6 @@ async def test_a_viewer_is_told() -> None:
     sheets = ScriptedSheets(fake)
     sheets.before("put_fence", SpreadsheetNotShared("Share it."))
 
-    (finding,) = [each async for each in check_writing(sheets, BOOK, CONTEXT)]
+    (finding,) = await check_writing(sheets, BOOK, CONTEXT)
     assert finding.level == "problem"
     assert "cannot be written to" in finding.text

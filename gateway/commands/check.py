@@ -20,9 +20,7 @@ from gateway.google.adapter import Send
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import (
     NO_REDIS_LIBRARY,
-    AccessSettings,
     ConfigError,
-    GoogleSettings,
     Settings,
 )
 from gateway.settings.plans import missing_limits
@@ -75,11 +73,26 @@ async def check_setup(
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
     """Find valid settings that are rarely intended."""
-    yield from _check_proxies(settings.access)
+    for proxy in settings.access.trusted_proxies:
+        if not isinstance(proxy, str) and proxy.prefixlen == 0:
+            yield problem(
+                f"access.trusted_proxies: {proxy} includes all clients, so each client can "
+                "claim any address. Give the addresses of your proxies only"
+            )
     for name, plan in settings.plans.items():
         for missing in missing_limits(plan):
             yield warning(f"plans.{name}: {missing} is 0, which means no limit")
-    yield from _check_endpoint(settings.google)
+    google = settings.google
+    if not is_allowed_endpoint(google.endpoint, allow_insecure=False):
+        yield warning(
+            f"google.endpoint: {urlsplit(google.endpoint).netloc} is neither Google nor this "
+            "machine; it sees all rows and the account's tokens"
+        )
+    elif google.allow_insecure_endpoint:
+        yield warning(
+            "google.allow_insecure_endpoint: the endpoint does not need it; with it, a key file "
+            "can send tokens anywhere"
+        )
     listen = settings.metrics.listen
     if listen is not None and not is_loopback(listen.host):
         text = f"{listen.host} is not a loopback address; everyone who reaches it sees all metrics"
@@ -88,28 +101,6 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
         yield warning(
             "cluster.redis: not used, because access.database is a SQLite file; several "
             "processes need PostgreSQL"
-        )
-
-
-def _check_proxies(settings: AccessSettings) -> Iterator[Finding]:
-    for proxy in settings.trusted_proxies:
-        if not isinstance(proxy, str) and proxy.prefixlen == 0:
-            yield problem(
-                f"access.trusted_proxies: {proxy} includes all clients, so each client can "
-                "claim any address. Give the addresses of your proxies only",
-            )
-
-
-def _check_endpoint(settings: GoogleSettings) -> Iterator[Finding]:
-    if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
-        yield warning(
-            f"google.endpoint: {urlsplit(settings.endpoint).netloc} is neither Google nor this "
-            "machine; it sees all rows and the account's tokens",
-        )
-    elif settings.allow_insecure_endpoint:
-        yield warning(
-            "google.allow_insecure_endpoint: the endpoint does not need it; with it, a key file "
-            "can send tokens anywhere",
         )
 
 
@@ -147,16 +138,14 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
     for record in active:
         for finding in _check_key(record, settings):
             yield finding
-    if not all(record.grants.may_read for record in active) and not _knows_clients(settings):
+    # The limit of forms needs visitors' addresses, unless it is off.
+    limit = settings.forms.per_address_per_minute
+    has_forms = not all(record.grants.may_read for record in active)
+    if has_forms and limit and not settings.access.trusted_proxies:
         yield warning(
             "forms: access.trusted_proxies is empty. Behind a proxy, all visitors together may "
-            f"send {settings.forms.per_address_per_minute} forms a minute: name the proxy"
+            f"send {limit} forms a minute: name the proxy"
         )
-
-
-def _knows_clients(settings: Settings) -> bool:
-    """True if the limit of forms can use visitors' addresses, or is off."""
-    return bool(settings.access.trusted_proxies) or not settings.forms.per_address_per_minute
 
 
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:

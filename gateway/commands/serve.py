@@ -207,7 +207,9 @@ async def _announce(
     async with opened_accounts(accounts) as opened:
         for name, client in opened.items():
             if accounts[name].credentials is None and not await _has_credentials(client):
-                if _is_google(google.endpoint):
+                host = urlsplit(google.endpoint).hostname or ""
+                is_google = is_allowed_endpoint(google.endpoint, allow_insecure=False)
+                if is_google and not is_loopback(host):
                     words = f"configuration: {configuration_words(config)}"
                     raise ConfigError(_NO_CREDENTIALS, words)
                 credentials_missing(name, google.endpoint)
@@ -220,11 +222,6 @@ async def _announce(
         key_count=key_count,
         accounts=found,
     )
-
-
-def _is_google(endpoint: str) -> bool:
-    host = urlsplit(endpoint).hostname or ""
-    return is_allowed_endpoint(endpoint, allow_insecure=False) and not is_loopback(host)
 
 
 async def _has_credentials(client: Client) -> bool:

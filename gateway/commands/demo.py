@@ -79,12 +79,38 @@ class Demo:
     """Guesses and losses while the seed was read, and what `check` says of the worksheets."""
 
     def curl_lines(self) -> Iterator[tuple[str, str]]:
-        return curl_lines(
-            self.url,
-            self.example,
-            full=self.full_key,
-            unfiltered=self.unfiltered_key,
-            read_only=self.read_only_key,
+        """Titles and curl commands for a shell, with three keys."""
+        example, full = self.example, _headers(self.full_key)
+        rows = f"{self.url}{example.path}"
+        where = shlex.quote(f"where={_json(example.where)}")
+        order = shlex.quote(f"order={example.order}")
+        created, change = shlex.quote(_json(example.created)), shlex.quote(_json(example.change))
+        create = ("create a row", f"{_CURL} '{rows}' {full} {_SEND} {created}")
+        if not example.rows:
+            yield create
+        yield "list rows", f"{_CURL} '{rows}?limit=3' {full}"
+        yield (
+            "search and sort",
+            f"{_CURL} -G '{rows}' {full} --data-urlencode {where} --data-urlencode {order}",
+        )
+        yield "read one row", f"{_CURL} '{rows}/2' {full}"
+        yield (
+            "list numbers, dates and checkboxes as such",
+            f"{_CURL} '{self.url}{example.typed_path}?limit=3&values=typed' {full}",
+        )
+        if example.rows:
+            yield create
+        yield (
+            "update the row that was created",
+            f"{_CURL} '{rows}/{example.rows + 2}' {full} {_SEND} {change}",
+        )
+        yield (
+            "an error: this key may only read",
+            f"{_CURL} '{rows}' {_headers(self.read_only_key)} {_SEND} {created}",
+        )
+        yield (
+            "an error: the plan of this key has no sorting",
+            f"{_CURL} -G '{rows}' {_headers(self.unfiltered_key)} --data-urlencode {order}",
         )
 
 
@@ -268,56 +294,13 @@ def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Exa
     if not fields:
         raise NoExample("no worksheet has field names: write them into row 1.")
     path = next(iter(fields))
-    try:
-        page = _get(url, key, f"{path}?limit=1&count=true")
-    except _Refused as error:
-        raise NoExample(str(error)) from error
+    page = _get(url, key, f"{path}?limit=1&count=true")
     (first,) = page["results"] or [{}]
     return _example(path, page["total"], fields[path], _filled(fields[path], first))
 
 
-def curl_lines(
-    url: str, example: Example, *, full: str, unfiltered: str, read_only: str
-) -> Iterator[tuple[str, str]]:
-    """Titles and curl commands for a shell, with three keys."""
-    rows = f"{url}{example.path}"
-    where = shlex.quote(f"where={_json(example.where)}")
-    order = shlex.quote(f"order={example.order}")
-    created, change = shlex.quote(_json(example.created)), shlex.quote(_json(example.change))
-    create = ("create a row", f"{_CURL} '{rows}' {_headers(full)} {_SEND} {created}")
-    if not example.rows:
-        yield create
-    yield "list rows", f"{_CURL} '{rows}?limit=3' {_headers(full)}"
-    yield (
-        "search and sort",
-        f"{_CURL} -G '{rows}' {_headers(full)} --data-urlencode {where} --data-urlencode {order}",
-    )
-    yield "read one row", f"{_CURL} '{rows}/2' {_headers(full)}"
-    yield (
-        "list numbers, dates and checkboxes as such",
-        f"{_CURL} '{url}{example.typed_path}?limit=3&values=typed' {_headers(full)}",
-    )
-    if example.rows:
-        yield create
-    yield (
-        "update the row that was created",
-        f"{_CURL} '{rows}/{example.rows + 2}' {_headers(full)} {_SEND} {change}",
-    )
-    yield (
-        "an error: this key may only read",
-        f"{_CURL} '{rows}' {_headers(read_only)} {_SEND} {created}",
-    )
-    yield (
-        "an error: the plan of this key has no sorting",
-        f"{_CURL} -G '{rows}' {_headers(unfiltered)} --data-urlencode {order}",
-    )
-
-
-class _Refused(Exception):
-    """An answer with an error; the text is its message."""
-
-
 def _get(url: str, key: str, target: str) -> Any:
+    """The body of an answer. Raises NoExample with the message of an error."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(
         address.hostname or "", address.port, timeout=PATIENCE_SECONDS
@@ -329,7 +312,7 @@ def _get(url: str, key: str, target: str) -> Any:
     finally:
         connection.close()
     if response.status != http.client.OK:
-        raise _Refused(body["message"])
+        raise NoExample(body["message"])
     return body
 
 

@@ -24,7 +24,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gateway.commands.options import say
 from gateway.server.sockets import base_url, bind, free_port, inherited
@@ -42,9 +42,8 @@ EXIT_SECONDS = 7.0
 _MAX_PORT = 65_535
 _PROGRAM = (
     "import gc, sys; sys.path[:] = {path!r}; gc.disable(); "  # as `sheets-gateway serve` does
-    "from gateway.commands.serve import serve_worker; gc.freeze(); gc.enable(); "
+    "from gateway.commands.serve import serve_worker; gc.freeze(); gc.enable(); serve_worker()"
 )
-_CALL = "serve_worker()"
 
 
 def serve_workers(
@@ -179,12 +178,11 @@ class _Parent:
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
         """Wait for all events, or for the stop. Raises the error of a task that ends."""
-        happening = asyncio.create_task(_all(events))
+        happening = asyncio.gather(*(each.wait() for each in events))
         stopping = asyncio.create_task(self._stopping.wait())
+        awaited: list[asyncio.Future[Any]] = [happening, stopping, *tasks]
         try:
-            done, _ = await asyncio.wait(
-                [happening, stopping, *tasks], return_when=asyncio.FIRST_COMPLETED
-            )
+            done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         finally:
             happening.cancel()
             stopping.cancel()
@@ -224,7 +222,7 @@ class _Parent:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",
-            _PROGRAM.format(path=sys.path) + _CALL,
+            _PROGRAM.format(path=sys.path),
             json.dumps(job),
             stdin=DEVNULL,
             stdout=PIPE,
@@ -266,8 +264,3 @@ class _Parent:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _all(events: list[asyncio.Event]) -> None:
-    for event in events:
-        await event.wait()

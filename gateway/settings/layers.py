@@ -111,7 +111,7 @@ def environment_layer(
     `removed` has the problems for settings of earlier versions.
     """
     named = {
-        name: _key_path(name)
+        name: tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
         for name in environ
         if name.startswith(ENVIRONMENT_PREFIX) and not _SERVICE_VARIABLE.fullmatch(name)
     }
@@ -185,10 +185,6 @@ def _anchored(value: Any, at: KeyPath, directory: Path) -> Any:
     if not isinstance(value, Mapping) or key not in value:
         return value
     return {**value, key: _anchored(value[key], rest, directory)}
-
-
-def _key_path(name: str) -> KeyPath:
-    return tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
 
 
 def _environment_name(at: KeyPath) -> str:

@@ -145,7 +145,7 @@ def _connect(file: Path) -> sqlite3.Connection:
     uri = f"{file.absolute().as_uri()}?mode=rw"
     seconds = BUSY_TIMEOUT_MS / 1000
     connection = sqlite3.connect(uri, uri=True, timeout=seconds, isolation_level=None)
-    connection.text_factory = _text
+    connection.text_factory = lambda raw: raw.decode(errors="replace")  # copied as it is
     return connection
 
 
@@ -159,10 +159,6 @@ def _content(connection: sqlite3.Connection) -> StoreContent:
         open_records=open_records,
         pepper_mark=mark and mark[0],
     )
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="replace")  # a damaged row is copied as it is
 
 
 def _is_locked(error: sqlite3.Error) -> bool:

@@ -19,7 +19,7 @@ import sys
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -548,7 +548,7 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
     """
     global _write_line
     is_text = form == "text" or (form == "auto" and stream.isatty())
-    is_coloured = is_text and shows_colours(stream)
+    line_of = partial(text_line, is_coloured=is_text and shows_colours(stream))
     shared: list[Any] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -556,10 +556,13 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
     json_line = structlog.processors.JSONRenderer(ensure_ascii=True)
     render: list[Any] = [
         structlog.processors.ExceptionRenderer(traceback_of),
-        *([partial(_as_text, is_coloured)] if is_text else [json_line, _masked]),
+        *([lambda _, __, members: line_of(members)] if is_text else [json_line, _masked]),
     ]
-    encode = partial(_text_lines, is_coloured) if is_text else encoded_lines
-    _write_line = line_writer(stream, encode)
+
+    def text_lines(events: Sequence[RequestEvent]) -> bytes:
+        return "".join(f"{line_of(msgspec.to_builtins(each))}\n" for each in events).encode()
+
+    _write_line = line_writer(stream, text_lines if is_text else encoded_lines)
     structlog.configure(
         processors=[*shared, *render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -572,16 +575,6 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("asyncio").addFilter(cut_to_first_line)
-
-
-def _as_text(is_coloured: bool, _: object, __: str, members: Mapping[str, Any]) -> str:
-    """The last processor of text lines."""
-    return text_line(members, is_coloured=is_coloured)
-
-
-def _text_lines(is_coloured: bool, events: Sequence[RequestEvent]) -> bytes:
-    lines = (text_line(msgspec.to_builtins(each), is_coloured=is_coloured) for each in events)
-    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _masked(_: object, __: str, line: Any) -> str:

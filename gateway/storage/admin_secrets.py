@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sqlalchemy import Column, LargeBinary, String, Table, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.storage.database import metadata
+from gateway.storage.database import TIME, metadata
 
 SecretKind = Literal["key", "session", "link"]
 
@@ -24,8 +24,8 @@ admin_secrets = Table(
     Column("key_id", String, nullable=False, index=True),
     Column("name", String, nullable=False),
     Column("last4", String, nullable=False),
-    Column("created_at", String, nullable=False),
-    Column("expires_at", String),
+    Column("created_at", TIME, nullable=False),
+    Column("expires_at", TIME),
 )
 
 

@@ -43,10 +43,14 @@ STORE_ERRORS = (SQLAlchemyError, OSError)
 """Errors of a database that is unavailable; connecting to PostgreSQL raises OSError."""
 
 metadata = sa.MetaData()
-"""All tables as this version knows them; `gateway.storage.migrations` creates them."""
+"""All tables of this version; `gateway.storage.upgrade` creates them."""
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """Type of automatic numbers; SQLite generates only INTEGER, of any size."""
+
+TIME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
+"""Type of times, with one meaning of "earlier": the order of other texts depends on the language of
+a PostgreSQL server."""
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")

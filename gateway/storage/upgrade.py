@@ -1,14 +1,96 @@
-"""Alembic's migrations, run in a given transaction."""
+"""Creation and upgrade of the schema, in a given transaction.
+
+A new store gets the tables of this version, and counts as migrated. Alembic's migrations upgrade
+older stores, so each change of a table or trigger needs one. There are none yet: development
+versions before the first release had lower numbers.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
+from gateway.storage import worksheet_rows  # noqa: F401 - its table
+from gateway.storage.database import metadata
+from gateway.storage.key_store import keys
+
 MIGRATIONS = Path(__file__).with_name("migrations")
+
+# All columns but `last_used_at`, which every use writes.
+_CHANGING = ", ".join(f'"{each.name}"' for each in keys.columns if each.name != "last_used_at")
+# For both digests of a key.
+_OF_NEW = (
+    "INSERT INTO key_changes (digest) SELECT digest FROM "
+    "(SELECT NEW.digest AS digest UNION SELECT NEW.old_digest) WHERE digest IS NOT NULL"
+)
+_SQLITE_TRIGGERS = (
+    f"CREATE TRIGGER key_added AFTER INSERT ON api_keys BEGIN {_OF_NEW}; END",
+    # REPLACE deletes without the trigger of a deletion (sqlite.org/lang_replace.html).
+    "CREATE TRIGGER key_replaced BEFORE INSERT ON api_keys BEGIN "
+    "INSERT INTO key_changes (digest) SELECT digest FROM api_keys WHERE id = NEW.id "
+    "UNION SELECT old_digest FROM api_keys WHERE id = NEW.id AND old_digest IS NOT NULL; END",
+    "CREATE TRIGGER key_deleted AFTER DELETE ON api_keys BEGIN "
+    f"{_OF_NEW.replace('NEW.', 'OLD.')}; END",
+    f"CREATE TRIGGER key_changed AFTER UPDATE OF {_CHANGING} ON api_keys BEGIN "  # noqa: S608
+    "INSERT INTO key_changes (digest) SELECT digest FROM (SELECT OLD.digest AS digest "
+    "UNION SELECT OLD.old_digest UNION SELECT NEW.digest UNION SELECT NEW.old_digest) "
+    "WHERE digest IS NOT NULL; END",
+)
+# Sequences are not transactional: a change that takes the next number could be committed before
+# the previous one, and a reader that has seen it would never read the other. So changes are made
+# one after the other: the lock ends with the transaction, after its changes are visible. Statements
+# take it before they lock rows, so that no two wait for each other. Each change notifies all
+# gateways.
+_POSTGRESQL_TRIGGERS = (
+    """
+    CREATE FUNCTION lock_key_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_advisory_xact_lock('key_changes'::regclass::oid::bigint);
+        IF TG_OP = 'TRUNCATE' THEN
+            INSERT INTO key_changes (digest) SELECT digest FROM api_keys
+            UNION ALL SELECT old_digest FROM api_keys WHERE old_digest IS NOT NULL;
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE FUNCTION log_key_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        digests bytea[] := ARRAY[]::bytea[];
+    BEGIN
+        IF TG_OP <> 'INSERT' THEN
+            digests := digests || OLD.digest || OLD.old_digest;
+        END IF;
+        IF TG_OP <> 'DELETE' THEN
+            digests := digests || NEW.digest || NEW.old_digest;
+        END IF;
+        INSERT INTO key_changes (digest)
+        SELECT DISTINCT changed.digest FROM unnest(digests) AS changed (digest)
+        WHERE changed.digest IS NOT NULL;
+        RETURN NULL;
+    END $$
+    """,
+    "CREATE TRIGGER keys_locked BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON api_keys "
+    "FOR EACH STATEMENT EXECUTE FUNCTION lock_key_changes()",
+    "CREATE TRIGGER key_added_or_deleted AFTER INSERT OR DELETE ON api_keys "
+    "FOR EACH ROW EXECUTE FUNCTION log_key_change()",
+    "CREATE TRIGGER key_changed AFTER UPDATE ON api_keys FOR EACH ROW WHEN "
+    "(to_jsonb(NEW) - 'last_used_at' IS DISTINCT FROM to_jsonb(OLD) - 'last_used_at') "
+    "EXECUTE FUNCTION log_key_change()",
+    """
+    CREATE FUNCTION signal_key_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_notify('gateway_keys', '');
+        RETURN NULL;
+    END $$
+    """,
+    "CREATE TRIGGER key_change_signalled AFTER INSERT ON key_changes "
+    "FOR EACH STATEMENT EXECUTE FUNCTION signal_key_change()",
+)
 
 
 def scripts() -> ScriptDirectory:
@@ -17,8 +99,15 @@ def scripts() -> ScriptDirectory:
 
 
 def upgrade(connection: Connection) -> None:
-    """Run the migrations that the database lacks; the caller commits."""
-    found = scripts()
+    """Create the schema, or run the migrations that the database lacks; the caller commits."""
+    found, context = scripts(), MigrationContext.configure(connection)
+    if context.get_current_revision() is None:
+        metadata.create_all(connection, checkfirst=False)
+        is_server = connection.dialect.name == "postgresql"
+        for statement in _POSTGRESQL_TRIGGERS if is_server else _SQLITE_TRIGGERS:
+            connection.exec_driver_sql(statement)
+        context.stamp(found, "head")
+        return
 
     def all_of(current: str, _context: object) -> Any:
         return found._upgrade_revs("head", current)  # noqa: SLF001 - as alembic's own command does

@@ -23,7 +23,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.storage.database import BIG, metadata
+from gateway.storage.database import BIG, TIME, metadata
 from gateway.table.quoting import printable
 from gateway.telemetry.events import USE, UseCounts, UsePlace, tallies, usage_failed
 
@@ -34,7 +34,7 @@ HOUR = timedelta(hours=1)
 key_usage = sa.Table(
     "key_usage",
     metadata,
-    sa.Column("hour", sa.String, primary_key=True),
+    sa.Column("hour", TIME, primary_key=True),
     sa.Column("key_id", sa.String, primary_key=True),  # "" for requests without a valid key
     sa.Column("spreadsheet", sa.String, primary_key=True),
     sa.Column("worksheet", sa.String, primary_key=True),

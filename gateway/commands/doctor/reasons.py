@@ -11,8 +11,9 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -221,20 +222,12 @@ class Finding:
     text: str
 
 
-def ok(text: str) -> Finding:
-    return _finding("ok", text)
+def _finding(level: Level, text: str) -> Finding:
+    """Escape invisible characters: the text may quote Google or another server."""
+    return Finding(level, quoting.printable(text.removesuffix(".")))
 
 
-def note(text: str) -> Finding:
-    return _finding("note", text)
-
-
-def warning(text: str) -> Finding:
-    return _finding("warning", text)
-
-
-def problem(text: str) -> Finding:
-    return _finding("problem", text)
+ok, note, warning, problem = (partial(_finding, level) for level in get_args(Level))
 
 
 def quoted(name: str) -> str:
@@ -248,11 +241,6 @@ def listed(names: Sequence[str]) -> str:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
-
-
-def _finding(level: Level, text: str) -> Finding:
-    """Escape invisible characters: the text may quote Google or another server."""
-    return Finding(level, quoting.printable(text.removesuffix(".")))
 
 
 @dataclass(frozen=True, kw_only=True)

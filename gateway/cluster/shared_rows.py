@@ -13,9 +13,9 @@ import secrets
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
@@ -187,13 +187,6 @@ def _encodable(news: News) -> _StoredNews:
             )
 
 
-class _Began(NamedTuple):
-    """A new epoch; `is_next` if it follows the epoch that this process knew."""
-
-    epoch: str
-    is_next: bool
-
-
 @dataclass
 class _Flight:
     """Reads of one worksheet by this process that share a flight in Redis."""
@@ -262,29 +255,30 @@ class SharedRows:
     async def begin_epoch(self, state: SharedState) -> None:
         """Begin an epoch after a write, and publish its news."""
         news = encode_news(state.take_news())
-        began = await self._begin(state.id, state.epoch or "", news)
-        state.is_alone = began is None
-        if began is None or began.is_next:
-            state.wrote(began and began.epoch)
+        epoch, is_next = await self._begin(state.id, state.epoch or "", news)
+        state.is_alone = epoch is None
+        if epoch is None or is_next:
+            state.wrote(epoch)
         else:  # others changed it meanwhile
-            state.changed(began.epoch)
+            state.changed(epoch)
 
-    async def _begin(self, worksheet: WorksheetId, earlier: str, news: bytes) -> "_Began | None":
-        keys, new = (
-            [self._key("epoch", worksheet), self._key("news", worksheet)],
-            secrets.token_hex(8),
-        )
+    async def _begin(
+        self, worksheet: WorksheetId, earlier: str = "", news: bytes = b""
+    ) -> tuple[str | None, bool]:
+        """Begin an epoch; None without Redis. True if it follows the `earlier` one."""
+        keys = [self._key("epoch", worksheet), self._key("news", worksheet)]
         try:
-            epoch, is_next = await self._store.run(BEGIN, keys, new, earlier, news)
+            epoch, is_next = await self._store.run(BEGIN, keys, secrets.token_hex(8), earlier, news)
         except StoreUnavailable:
-            return None
-        return _Began(_text(epoch), bool(is_next))
+            return None, False
+        return _text(epoch), bool(is_next)
 
     async def announce(self, state: SharedState) -> None:
-        state.is_alone = await self._begin(state.id, "", b"") is None
+        epoch, _ = await self._begin(state.id)
+        state.is_alone = epoch is None
 
     def change(self, worksheet: WorksheetId) -> None:
-        self._store.start(self._begin(worksheet, "", b""))
+        self._store.start(self._begin(worksheet))
 
     async def read(
         self,
@@ -442,9 +436,12 @@ class SharedRows:
         try:
             while self._asked:
                 asked, self._asked = self._asked, {}
-                epochs: Sequence[str | None] = [None] * len(asked)
+                keys = [self._key("epoch", each) for each in asked]
+                epochs: Sequence[str | None] = [None] * len(keys)
                 try:
-                    epochs = await self._epochs(asked)
+                    with suppress(StoreUnavailable):
+                        found = await self._store.run(EPOCHS, keys, secrets.token_hex(8))
+                        epochs = [*map(_text, found)]
                 finally:  # no request waits for ever
                     for answers, epoch in zip(asked.values(), epochs, strict=True):
                         for answer in answers:
@@ -461,13 +458,6 @@ class SharedRows:
         row = self._layouts.of(worksheet).header_row
         return f"{{gateway}}:{kind}{f'@{row}' if row > 1 else ''}:{place_of(worksheet)}"
 
-    async def _epochs(self, worksheets: Iterable[WorksheetId]) -> Sequence[str | None]:
-        keys = [self._key("epoch", each) for each in worksheets]
-        try:
-            return [*map(_text, await self._store.run(EPOCHS, keys, secrets.token_hex(8)))]
-        except StoreUnavailable:
-            return [None] * len(keys)
-
 
 def _text(found: str | bytes) -> str:
     return found.decode() if isinstance(found, bytes) else found
@@ -478,15 +468,15 @@ async def _encoded(rendering: Rendering | None) -> bytes:
     if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
         return b""
     body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
-    return await asyncio.to_thread(_compressed, body)
 
+    def compressed() -> bytes:
+        try:
+            encoded = msgspec.msgpack.encode(body)
+        except OverflowError:  # a number of more than 64 bits
+            return b""
+        return zlib.compress(encoded, 1) if len(encoded) <= MAX_SHARED_BYTES else b""
 
-def _compressed(body: _Body) -> bytes:
-    try:
-        encoded = msgspec.msgpack.encode(body)
-    except OverflowError:  # a number of more than 64 bits
-        return b""
-    return zlib.compress(encoded, 1) if len(encoded) <= MAX_SHARED_BYTES else b""
+    return await asyncio.to_thread(compressed)
 
 
 def _decoded(stored: bytes, digest: bytes, worksheet: WorksheetId) -> Rendering | None:

@@ -13,7 +13,8 @@ import typer
 
 from gateway.commands.command_line import CommandLine
 from gateway.commands.keys import created_lines
-from gateway.commands.options import ConfigOption, fail, missing_store, run, say, settings_of
+from gateway.commands.options import ConfigOption, fail, missing_store, run, settings_of
+from gateway.commands.terminal import say
 
 if TYPE_CHECKING:
     from gateway.access.admins import Admins

@@ -22,13 +22,11 @@ from gateway.commands.options import (
     flag,
     number,
     reported,
-    say,
     say_finding,
-    say_labelled,
-    say_status,
     settings_of,
 )
 from gateway.commands.storage import storage
+from gateway.commands.terminal import say, say_labelled, say_status
 
 if TYPE_CHECKING:
     from gateway.commands.demo import Demo

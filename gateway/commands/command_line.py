@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from gateway.commands.terminal import is_styled, print_status, styled_help
+from gateway.commands.terminal import is_styled, say_status, styled_help
 
 WIDEST = 120
 """Maximum width of a help text in columns; longer lines are hard to read."""
@@ -85,6 +85,6 @@ def _explained_mistakes(ctx: Any) -> Iterator[None]:
             error.possibilities = None  # type: ignore[attr-defined]
         if not is_styled(err=True):
             raise
-        print_status("error", error.format_message(), err=True)
-        print_status("help", f"{ctx.command_path} -h", err=True)
+        say_status("error", error.format_message(), plain="", err=True)
+        say_status("help", f"{ctx.command_path} -h", plain="", err=True)
         raise typer.Exit(error.exit_code) from error

@@ -29,8 +29,9 @@ from gateway.app import create_app
 from gateway.commands.admin import opened_admins
 from gateway.commands.doctor.account import check_accounts
 from gateway.commands.doctor.reasons import Finding, warning
-from gateway.commands.options import DEMO_SPREADSHEET, new_key, say
+from gateway.commands.options import DEMO_SPREADSHEET, new_key
 from gateway.commands.serve import with_console
+from gateway.commands.terminal import say
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback

@@ -26,19 +26,8 @@ from gateway.commands.doctor.account import check_sign_in, context_of, opened_ac
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import check_writing, id_words
 from gateway.commands.doctor.worksheet import check_worksheet, read_worksheets
-from gateway.commands.options import (
-    fail,
-    new_key,
-    run,
-    say,
-    say_done,
-    say_finding,
-    say_labelled,
-    say_status,
-    settings_of,
-    warn,
-)
-from gateway.commands.terminal import waiting
+from gateway.commands.options import fail, new_key, run, say_done, say_finding, settings_of, warn
+from gateway.commands.terminal import say, say_labelled, say_status, waiting
 from gateway.errors import (
     GatewayError,
     SpreadsheetNotFound,

@@ -23,13 +23,12 @@ from gateway.commands.options import (
     read_duration,
     repeatable,
     run,
-    say,
     say_done,
     settings_of,
     warn,
     warn_or_fail,
 )
-from gateway.commands.terminal import is_styled, print_table
+from gateway.commands.terminal import is_styled, print_table, say
 
 if TYPE_CHECKING:
     from gateway.settings.model import Settings

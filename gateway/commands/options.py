@@ -1,4 +1,4 @@
-"""Options and output shared by all commands."""
+"""Options, steps and messages shared by all commands."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from gateway.commands.terminal import (
-    Level,
-    clear_spinner,
-    is_styled,
-    print_labelled,
-    print_status,
-    waiting,
-)
-from gateway.table.quoting import printable
+from gateway.commands.terminal import Level, say_status, waiting
 
 if TYPE_CHECKING:
     from gateway.access.issue import KeyRequest
@@ -154,7 +146,7 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
     Warn if this cannot be checked.
     """
-    from gateway.commands.grant_check import look_for
+    from gateway.commands.doctor.account import look_for
 
     if grants.spreadsheets is None:
         return
@@ -193,32 +185,6 @@ def unusable_store(reason: str) -> str:
 
 def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def say(*lines: str, err: bool = False) -> None:
-    """Print lines with control characters escaped.
-
-    Names of files, worksheets and keys, and texts of servers may have any.
-    """
-    clear_spinner()
-    for line in lines:
-        typer.echo(printable(line), err=err)
-
-
-def say_labelled(label: str, text: str) -> None:
-    """Print a label and a text in one line."""
-    if is_styled():
-        print_labelled(label, text)
-    else:
-        say(f"{label}{text}")
-
-
-def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> None:
-    """Print a text with a mark of its level on a terminal, and the line `plain` elsewhere."""
-    if is_styled(err=err):
-        print_status(level, text, err=err)
-    else:
-        say(plain, err=err)
 
 
 def say_done(text: str) -> None:

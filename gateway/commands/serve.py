@@ -23,7 +23,8 @@ from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.check import check_setup
 from gateway.commands.doctor.account import context_of, opened_accounts
-from gateway.commands.options import configuration_words, say, unusable_store
+from gateway.commands.options import configuration_words, unusable_store
+from gateway.commands.terminal import say
 from gateway.errors import GatewayError
 from gateway.google.adapter import Send
 from gateway.google.client import Client

@@ -17,12 +17,11 @@ from gateway.commands.options import (
     flag,
     reported,
     run,
-    say,
     say_done,
     settings_of,
     warn,
 )
-from gateway.commands.terminal import waiting
+from gateway.commands.terminal import say, waiting
 
 if TYPE_CHECKING:
     from gateway.commands.store_files import Done

@@ -1,8 +1,7 @@
-"""Styled output for terminals: marks, tables, colours and a spinner.
+"""Output of commands: plain lines, or marks, tables, colours and a spinner on a terminal.
 
 Rules:
-- Anywhere else (a pipe, a file, CI, `NO_COLOR`, `TERM=dumb`) commands print plain lines for
-  scripts, without this module.
+- Anywhere else (a pipe, a file, CI, `NO_COLOR`, `TERM=dumb`) lines are plain, for scripts.
 - rich is imported inside functions, so that `serve` starts without it.
 - There is one accent colour. The colours of marks repeat the meaning of the word beside them.
 - Texts from files, sheets and servers are never markup, and their control characters are escaped.
@@ -16,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Literal
+
+import typer
 
 from gateway.table.quoting import printable
 from gateway.telemetry.colours import shows_colours
@@ -46,8 +47,24 @@ def is_styled(*, err: bool = False) -> bool:
     return shows_colours(sys.stderr if err else sys.stdout) and not os.environ.get("CI")
 
 
-def print_status(level: Level, text: str, *, err: bool = False) -> None:
-    """Print a mark, the level and the text, whose further lines are indented."""
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines with control characters escaped.
+
+    Names of files, worksheets and keys, and texts of servers may have any.
+    """
+    clear_spinner()
+    for line in lines:
+        typer.echo(printable(line), err=err)
+
+
+def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> None:
+    """Print a mark, the level and the text on a terminal, and the line `plain` elsewhere.
+
+    Further lines of the text are indented.
+    """
+    if not is_styled(err=err):
+        say(plain, err=err)
+        return
     from rich.table import Table
     from rich.text import Text
 
@@ -81,8 +98,11 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) 
     _print(table)
 
 
-def print_labelled(label: str, text: str) -> None:
-    """Print a label in the accent colour, and a text, unwrapped so that it can be copied."""
+def say_labelled(label: str, text: str) -> None:
+    """Print a label, in the accent colour, and a text, unwrapped so that it can be copied."""
+    if not is_styled():
+        say(f"{label}{text}")
+        return
     from rich.text import Text
 
     line = Text.assemble((printable(label), ACCENT), printable(text))

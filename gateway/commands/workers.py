@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gateway.commands.options import say
+from gateway.commands.terminal import say
 from gateway.server.sockets import base_url, bind, free_port, inherited
 from gateway.settings.model import ConfigError, Settings
 from gateway.telemetry.events import configure_logging, worker_ended

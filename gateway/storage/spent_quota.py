@@ -44,48 +44,35 @@ async def stored_spent_quota(
             full_at = {row.is_write: row.full_at for row in rows}
     except STORE_ERRORS as error:
         spent_quota_failed(error)
-    storing = _Storing(engine, account)
-    try:
-        yield SpentQuota([full_at.get(each, 0.0) for each in _KINDS], now, storing.put)
-    finally:
-        await storing.aclose()
+    latest: list[Sequence[float]] = []  # that are not stored yet
+    task: asyncio.Task[None] | None = None
+    has_failed = False
 
-
-class _Storing:
-    """Stores the latest instants of reads and of writes, one statement after the other."""
-
-    def __init__(self, engine: AsyncEngine, account: str) -> None:
-        self._engine = engine
-        self._account = account
-        self._latest: Sequence[float] = ()
-        self._is_stored = True
-        self._task: asyncio.Task[None] | None = None
-        self._has_failed = False
-
-    def put(self, full_at: Sequence[float]) -> None:
-        """Store the instants soon; they are read when the statement begins."""
-        self._latest = full_at
-        self._is_stored = False
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._store_all())
-
-    async def aclose(self) -> None:
-        """Wait until the latest instants are stored."""
-        if self._task is not None:
-            await self._task
-
-    async def _store_all(self) -> None:
-        while not self._is_stored:
-            self._is_stored = True
+    async def store() -> None:
+        nonlocal has_failed
+        while latest:
+            instants = latest.pop()
             rows = [
-                {"account": self._account, "is_write": each, "full_at": self._latest[each]}
-                for each in _KINDS
+                {"account": account, "is_write": each, "full_at": instants[each]} for each in _KINDS
             ]
             try:
-                async with self._engine.begin() as connection:
+                async with engine.begin() as connection:
                     await connection.execute(_PUT, rows)
-                self._has_failed = False
+                has_failed = False
             except STORE_ERRORS as error:
-                if not self._has_failed:
+                if not has_failed:
                     spent_quota_failed(error)
-                self._has_failed = True
+                has_failed = True
+
+    def put(instants: Sequence[float]) -> None:
+        """Store the instants soon; they are read when the statement begins."""
+        nonlocal task
+        latest[:] = [instants]
+        if task is None or task.done():
+            task = asyncio.get_running_loop().create_task(store())
+
+    try:
+        yield SpentQuota([full_at.get(each, 0.0) for each in _KINDS], now, put)
+    finally:
+        if task is not None:
+            await task

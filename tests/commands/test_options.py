@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 import gateway.commands
 from gateway.commands.cli import main
-from gateway.commands.options import configuration_words, say
+from gateway.commands.options import configuration_words
+from gateway.commands.terminal import say
 
 COMMANDS = Path(gateway.commands.__file__).parent
 OBEYED = [

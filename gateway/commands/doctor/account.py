@@ -1,14 +1,16 @@
-"""Check of the Google accounts and the Sheets API."""
+"""Check of the Google accounts, the Sheets API, and the grants of a key."""
 
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import httpx2
 
+from gateway.access.grant_check import MISSING, Looked, Names, check_grants, find_names
 from gateway.commands.doctor.reasons import (
     SYNCHRONISE,
     TOLERATED_SECONDS,
@@ -28,7 +30,10 @@ from gateway.google.client import Client, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.translation import GoogleRefusal
 from gateway.settings.address import is_allowed_endpoint
-from gateway.settings.model import ConfigError, GoogleSettings, WorksheetSettings
+from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
+from gateway.storage.key_store import Grants
+from gateway.telemetry.redaction import redacted
+from gateway.worksheets.access import Layouts
 
 NO_SPREADSHEET = "sheets-gateway-check"
 """ID that no spreadsheet has: a "not found" proves that the API answers."""
@@ -179,3 +184,37 @@ async def _check_sheets(
         if not isinstance(error, SpreadsheetNotFound) or (refusal and refusal.is_page):
             return [problem(f"Sheets API: {refusal_words(error, context)}")]
     return [ok("Sheets API: enabled; check a spreadsheet with --spreadsheet ID")]
+
+
+async def look_for(settings: Settings, grants: Grants) -> Looked:
+    """Look for the spreadsheets, worksheets and fields of a key.
+
+    Cost for each spreadsheet: as `find_names`, and 1 read for each account that does not
+    reach it.
+    """
+    accounts = settings.google.by_account()
+    try:
+        for account in accounts.values():
+            check_credentials(account, os.environ)
+        async with opened_accounts(accounts) as opened:
+            return await check_grants(grants, partial(_names_in, settings, opened, grants))
+    except ConfigError as error:
+        return Looked(unchecked=error.problems)
+
+
+async def _names_in(
+    settings: Settings, opened: Mapping[str, Client], grants: Grants, spreadsheet: str
+) -> Names:
+    """The names in a spreadsheet, with the first account that reaches it.
+
+    Raises GatewayError with the reason: of an account that failed, rather than of one without
+    access.
+    """
+    layouts, failures = Layouts(settings.worksheets), list[GatewayError]()
+    for name, client in opened.items():
+        try:
+            return await find_names(GoogleSheets(client.make), layouts, grants, spreadsheet)
+        except GatewayError as error:
+            context = context_of(settings.google.by_account()[name], client)
+            failures.append(error.without_sheet(redacted(refusal_words(error, context)), ()))
+    raise next((each for each in failures if not isinstance(each, MISSING)), failures[0])

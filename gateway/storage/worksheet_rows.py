@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import metadata
-from gateway.storage.write_records import fence_of
+from gateway.storage.write_records import fence_of, fence_values
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.sharing import OpenFence
 
@@ -97,13 +97,8 @@ def _is(worksheet: WorksheetId) -> sa.ColumnElement[bool]:
 
 
 def _fence_values(open_fence: OpenFence | None) -> dict[str, object]:
-    fence = open_fence and open_fence.fence
-    return {
-        "fence_id": fence and fence.id,
-        "fence_key": fence and fence.key,
-        "token": fence and fence.token,
-        "sent_at": open_fence and open_fence.sent_at,
-    }
+    values = fence_values(open_fence and open_fence.fence)
+    return {**values, "sent_at": open_fence and open_fence.sent_at}
 
 
 class _Stored(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ import asyncio
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -70,18 +71,17 @@ from gateway.storage.write_records import (
     SIZES,
     BatchRows,
     StoredRecord,
-    answered_record,
     fence_of,
     forget_oldest,
     is_noted,
     is_valid,
     later_removals,
     note_of,
-    open_record,
     open_write,
     place_of,
     purge,
     purge_removals,
+    record_of,
     records,
     rows_of,
     sent_batches,
@@ -126,15 +126,14 @@ class RecordQuota:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._per_key = max_bytes // SHARE
-        self._used: dict[str, int] = {}
+        self._used = Counter[str]()
         """Bytes of all records by key."""
-        self._open: dict[str, int] = {}
+        self._open = Counter[str]()
         """Bytes of open records by key."""
 
     def check(self, key_id: str) -> None:
         """Raise QueueFull if open records alone leave no space for one more of this key."""
-        in_all = sum(self._open.values())
-        if self._open.get(key_id, 0) >= self._per_key or in_all >= self._max_bytes:
+        if self._open[key_id] >= self._per_key or self._open.total() >= self._max_bytes:
             raise QueueFull(
                 "Too many writes with an Idempotency-Key have an unknown outcome. Repeat "
                 "those first.",
@@ -144,21 +143,17 @@ class RecordQuota:
 
     def opened(self, key_id: str, size: int) -> None:
         """Count the size of an open record; negative at its end."""
-        self._open[key_id] = self._open.get(key_id, 0) + size
-        self._used[key_id] = self._used.get(key_id, 0) + size
-        for counted in (self._open, self._used):
-            if not counted[key_id]:
-                del counted[key_id]
+        self._open[key_id] += size
+        self._used[key_id] += size
 
     def completed(self, key_id: str, size: int) -> None:
         """Count a completed record."""
-        self._used[key_id] = self._used.get(key_id, 0) + size
+        self._used[key_id] += size
 
     def measured(self, sizes: Mapping[str, int]) -> None:
         """Set the measured bytes of each key's completed records."""
-        self._used = self._open.copy()
-        for key_id, size in sizes.items():
-            self.completed(key_id, size)
+        self._open = +self._open  # without keys that have none
+        self._used = self._open + Counter(sizes)
 
     @property
     def is_over(self) -> bool:
@@ -175,7 +170,7 @@ class RecordQuota:
         )
         limits: dict[str, int] = {}
         for key_id, size in self._used.items():
-            open_bytes = self._open.get(key_id, 0)
+            open_bytes = self._open[key_id]
             if size > level and size > open_bytes:
                 limits[key_id] = max(0, level - open_bytes)
         return limits
@@ -370,7 +365,7 @@ class SqlLedger:
         for sending in sendings:
             identity = sending.identity
             if identity is not None:
-                record = open_record(sending, now, fence)
+                record = record_of(identity, now, sending=sending, fence=fence)
                 opened.append(record)
                 known = _Record(
                     key_id=identity.key_id,
@@ -602,7 +597,7 @@ class SqlLedger:
         if not answers:
             return True
         now = self._clock()
-        answered = [answered_record(identity, now, answer) for identity, answer in answers]
+        answered = [record_of(identity, now, answer=answer) for identity, answer in answers]
         if not await self._stored([(PUT, answered), (purge(now, len(answered)), None)]):
             return False
         for record in answered:

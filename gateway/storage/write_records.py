@@ -276,6 +276,15 @@ def fence_of(table: sa.Table, row: sa.RowMapping) -> Fence | None:
     return Fence(id=found.fence_id, key=found.fence_key, token=found.token)
 
 
+def fence_values(fence: Fence | None) -> dict[str, object]:
+    """The columns of a fence."""
+    return {
+        "fence_id": fence and fence.id,
+        "fence_key": fence and fence.key,
+        "token": fence and fence.token,
+    }
+
+
 def open_write(
     table: sa.Table,
     row: sa.RowMapping,
@@ -301,27 +310,37 @@ def open_write(
     )
 
 
-def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, Any]:
-    """The record of a write before it is sent; long texts are stored as digests."""
-    identity = sending.identity
-    if identity is None:
-        raise ValueError("a write without an identity has no record")
-    cells: Sequence[Sequence[object]] = sending.rows
+def record_of(
+    identity: WriteIdentity,
+    now: float,
+    *,
+    sending: Sending | None = None,
+    fence: Fence | None = None,
+    answer: Answer | None = None,
+) -> Mapping[str, Any]:
+    """The record of a write: before it is sent, or of its answer, without cells.
+
+    Long texts are stored as digests.
+    """
+    cells: Sequence[Sequence[object]] = sending.rows if sending else ()
     if identity.texts:
-        cells = [[shortened(value, identity.texts) for value in row] for row in sending.rows]
+        cells = [[shortened(value, identity.texts) for value in row] for row in cells]
+    rows = _json(cells)
+    text = None if answer is None else encode_answer(answer, identity.texts)
     return {
-        **_record(identity, now, first_row=sending.first_row, rows=_json(cells), answer=None),
-        "numbers": _json(sending.numbers),
-        "fence_id": fence.id,
-        "fence_key": fence.key,
-        "token": fence.token,
+        "scope": identity.scope,
+        "fingerprint": identity.fingerprint,
+        "numbers": _json(sending.numbers if sending else ()),
+        "removes_rows": identity.removes_rows,
+        "worksheet": place_of(identity.worksheet),
+        "sent_at": now,
+        "first_row": sending.first_row if sending else 0,
+        "rows": rows,
+        "answer": text,
+        "key_id": identity.key_id,
+        "size": BYTES_BESIDE + len(rows.encode()) + len((text or "").encode()),
+        **fence_values(fence),
     }
-
-
-def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, Any]:
-    """The record of a finished write: its answer without its cells."""
-    text_of_answer = encode_answer(answer, identity.texts)
-    return _record(identity, now, first_row=0, rows="[]", answer=text_of_answer)
 
 
 def size_of(record: Row) -> int:
@@ -362,32 +381,6 @@ def forget_oldest(key_id: str, kept_bytes: int, row: sa.ColumnElement[Any]) -> s
     sized = sa.select(row.label("id"), _SIZE.label("size"), upto).where(of_key).subquery()
     is_too_much = (sized.c.upto > kept_bytes) & (sized.c.upto > sized.c.size)
     return sa.delete(records).where(row.in_(sa.select(sized.c.id).where(is_too_much)))
-
-
-def _record(
-    identity: WriteIdentity,
-    now: float,
-    *,
-    first_row: int,
-    rows: str,
-    answer: str | None,
-) -> Mapping[str, Any]:
-    return {
-        "scope": identity.scope,
-        "fingerprint": identity.fingerprint,
-        "numbers": "[]",
-        "removes_rows": identity.removes_rows,
-        "worksheet": place_of(identity.worksheet),
-        "sent_at": now,
-        "first_row": first_row,
-        "rows": rows,
-        "answer": answer,
-        "key_id": identity.key_id,
-        "size": BYTES_BESIDE + len(rows.encode()) + len((answer or "").encode()),
-        "fence_id": None,
-        "fence_key": None,
-        "token": None,
-    }
 
 
 def _json(value: object) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gateway.settings.model import ConfigError
 from gateway.settings.private_file import give_name, give_owner, own_target
-from gateway.storage.database import BUSY_TIMEOUT_MS
+from gateway.storage.database import BUSY_TIMEOUT_MS, LOCKED, is_locked
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
 """Suffixes of SQLite's files beside a database that is open, or whose process died."""
@@ -26,7 +26,6 @@ _KEYS = "SELECT id FROM api_keys WHERE revoked_at IS NULL"
 _RECORDS = "SELECT count(*), coalesce(sum(answer IS NULL), 0) FROM idempotency_records"
 _MARK = "SELECT mark FROM pepper"
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +107,7 @@ def release(database: Path) -> StoreContent | None:
             connection.execute("PRAGMA journal_mode = DELETE").fetchone()
             return _content(connection)
     except sqlite3.Error as error:
-        if _is_locked(error):
+        if is_locked(error):
             raise ConfigError(f"{database} is in use by another program: end it") from error
         return None
 
@@ -125,18 +124,17 @@ def _copied(source: Path, copy: Path, target: Path) -> StoreContent:
                 raise ConfigError(f"{source} is damaged, so there is no copy of it: {found}")
             return _content(writing)
     except (sqlite3.Error, OSError) as error:
-        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode in _UNWRITTEN:
+        if getattr(error, "sqlite_errorcode", None) in _UNWRITTEN:
             raise ConfigError(f"{target} cannot be written: the disk may be full") from error
-        if isinstance(error, sqlite3.Error) and _is_locked(error):
+        reason = getattr(error, "strerror", None) or str(error)
+        if is_locked(error):
             reason = "another program has locked it"
-        else:
-            reason = (isinstance(error, OSError) and error.strerror) or str(error)
         raise ConfigError(f"{source} cannot be copied: {reason}") from error
 
 
 def _give_up(status: int, _left: int, _pages: int) -> None:
     """Raise an error instead of waiting for a lock for ever."""
-    if status in _LOCKED:
+    if status in LOCKED:
         raise ConfigError("the key store cannot be copied: another program has locked it")
 
 
@@ -150,19 +148,14 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _content(connection: sqlite3.Connection) -> StoreContent:
-    keys = frozenset(key for (key,) in connection.execute(_KEYS))
     records, open_records = connection.execute(_RECORDS).fetchone()
     mark = connection.execute(_MARK).fetchone()
     return StoreContent(
-        keys=keys,
+        keys=frozenset(key for (key,) in connection.execute(_KEYS)),
         records=records,
         open_records=open_records,
         pepper_mark=mark and mark[0],
     )
-
-
-def _is_locked(error: sqlite3.Error) -> bool:
-    return error.sqlite_errorcode & 0xFF in _LOCKED
 
 
 def side_files(file: Path) -> list[Path]:

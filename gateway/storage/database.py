@@ -52,7 +52,7 @@ TIME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 """Type of times, with one meaning of "earlier": the order of other texts depends on the language of
 a PostgreSQL server."""
 
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MIGRATION = re.compile("[0-9]{4}")
 _MIGRATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway schema'))")
 
@@ -161,9 +161,9 @@ def reason_of(error: OSError | SQLAlchemyError) -> str:
 
 def is_locked(error: BaseException | None) -> bool:
     """True if another program has locked a SQLite file for longer than `BUSY_TIMEOUT_MS`."""
-    reason = error.orig if isinstance(error, DBAPIError) else None
+    reason = error.orig if isinstance(error, DBAPIError) else error
     # The low byte is the error; the others are its kind.
-    return isinstance(reason, sqlite3.Error) and reason.sqlite_errorcode & 0xFF in _LOCKED
+    return isinstance(reason, sqlite3.Error) and reason.sqlite_errorcode & 0xFF in LOCKED
 
 
 @asynccontextmanager

@@ -297,7 +297,21 @@ def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]]) -> Exa
     path = next(iter(fields))
     page = _get(url, key, f"{path}?limit=1&count=true")
     (first,) = page["results"] or [{}]
-    return _example(path, page["total"], fields[path], _filled(fields[path], first))
+    names, filled = fields[path], _filled(fields[path], first)
+    sample = filled or {names[0]: "example"}
+    numbers = [name for name, value in sample.items() if not isinstance(value, str)]
+    field = numbers[0] if numbers else next(iter(sample))
+    value = sample[field]
+    return Example(
+        path=path,
+        typed_path=path,
+        rows=page["total"],
+        where={field: {"$gte": value} if numbers else value} if filled else {"rowIndex": 2},
+        # A comma ends a name there.
+        order=f"-{field}" if filled and "," not in field else "-rowIndex",
+        created=sample,
+        change={field: "changed" if isinstance(value, str) else value + 1},
+    )
 
 
 def _get(url: str, key: str, target: str) -> Any:
@@ -331,23 +345,6 @@ def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
 def _typed(text: str) -> str | int | float:
     number: int | float = json.loads(text) if _NUMBER.fullmatch(text) else 0
     return number or text
-
-
-def _example(path: str, rows: int, fields: Sequence[str], filled: Row) -> Example:
-    sample = filled or {fields[0]: "example"}
-    numbers = [name for name, value in sample.items() if not isinstance(value, str)]
-    field = numbers[0] if numbers else next(iter(sample))
-    value = sample[field]
-    return Example(
-        path=path,
-        typed_path=path,
-        rows=rows,
-        where={field: {"$gte": value} if numbers else value} if filled else {"rowIndex": 2},
-        # A comma ends a name there.
-        order=f"-{field}" if filled and "," not in field else "-rowIndex",
-        created=sample,
-        change={field: "changed" if isinstance(value, str) else value + 1},
-    )
 
 
 def _json(value: object) -> str:

@@ -10,6 +10,7 @@ from gateway.access.issue import restrictions
 from gateway.storage.key_store import KeyEdit, KeyRecord
 from gateway.storage.usage import HourOfUse
 from gateway.table.quoting import printable
+from gateway.telemetry.events import USE
 
 KEY_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
 USE_HEADER = ("HOUR", "KEY", "REQUESTS", "REFUSED", "READS", "WRITES", "ROWS", "BYTES", "NAME")
@@ -64,7 +65,7 @@ def use_rows(members: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
             str(each["key"] or "none"),
             str(each["requests"]),
             ", ".join(f"{code}: {count}" for code, count in each["refusals"].items()) or "0",
-            *(str(each[name]) for name in ("reads", "writes", "rows", "bytes")),
+            *(str(each[name]) for name in USE[1:]),
             each["name"] or ("" if each["key"] else "(no valid key)"),
         )
         for each in members
@@ -88,10 +89,7 @@ def use_members(
                 "name": names.get(key_id),
                 "requests": sum(each.requests for each in lines),
                 "refusals": {str(each.code): each.requests for each in lines if each.code},
-                "reads": sum(each.reads for each in lines),
-                "writes": sum(each.writes for each in lines),
-                "rows": sum(each.rows for each in lines),
-                "bytes": sum(each.bytes for each in lines),
+                **{name: sum(getattr(each, name) for each in lines) for name in USE[1:]},
             }
         )
     return members

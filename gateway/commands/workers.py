@@ -21,8 +21,9 @@ import socket
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -98,12 +99,15 @@ class _Sockets:
     """
 
     def __init__(self, settings: Settings, count: int, fd: int | None) -> None:
-        self._host, self._is_inherited = settings.server.host, fd is not None
+        self._is_inherited = fd is not None
+        host, port = settings.server.host, settings.server.port
+        self._open: Callable[[], socket.socket]
         if fd is not None:
-            self._sockets = dict.fromkeys(range(count), inherited(fd))
+            shared = inherited(fd)
+            self._open = lambda: shared
         else:
-            self._port = free_port(self._host, settings.server.port)
-            self._sockets = {number: self._open() for number in range(count)}
+            self._open = partial(bind, host, free_port(host, port), is_shared=True)
+        self._sockets = {number: self._open() for number in range(count)}
         self.url = base_url(self._sockets[0])
 
     def of(self, number: int) -> socket.socket:
@@ -119,9 +123,6 @@ class _Sockets:
     def close(self) -> None:
         for each in self._sockets.values():
             each.close()
-
-    def _open(self) -> socket.socket:
-        return bind(self._host, self._port, is_shared=True)
 
 
 class _StartError(Exception):

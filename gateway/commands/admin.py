@@ -3,11 +3,11 @@
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -19,7 +19,8 @@ from gateway.commands.terminal import say
 if TYPE_CHECKING:
     from gateway.access.admins import Admins
     from gateway.settings.model import Settings
-    from gateway.storage.admin_secrets import AdminSecret
+
+T = TypeVar("T")
 
 _MOST_NAME_CHARACTERS = 200
 
@@ -38,6 +39,16 @@ async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
         yield Admins(store.admin_secrets, pepper, partial(datetime.now, UTC))
 
 
+def _worked(settings: "Settings", work: Callable[["Admins"], Awaitable[T]]) -> T:
+    """The result of `work` with the admin keys in the configured store."""
+
+    async def open_and_work() -> T:
+        async with opened_admins(settings) as admins:
+            return await work(admins)
+
+    return run(open_and_work())
+
+
 @admin.command("create", examples=["sheets-gateway admin create --name ada"])
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key's owner.")],
@@ -46,13 +57,7 @@ def create(
     """Create an admin key and print it; it is shown only once."""
     if not name.strip() or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
         fail([f"--name: must be 1 to {_MOST_NAME_CHARACTERS} printable characters"])
-    settings = settings_of(config)
-
-    async def make() -> tuple["AdminSecret", str]:
-        async with opened_admins(settings) as admins:
-            return await admins.create(name)
-
-    record, key = run(make())
+    record, key = _worked(settings_of(config), lambda admins: admins.create(name))
     say(*created_lines(record.key_id, key, is_terminal=sys.stdout.isatty()))
 
 
@@ -61,14 +66,7 @@ def list_keys(config: ConfigOption = None) -> None:
     """List the admin keys, without the keys themselves."""
     settings = settings_of(config)
     missing = missing_store(settings.access.database)
-
-    async def fetch() -> Sequence["AdminSecret"]:
-        if missing:  # looking creates none
-            return []
-        async with opened_admins(settings) as admins:
-            return await admins.secrets.keys()
-
-    found = run(fetch())
+    found = [] if missing else _worked(settings, lambda admins: admins.secrets.keys())
     for each in found:
         say(f"{each.key_id}  …{each.last4}  {each.created_at:%Y-%m-%d}  {each.name}")
     if not found:
@@ -84,11 +82,6 @@ def revoke(
     missing = missing_store(settings.access.database)
     if missing:
         fail([f"there is no admin key {key_id}: {missing}"])
-
-    async def end() -> bool:
-        async with opened_admins(settings) as admins:
-            return await admins.secrets.revoke(key_id)
-
-    if not run(end()):
+    if not _worked(settings, lambda admins: admins.secrets.revoke(key_id)):
         fail([f"there is no admin key {key_id}"])
     say(f"{key_id} is revoked")

@@ -148,7 +148,7 @@ def create(
 ) -> None:
     """Create a key and print it; it is shown only once."""
     from gateway.access.issue import request_with, warnings_of
-    from gateway.commands.key_tables import printed_json
+    from gateway.commands import key_tables as tables
 
     if any_spreadsheet == bool(spreadsheet):
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
@@ -170,7 +170,7 @@ def create(
     for text in warnings_of(record, settings.plans):
         warn(text)
     if as_json:
-        say(printed_json({"id": record.id, "key": key}))
+        say(tables.printed_json({"id": record.id, "key": key}))
     else:
         say(*created_lines(record.id, key, is_terminal=sys.stdout.isatty()))
 
@@ -183,13 +183,7 @@ def list_keys(
 ) -> None:
     """List the rights and the last use of all keys, without the keys themselves."""
     from gateway.access.issue import key_members
-    from gateway.commands.key_tables import (
-        KEY_HEADER,
-        aligned,
-        key_cells,
-        key_row,
-        printed_json,
-    )
+    from gateway.commands import key_tables as tables
 
     settings = settings_of(config)
     damaged: list[Exception] = []
@@ -199,11 +193,11 @@ def list_keys(
     listed = [] if missing else _worked(settings, lambda store: store.list(damaged.append))
     records = [record for record in listed if not active or record.is_active(now)]
     if as_json:
-        say(printed_json([key_members(record, now) for record in records]))
+        say(tables.printed_json([key_members(record, now) for record in records]))
     elif records and is_styled():
-        print_table(("KEY", "STATE", "MAY"), [key_cells(record) for record in records])
+        print_table(("KEY", "STATE", "MAY"), [tables.key_cells(record) for record in records])
     else:
-        say(*aligned(KEY_HEADER, [key_row(record) for record in records]))
+        say(*tables.aligned(tables.KEY_HEADER, [tables.key_row(record) for record in records]))
         if not records:
             say("No keys yet; create one: sheets-gateway keys create")
     if missing:
@@ -243,7 +237,7 @@ def update(
 ) -> None:
     """Change a key: a repeatable option replaces all of its values. The key itself stays."""
     from gateway.access.issue import check_request, request_with, update_key, warnings_of
-    from gateway.commands.key_tables import edit_row
+    from gateway.commands import key_tables as tables
 
     given = context.params
     pairs = [(name, other) for _, name, other in _MEMBERS if other]
@@ -278,7 +272,7 @@ def update(
         after = replace(record, plan=request.plan, grants=request.grants)
         for text in warnings_of(after, settings.plans, record):
             warn(text)
-        return [f"{key_id} is changed: {edit_row(edit)[-1]}"] if edit.changes else []
+        return [f"{key_id} is changed: {tables.edit_row(edit)[-1]}"] if edit.changes else []
 
     changed = _in_store(settings, key_id, change)
     say_done(*(changed or ["nothing changed"]))
@@ -301,7 +295,7 @@ def rotate(
     """Give a key another secret; for a time both are valid. It is shown only once."""
     from gateway.access.issue import rotate_key
     from gateway.access.pepper import pepper_of
-    from gateway.commands.key_tables import printed_json
+    from gateway.commands import key_tables as tables
     from gateway.storage.key_store import KeyEdit
 
     settings, now, seconds = settings_of(config), datetime.now(UTC), read_duration(overlap)
@@ -329,7 +323,7 @@ def rotate(
             )
         if as_json:
             until = (now + ends).isoformat()
-            return [printed_json({"id": key_id, "key": key, "oldSecretEndsAt": until})]
+            return [tables.printed_json({"id": key_id, "key": key, "oldSecretEndsAt": until})]
         say(f"The old secret is valid until {now + ends:%Y-%m-%d %H:%M:%S} UTC.", err=True)
         return created_lines(key_id, key, is_terminal=sys.stdout.isatty())
 
@@ -362,13 +356,7 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Print the use of keys by the hour, as it was stored at most 10 seconds ago."""
-    from gateway.commands.key_tables import (
-        USE_HEADER,
-        aligned,
-        printed_json,
-        use_members,
-        use_rows,
-    )
+    from gateway.commands import key_tables as tables
 
     begin = datetime.now(UTC) - timedelta(seconds=read_duration(since, "--since"))
     names: dict[str, str] = {}
@@ -377,11 +365,11 @@ def report(
         names.update({each.id: each.name for each in await store.list(lambda _: None)})
         return await store.usage(begin, key_id)
 
-    members = use_members(_fetched(settings_of(config), key_id, fetch), names)
+    members = tables.use_members(_fetched(settings_of(config), key_id, fetch), names)
     if as_json:
-        say(printed_json(members))
+        say(tables.printed_json(members))
     else:
-        say(*aligned(USE_HEADER, use_rows(members)))
+        say(*tables.aligned(tables.USE_HEADER, tables.use_rows(members)))
 
 
 @keys.command("log", examples=["sheets-gateway keys log --key KEY_ID"])
@@ -393,19 +381,13 @@ def log(
     as_json: JsonOption = False,
 ) -> None:
     """Print who created, changed, rotated and revoked keys, and what changed."""
-    from gateway.commands.key_tables import (
-        EDIT_HEADER,
-        aligned,
-        edit_members,
-        edit_row,
-        printed_json,
-    )
+    from gateway.commands import key_tables as tables
 
     edits = _fetched(settings_of(config), key_id, lambda store: store.edits(key_id))
     if as_json:
-        say(printed_json([edit_members(edit) for edit in edits]))
+        say(tables.printed_json([tables.edit_members(edit) for edit in edits]))
     else:
-        say(*aligned(EDIT_HEADER, [edit_row(edit) for edit in edits]))
+        say(*tables.aligned(tables.EDIT_HEADER, [tables.edit_row(edit) for edit in edits]))
 
 
 def operator() -> str:

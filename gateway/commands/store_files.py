@@ -21,14 +21,7 @@ from gateway.commands.options import counted
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import AccessSettings, ConfigError
 from gateway.settings.private_file import give_name, give_owner, own_target
-from gateway.storage.backup import (
-    StoreContent,
-    checked_copy,
-    put,
-    release,
-    replace,
-    side_files,
-)
+from gateway.storage import backup
 from gateway.storage.database import migrate_database
 from gateway.storage.lock import exclusive_lock
 
@@ -48,16 +41,16 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     database, path = _file_of(access), pepper_path(access)
     if not database.exists():
         raise ConfigError(f"access.database: {database} does not exist")
-    with checked_copy(database, file) as (copy, content):
+    with backup.checked_copy(database, file) as (copy, content):
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:
             _check_pepper(content, access, pepper)
-        taken = [file, *side_files(file), *([beside(file)] if pepper else [])]
+        taken = [file, *backup.side_files(file), *([beside(file)] if pepper else [])]
         _refuse_existing(taken, "choose another name")
         if pepper:
             _write(beside(file), pepper)
         try:
-            put(copy, file)
+            backup.put(copy, file)
         except ConfigError:
             if pepper:
                 beside(file).unlink()
@@ -83,7 +76,7 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
     if database.exists() and database.samefile(file):
         raise ConfigError(f"{file} is the key store itself")
     aside = Path(f"{database}.replaced-{now:%Y%m%dT%H%M%SZ}")
-    with exclusive_lock(database), checked_copy(file, database) as (copy, content):
+    with exclusive_lock(database), backup.checked_copy(file, database) as (copy, content):
         give_owner(Path(f"{database}.lock"), database if database.exists() else database.parent)
         given = _pepper_in(beside(file)) if path else None
         _check_pepper(content, access, given or (_pepper_in(path) if path else None))
@@ -92,15 +85,17 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
             is_other = given and present not in (None, given)
             _refuse_existing([database, *([path] if path and is_other else [])], _REPLACE)
         asyncio.run(migrate_database(copy))
-        release(copy)
-        before = release(database) if database.exists() else None
+        backup.release(copy)
+        before = backup.release(database) if database.exists() else None
         lines = [f"{database} has {_counted(content)}, as {file}"]
         with ExitStack() as swapped:
             if path and given and present != given:
                 kept = path.with_name(beside(aside).name)
                 swapped.enter_context(_swapped(path, given, kept))
                 lines += [f"{kept} is the previous pepper"] if present is not None else []
-            lines += [f"{each} is the previous file" for each in replace(copy, database, aside)]
+            lines += [
+                f"{each} is the previous file" for each in backup.replace(copy, database, aside)
+            ]
     return Done(lines=lines, warnings=[*_warnings(content, before)])
 
 
@@ -149,7 +144,9 @@ def _pepper_in(path: Path) -> bytes | None:
     return read_pepper(path) if path.exists() else None
 
 
-def _check_pepper(content: StoreContent, access: AccessSettings, pepper: bytes | None) -> None:
+def _check_pepper(
+    content: backup.StoreContent, access: AccessSettings, pepper: bytes | None
+) -> None:
     """Raise `ConfigError` if the keys were made with another pepper."""
     if access.pepper is not None:
         pepper = access.pepper.get_secret_value().encode()
@@ -171,7 +168,7 @@ def _refuse_existing(paths: Sequence[Path], mend: str) -> None:
         raise ConfigError(*found)
 
 
-def _counted(content: StoreContent) -> str:
+def _counted(content: backup.StoreContent) -> str:
     return (
         f"{counted(len(content.keys), 'key')} and "
         f"{counted(content.records, 'record')} of writes, "
@@ -179,7 +176,7 @@ def _counted(content: StoreContent) -> str:
     )
 
 
-def _warnings(content: StoreContent, before: StoreContent | None) -> Iterator[str]:
+def _warnings(content: backup.StoreContent, before: backup.StoreContent | None) -> Iterator[str]:
     yield "keys that were revoked since the backup are valid again: revoke them again"
     if before is not None:
         for key in sorted(content.keys - before.keys):

@@ -35,12 +35,13 @@ class SharedQuota:
     def __init__(
         self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._store = store
-        self._membership = membership
-        self._clock = clock
+        self.store = store
+        self.membership = membership
+        self.clock = clock
+        self.part: tuple[float, float] | None = None
+        """Share of all rates that this process uses, and since when; None while it uses Redis."""
         self._rates: dict[str, Rate] = {}
         self._changed: list[Callable[[], None]] = []
-        self._disconnected: tuple[float, float] | None = None
         membership.follow(self)
 
     def share(
@@ -52,18 +53,17 @@ class SharedQuota:
         """
         named = dict(zip(["{gateway}:quota:" + name for name in names], rates, strict=True))
         for key in named.keys() - self._rates.keys():
-            if self._disconnected is not None:
-                named[key].take_part(*self._disconnected)
+            if self.part is not None:
+                named[key].take_part(*self.part)
         self._rates |= named
         self._changed.append(changed)
         return SharedCalls(self, named)
 
     def disconnected(self, share: float, since: float) -> None:
         """Use a share of all rates, from the instant `since` on."""
-        earlier = self._disconnected
-        if earlier == (share, since):
+        earlier, self.part = self.part, (share, since)
+        if earlier == self.part:
             return
-        self._disconnected = (share, since)
         for rate in self._rates.values():
             rate.take_part(share, since)
         if earlier is not None and share > earlier[0]:
@@ -72,73 +72,26 @@ class SharedQuota:
 
     def connected(self) -> None:
         """Use Redis again, and store the learnt limits, which it may have lost."""
-        if self._disconnected is not None:
-            self._disconnected = None
+        if self.part is not None:
+            self.part = None
             for rate in self._rates.values():
                 rate.take_whole()
         self.store_learnt(self._rates)
         for changed in self._changed:
             changed()
 
-    @property
-    def usable_share(self) -> float:
-        """Share of all rates that this process uses, 1 while Redis is available."""
-        return 1.0 if self._disconnected is None else self._disconnected[0]
-
-    async def take(self, named: NamedRates) -> bool:
-        """Charge a call that is sent now; False if it must wait, as the rates then show."""
-        asked_at = self._clock()
-        if self._disconnected is not None:
-            return take_of_all([*named.values()], asked_at)
-        try:
-            is_taken, wait, *known = await self._run_take(named, 1)
-        except StoreUnavailable:
-            return False
-        now = self._clock()
-        if self._disconnected is None:
-            _mirror(named.values(), now, int(wait), [int(each) for each in known])
-        return bool(is_taken) and now - asked_at <= LATE_SECONDS
-
-    def give_back(self, named: NamedRates) -> None:
-        """Undo the charge of a call that is not sent."""
-        for rate in named.values():
-            rate.give_back()
-        if self._disconnected is None:
-            self._store.start(self._run_take(named, -1))
-
-    def give_way(self, named: NamedRates, seconds: float) -> None:
-        """Delay the next call in favour of other processes, if it has to wait anyway."""
-        now = self._clock()
-        for rate in named.values():
-            if self._disconnected is None and rate.free_at(now) > now:
-                rate.delay(seconds)
-
     def store_learnt(self, named: NamedRates) -> None:
         """Store in Redis the limits and pauses learnt from 429s."""
         for key, rate in named.items():
-            learnt = rate.learnt(self._clock())
-            if learnt is not None and self._disconnected is None:
-                limit = rate.limit(self._clock())
+            learnt = rate.learnt(self.clock())
+            if learnt is not None and self.part is None:
+                limit = rate.limit(self.clock())
                 arguments = (
                     learnt.quota,
                     *(round(seconds * MICROSECONDS) for seconds in learnt[1:]),
                     round((limit.burst_seconds - limit.interval_seconds) * MICROSECONDS),
                 )
-                self._store.start(self._store.run(LEARN, [key], *arguments))
-
-    async def _run_take(self, named: NamedRates, price: int) -> Sequence[Any]:
-        membership = self._membership
-        limits = [rate.configured for rate in named.values()]
-        answer: Sequence[Any] = await self._store.run(
-            TAKE,
-            [MEMBERS, *named],
-            membership.id,
-            membership.last,
-            price,
-            *membership.tempo.script_arguments(),
-            *(number for limit in limits for number in (limit.per_minute, limit.burst)),
-        )
-        return answer
+                self.store.start(self.store.run(LEARN, [key], *arguments))
 
 
 class SharedCalls:
@@ -150,16 +103,50 @@ class SharedCalls:
         self._refusals = 0
 
     async def take(self) -> bool:
-        is_taken = await self._quota.take(self._named)
+        is_taken = await self._charge()
         self._refusals = 0 if is_taken else self._refusals + 1
-        self._quota.give_way(self._named, GIVE_WAY_SECONDS / (1 + self._refusals))
+        now = self._quota.clock()
+        for rate in self._named.values():  # other processes go first if the next call has to wait
+            if self._quota.part is None and rate.free_at(now) > now:
+                rate.delay(GIVE_WAY_SECONDS / (1 + self._refusals))
         return is_taken
 
     def give_back(self) -> None:
-        self._quota.give_back(self._named)
+        for rate in self._named.values():
+            rate.give_back()
+        if self._quota.part is None:
+            self._quota.store.start(self._run_take(-1))
 
     def learnt(self) -> None:
         self._quota.store_learnt(self._named)
+
+    async def _charge(self) -> bool:
+        quota, rates = self._quota, [*self._named.values()]
+        asked_at = quota.clock()
+        if quota.part is not None:
+            return take_of_all(rates, asked_at)
+        try:
+            is_taken, wait, *known = await self._run_take(1)
+        except StoreUnavailable:
+            return False
+        now = quota.clock()
+        if quota.part is None:
+            _mirror(rates, now, int(wait), [int(each) for each in known])
+        return bool(is_taken) and now - asked_at <= LATE_SECONDS
+
+    async def _run_take(self, price: int) -> Sequence[Any]:
+        membership = self._quota.membership
+        limits = [rate.configured for rate in self._named.values()]
+        answer: Sequence[Any] = await self._quota.store.run(
+            TAKE,
+            [MEMBERS, *self._named],
+            membership.id,
+            membership.last,
+            price,
+            *membership.tempo.script_arguments(),
+            *(number for limit in limits for number in (limit.per_minute, limit.burst)),
+        )
+        return answer
 
 
 def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:

@@ -16,7 +16,7 @@ def shares(*processes: Process) -> list[float]:
     """What each would use without Redis, to a thousandth."""
     for each in processes:
         each.store.lost()
-    return [round(each.quota.usable_share, 3) for each in processes]
+    return [round(each.usable_share, 3) for each in processes]
 
 
 def free_pid() -> int:

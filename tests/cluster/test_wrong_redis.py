@@ -207,7 +207,7 @@ async def test_a_process_that_lost_its_session_has_its_share(redis: Redis) -> No
         for _ in range(80):
             await world.run(1)
             first.membership.sessions_counted(1)
-        shares.append(first.quota.usable_share)
+        shares.append(first.usable_share)
 
     assert shares == [0.5, 1.0]
 
@@ -235,7 +235,7 @@ async def test_processes_that_start_while_redis_is_away_lower_the_shares(redis: 
             each.membership.sessions_counted(4)
 
     assert 50 <= len(world.sent_since(60)) <= 60
-    assert [round(each.quota.usable_share, 3) for each in world.processes] == [0.25] * 4
+    assert [round(each.usable_share, 3) for each in world.processes] == [0.25] * 4
 
 
 async def test_sessions_do_not_count_while_redis_is_there(redis: Redis) -> None:
@@ -246,7 +246,7 @@ async def test_sessions_do_not_count_while_redis_is_there(redis: Redis) -> None:
     process.membership.sessions_counted(9)
 
     assert process.membership.count == 1
-    assert process.quota.usable_share == 1.0
+    assert process.usable_share == 1.0
 
 
 @pytest.fixture

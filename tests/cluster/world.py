@@ -85,6 +85,11 @@ class Process:
     def clock(self) -> float:
         return self.world.now + 1000.0 * self.number
 
+    @property
+    def usable_share(self) -> float:
+        """Share of all rates that it uses, 1 while Redis is available."""
+        return 1.0 if self.quota.part is None else self.quota.part[0]
+
     def free_at(self, account: str) -> float:
         now = self.clock()
         return max(self.rates[account].free_at(now), self.project.free_at(now))

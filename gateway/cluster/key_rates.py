@@ -23,7 +23,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
-from functools import partial
 from typing import NamedTuple
 
 from gateway.access.rates import FRESH_PRICE, Limits
@@ -61,26 +60,21 @@ class Known(NamedTuple):
     elsewhere: int
 
 
-class SharedGcra:
-    """A `UsedRate` shared with other processes, whose use is charged by `adopt`."""
+class SharedUsage:
+    """A `Usage` of a key that other processes serve, too, with its `SharedUse` and `UsedRate`.
+
+    The use by other processes is charged by `adopt`.
+    """
 
     __slots__ = (
-        "_adopted_at",
-        "_gcra",
-        "_generation",
-        "_is_rejoining",
-        "_noted",
-        "_rates",
-        "_total",
-        "limit",
-        "new",
+        "_adopted_at", "_gcra", "_generation", "_is_rejoining", "_max_concurrent", "_rates",
+        "_total", "elsewhere", "exchanged_at", "id", "in_flight", "limit", "new", "reported",
         "sent",
-    )
+    )  # fmt: skip
 
-    def __init__(self, rates: "SharedKeyRates", noted: Callable[[], None]) -> None:
+    def __init__(self, rates: "SharedKeyRates", key_id: str) -> None:
         self._rates = rates
-        self._noted = noted
-        """Function to call at each use."""
+        self.id = key_id
         self._gcra = Gcra()
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf
@@ -92,19 +86,26 @@ class SharedGcra:
         """Use since the last exchange began."""
         self.sent = 0
         """Use reported by the running exchange."""
+        self.in_flight = 0
+        self.reported = 0
+        """Running requests of this process, as last reported."""
+        self.elsewhere = 0
+        """Running requests of other processes at `exchanged_at`."""
+        self.exchanged_at = -math.inf
+        self._max_concurrent = math.inf
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
         wait_seconds = self._gcra.take(self._rates.part(limit), now, price)
         if not wait_seconds:
             self.limit = limit
             self.new += price
-            self._noted()
+            self._rates.note(self)
         return wait_seconds
 
     def give_back(self, limit: RateLimit, price: int = 1) -> None:
         self._gcra.give_back(self._rates.part(limit), price)
         self.new -= price
-        self._noted()
+        self._rates.note(self)
 
     def standing(self, limit: RateLimit, now: float) -> Standing:
         return self._gcra.standing(self._rates.part(limit), now)
@@ -168,26 +169,9 @@ class SharedGcra:
             self._gcra.full_at = now + used * self._rates.part(self.limit).interval_seconds
         self._is_rejoining = False
 
-
-class SharedUsage:
-    """A `Usage` of a key that other processes serve, too, and its `SharedUse`."""
-
-    __slots__ = (
-        "_max_concurrent", "_rates", "elsewhere", "exchanged_at", "gcra", "id", "in_flight",
-        "reported",
-    )  # fmt: skip
-
-    def __init__(self, rates: "SharedKeyRates", key_id: str) -> None:
-        self._rates = rates
-        self.id = key_id
-        self.gcra = SharedGcra(rates, partial(rates.note, self))
-        self.in_flight = 0
-        self.reported = 0
-        """Running requests of this process, as last reported."""
-        self.elsewhere = 0
-        """Running requests of other processes at `exchanged_at`."""
-        self.exchanged_at = -math.inf
-        self._max_concurrent = math.inf
+    @property
+    def gcra(self) -> "SharedUsage":
+        return self
 
     @property
     def shared(self) -> "SharedUsage":
@@ -213,7 +197,7 @@ class SharedUsage:
             self.in_flight + self.elsewhere
         ):
             return rates.clock() - self.exchanged_at > RECENT_SECONDS
-        return self.gcra.is_ahead(limits.rate, price)
+        return self.is_ahead(limits.rate, price)
 
     async def exchange(self, limits: Limits, price: int) -> None:
         for _ in range(MAX_ROUNDS):
@@ -223,7 +207,7 @@ class SharedUsage:
 
     def is_reported(self) -> bool:
         """True if all use is reported and no request runs."""
-        return not (self.in_flight or self.reported or self.gcra.new)
+        return not (self.in_flight or self.reported or self.new)
 
 
 class SharedKeyRates:
@@ -268,8 +252,7 @@ class SharedKeyRates:
     def note(self, usage: SharedUsage) -> None:
         """Schedule a key for the next exchange, or exchange it soon if it has much new use."""
         self._noted[usage.id] = usage
-        gcra = usage.gcra
-        if gcra.new > self.allowance(gcra.limit) / 2 and gcra.limit.per_minute:
+        if usage.new > self.allowance(usage.limit) / 2 and usage.limit.per_minute:
             self.exchange_soon(usage)
 
     def exchange_soon(self, usage: SharedUsage) -> "asyncio.Task[None]":
@@ -300,13 +283,13 @@ class SharedKeyRates:
             self.share = 1 / self._membership.count
         now = self.clock()
         for usage in self._noted.values():
-            usage.gcra.part(now)
+            usage.part(now)
 
     def connected(self) -> None:
         if self.is_disconnected:
             now = self.clock()
             for usage in self._noted.values():
-                usage.gcra.rejoin(now)
+                usage.rejoin(now)
             self.is_disconnected = False
 
     async def _exchange_urgent(self) -> None:
@@ -327,7 +310,7 @@ class SharedKeyRates:
         if self.is_disconnected:
             now = self.clock()
             for usage in usages:
-                if not (usage.in_flight or usage.gcra.full_seconds(now)):
+                if not (usage.in_flight or usage.full_seconds(now)):
                     self._noted.pop(usage.id, None)
 
     async def _exchange_some(self, usages: Sequence[SharedUsage]) -> None:
@@ -335,11 +318,9 @@ class SharedKeyRates:
         arguments: list[str | int | float] = []
         now, running = self.clock(), [usage.in_flight for usage in usages]
         for usage, in_flight in zip(usages, running, strict=True):
-            gcra = usage.gcra
-            gcra.sent, gcra.new = gcra.new, 0
-            limit = gcra.limit
-            seconds = (limit.interval_seconds, limit.burst_seconds, gcra.full_seconds(now))
-            arguments += [fresh, gcra.sent, in_flight]
+            usage.sent, usage.new, limit = usage.new, 0, usage.limit
+            seconds = (limit.interval_seconds, limit.burst_seconds, usage.full_seconds(now))
+            arguments += [fresh, usage.sent, in_flight]
             arguments += [round(each * MICROSECONDS) for each in seconds]
         answer: Sequence[str] = await self._store.run(
             EXCHANGE_USE,
@@ -353,7 +334,7 @@ class SharedKeyRates:
             generation, total, full_microseconds, elsewhere = answer[4 * number : 4 * number + 4]
             full_seconds = int(full_microseconds) / MICROSECONDS
             known = Known(generation, int(total), full_seconds, int(elsewhere))
-            usage.gcra.adopt(known, now, fresh)
+            usage.adopt(known, now, fresh)
             usage.elsewhere, usage.exchanged_at, usage.reported = known.elsewhere, now, in_flight
             if usage.is_reported():
                 self._noted.pop(usage.id, None)

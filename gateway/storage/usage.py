@@ -77,21 +77,60 @@ async def stored_usage(
 
     The block gets a function that stores what was counted so far, unless storing fails.
     """
-    storing = _Storing(engine, now)
-    is_over = asyncio.Event()
+    hour, cleared_at, has_failed = _hour_of(now()), "", False
+    flushing, is_over = asyncio.Lock(), asyncio.Event()
+
+    async def flush(*, is_retry: bool = False) -> None:
+        """Store the counts in the hour in which they began, and delete old rows once an hour.
+
+        Only a retry follows a failure, so that pages do not queue at a locked database.
+        """
+        nonlocal hour, cleared_at, has_failed
+        async with flushing:
+            if has_failed and not is_retry:
+                return
+            begun_in, hour = hour, _hour_of(now())
+            taken, tallies.use = tallies.use, {}
+            if not taken and cleared_at == hour:
+                return
+            # In one order, so that no two processes wait for each other.
+            rows = sorted(
+                ({"hour": begun_in, **_row(*each)} for each in taken.items()),
+                key=lambda row: [str(row[name]) for name in _PLACE],
+            )
+            may_be_stored = False
+            try:
+                async with engine.connect() as connection:
+                    if rows:
+                        await connection.execute(_ADD, rows)
+                    if cleared_at != hour:
+                        await connection.execute(_FORGET, {"oldest": _hour_of(now() - KEPT)})
+                    may_be_stored = True
+                    await connection.commit()
+            except Exception as error:  # the edge of a background task
+                if not may_be_stored:
+                    _give_back(taken)
+                if not has_failed:
+                    usage_failed(error)
+                has_failed = True
+                return
+            cleared_at, has_failed = hour, False
 
     async def run() -> None:
         has_ended = False
         while not has_ended:
+            instant = now()
+            begun = instant.replace(minute=0, second=0, microsecond=0)
+            left_seconds = (HOUR - (instant - begun)).total_seconds()
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(every_seconds, storing.seconds_left())):
+                async with asyncio.timeout(min(every_seconds, left_seconds)):
                     await is_over.wait()
             has_ended = is_over.is_set()
-            await storing.flush()
+            await flush(is_retry=True)
 
     task = asyncio.get_running_loop().create_task(run())
     try:
-        yield storing.flush_if_possible
+        yield flush
     finally:
         is_over.set()
         await task
@@ -178,64 +217,6 @@ class SumsOfUse:
                 del self._latest[next(iter(self._latest))]
             self._latest[asked] = number, found
         return [{**each} for each in found]
-
-
-class _Storing:
-    """Stores counts of one hour after the other."""
-
-    def __init__(self, engine: AsyncEngine, now: Callable[[], datetime]) -> None:
-        self._engine = engine
-        self._now = now
-        self._hour = _hour_of(now())
-        self._cleared_at = ""
-        """The hour in which old rows were deleted."""
-        self._has_failed = False
-        self._flushing = asyncio.Lock()
-
-    def seconds_left(self) -> float:
-        """The time to the end of the hour, at which its last counts are stored."""
-        now = self._now()
-        return (HOUR - (now - now.replace(minute=0, second=0, microsecond=0))).total_seconds()
-
-    async def flush(self) -> None:
-        """Store the counts of the hour in which they began."""
-        async with self._flushing:
-            await self._flush()
-
-    async def flush_if_possible(self) -> None:
-        """Store them unless the last attempt failed: pages do not queue at a locked database."""
-        async with self._flushing:
-            if not self._has_failed:
-                await self._flush()
-
-    async def _flush(self) -> None:
-        hour, self._hour = self._hour, _hour_of(self._now())
-        taken, tallies.use = tallies.use, {}
-        if not taken and self._cleared_at == self._hour:
-            return
-        # In one order, so that no two processes wait for each other.
-        rows = sorted(
-            ({"hour": hour, **_row(*each)} for each in taken.items()),
-            key=lambda row: [str(row[name]) for name in _PLACE],
-        )
-        may_be_stored = False
-        try:
-            async with self._engine.connect() as connection:
-                if rows:
-                    await connection.execute(_ADD, rows)
-                if self._cleared_at != self._hour:
-                    oldest = _hour_of(self._now() - KEPT)
-                    await connection.execute(_FORGET, {"oldest": oldest})
-                may_be_stored = True
-                await connection.commit()
-        except Exception as error:  # the edge of a background task
-            if not may_be_stored:
-                _give_back(taken)
-            if not self._has_failed:
-                usage_failed(error)
-            self._has_failed = True
-            return
-        self._cleared_at, self._has_failed = self._hour, False
 
 
 def _row(place: UsePlace, counts: UseCounts) -> dict[str, object]:

@@ -148,10 +148,11 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _content(connection: sqlite3.Connection) -> StoreContent:
+    keys = frozenset(key for (key,) in connection.execute(_KEYS))
     records, open_records = connection.execute(_RECORDS).fetchone()
     mark = connection.execute(_MARK).fetchone()
     return StoreContent(
-        keys=frozenset(key for (key,) in connection.execute(_KEYS)),
+        keys=keys,
         records=records,
         open_records=open_records,
         pepper_mark=mark and mark[0],

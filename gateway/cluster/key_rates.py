@@ -214,11 +214,7 @@ class SharedKeyRates:
     """Usage of all keys, exchanged with other processes; a `Follower`."""
 
     def __init__(
-        self,
-        store: Store,
-        membership: Membership,
-        *,
-        clock: Callable[[], float] = time.monotonic,
+        self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.clock = clock
         self.is_disconnected = False

@@ -19,15 +19,7 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.cluster.row_scripts import (
-    BEGIN,
-    EPOCHS,
-    LOOK,
-    NEWS,
-    PUBLISH,
-    RELEASE,
-    Publication,
-)
+from gateway.cluster.row_scripts import BEGIN, EPOCHS, LOOK, NEWS, PUBLISH, RELEASE, Publication
 from gateway.cluster.store import Store, StoreUnavailable
 from gateway.cluster.stored_values import MAX_NEWS_BYTES, MAX_SHARED_BYTES, decoded
 from gateway.errors import GatewayError

@@ -153,10 +153,7 @@ class PostgresWriteLock:
                 state.forget()
                 state.overtaken()
             state.header.adopt(
-                row.sheet_id,
-                row.header_digest,
-                row.last_row,
-                as_of=state.overtaken_at,
+                row.sheet_id, row.header_digest, row.last_row, as_of=state.overtaken_at
             )
         return hold
 

@@ -176,8 +176,7 @@ def init(
         typer.Option(metavar="FILE", help="Key file of the service account, else asked for."),
     ] = None,
     spreadsheet: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for."),
+        str | None, typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for.")
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the key.")] = "first",
     wait: Annotated[int, number("Maximum time to wait until it is shared.", "SECONDS")] = 900,

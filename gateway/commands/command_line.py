@@ -24,10 +24,7 @@ class CommandLine(typer.Typer):
             no_args_is_help=True,
             pretty_exceptions_show_locals=False,
             rich_markup_mode=None,
-            context_settings={
-                "help_option_names": ["-h", "--help"],
-                "max_content_width": WIDEST,
-            },
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
         )
 
     def command(  # type: ignore[override]  # fewer options

@@ -44,8 +44,7 @@ KeyId = Annotated[str, typer.Argument(metavar="ID")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PlanOption = typer.Option(metavar="PLAN", help="Plan in the configuration.")
 Spreadsheets = Annotated[
-    list[str] | None,
-    repeatable("ID", "ID or URL of a spreadsheet that the key may use"),
+    list[str] | None, repeatable("ID", "ID or URL of a spreadsheet that the key may use")
 ]
 AnySpreadsheet = Annotated[
     bool, flag("--any-spreadsheet", "Allow every spreadsheet shared with the account.")
@@ -87,8 +86,7 @@ Expires = Annotated[
     ),
 ]
 NoCheck = Annotated[
-    bool,
-    flag("--no-check", "Do not check whether spreadsheets, worksheets and fields exist."),
+    bool, flag("--no-check", "Do not check whether spreadsheets, worksheets and fields exist.")
 ]
 Since = Annotated[
     str, typer.Option(metavar="TIME", help="Time up to now: 24h, 90m or 30d; kept for 30 days.")
@@ -154,10 +152,7 @@ def create(
         fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
     members = {member: _value(context.params[name]) for member, name, _ in _MEMBERS}
-    members |= {
-        "origins": origin or [],
-        "may": _rights(may, read_only=read_only, delete=delete),
-    }
+    members |= {"origins": origin or [], "may": _rights(may, read_only=read_only, delete=delete)}
     request = request_with(members)
     database = settings.access.database
     new_store = isinstance(database, Path) and not database.exists() and database.absolute()
@@ -449,9 +444,7 @@ def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
 
 
 def _fetched(
-    settings: "Settings",
-    key_id: str | None,
-    fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]],
+    settings: "Settings", key_id: str | None, fetch: Callable[["KeyStore"], Awaitable[Sequence[T]]]
 ) -> Sequence[T]:
     """Fetch records from the store; empty if there is no store, which reading does not create.
 

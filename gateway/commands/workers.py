@@ -137,11 +137,7 @@ class _Parent:
     """Starts workers, replaces them and forwards signals."""
 
     def __init__(
-        self,
-        settings: Settings,
-        count: int,
-        job: Mapping[str, object],
-        sockets: _Sockets,
+        self, settings: Settings, count: int, job: Mapping[str, object], sockets: _Sockets
     ) -> None:
         self._job = job
         self._sockets = sockets

@@ -152,10 +152,7 @@ def _content(connection: sqlite3.Connection) -> StoreContent:
     records, open_records = connection.execute(_RECORDS).fetchone()
     mark = connection.execute(_MARK).fetchone()
     return StoreContent(
-        keys=keys,
-        records=records,
-        open_records=open_records,
-        pepper_mark=mark and mark[0],
+        keys=keys, records=records, open_records=open_records, pepper_mark=mark and mark[0]
     )
 
 

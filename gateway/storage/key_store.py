@@ -279,10 +279,7 @@ class KeyStore:
             yield cls(engine)
 
     def open_ledger(
-        self,
-        clock: Callable[[], float],
-        *,
-        max_bytes: int = DEFAULT_BYTES,
+        self, clock: Callable[[], float], *, max_bytes: int = DEFAULT_BYTES
     ) -> AbstractAsyncContextManager[SqlLedger]:
         """Open the write ledger of this database; `clock` returns seconds since the epoch.
 

@@ -229,13 +229,7 @@ def steady_clock() -> Callable[[], float]:
 class SqlLedger:
     """The `Ledger` of one database. Use `open_ledger`."""
 
-    def __init__(
-        self,
-        engine: AsyncEngine,
-        clock: Callable[[], float],
-        *,
-        max_bytes: int,
-    ) -> None:
+    def __init__(self, engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int) -> None:
         self._engine = engine
         self._row = ROW[engine.dialect.name]
         self._is_server = is_server(engine)
@@ -675,10 +669,7 @@ def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:
 
 @asynccontextmanager
 async def open_ledger(
-    engine: AsyncEngine,
-    clock: Callable[[], float],
-    *,
-    max_bytes: int = DEFAULT_BYTES,
+    engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int = DEFAULT_BYTES
 ) -> AsyncIterator[SqlLedger]:
     """Open the ledger in a database with its table; `clock` returns seconds since the epoch.
 

@@ -369,10 +369,7 @@ def look_failed(error: BaseException) -> None:
     """Log a failed reconciliation of an open write."""
     event = current_event()
     log.warning(
-        "look-failed",
-        id=event and event.id,
-        error=type(error).__name__,
-        causes=causes(error),
+        "look-failed", id=event and event.id, error=type(error).__name__, causes=causes(error)
     )
 
 

@@ -139,9 +139,7 @@ def _state(tallies: Tallies) -> Iterator[Metric]:
         )
     yield GaugeMetricFamily("gateway_snapshots", "Worksheets in memory.", tallies.snapshots)
     yield GaugeMetricFamily(
-        "gateway_snapshot_bytes",
-        "Estimated memory of cached worksheets.",
-        tallies.snapshot_bytes,
+        "gateway_snapshot_bytes", "Estimated memory of cached worksheets.", tallies.snapshot_bytes
     )
 
 

@@ -13,15 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import quote
 
-from gateway.commands.doctor.reasons import (
-    Finding,
-    listed,
-    note,
-    ok,
-    problem,
-    quoted,
-    warning,
-)
+from gateway.commands.doctor.reasons import Finding, listed, note, ok, problem, quoted, warning
 from gateway.commands.options import counted
 from gateway.errors import SheetTooLarge, UpstreamTimeout
 from gateway.google.sheets import (
@@ -79,10 +71,7 @@ class SeenWorksheet:
 
 
 async def read_worksheets(
-    sheets: Sheets,
-    spreadsheet: str,
-    found: Sequence[WorksheetProperties],
-    layouts: Layouts,
+    sheets: Sheets, spreadsheet: str, found: Sequence[WorksheetProperties], layouts: Layouts
 ) -> Sequence[SeenWorksheet]:
     """Read the worksheets for `check_worksheet`.
 

@@ -8,6 +8,7 @@ browser sends the page's name in `Host`.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -46,118 +47,86 @@ def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -
     return Starlette(routes=[Route("/metrics", metrics)])
 
 
+_HELP = {
+    "gateway_requests": "Answered requests, by operation and class of the status.",
+    "gateway_request_seconds": "Time from a request's head to the end of its answer.",
+    "gateway_cache_results": (
+        "Reads, by the source of their rows: a snapshot, Google, or a stale snapshot."
+    ),
+    "gateway_forms_discarded": "Forms that were not stored because _gotcha was filled.",
+    "gateway_google_calls": "Calls to Google, each attempt, by outcome.",
+    "gateway_google_account_calls": "Calls to Google, each attempt, by account.",
+    "gateway_google_call_seconds": "Time that Google took for a call.",
+    "gateway_budget_wait_seconds": "Time that calls to Google waited for quota, if they waited.",
+    "gateway_breaker_open": "1 while the circuit breaker is open.",
+    "gateway_breaker_openings": "Times that the circuit breaker opened.",
+    "gateway_google_account_refused": "1 while Google refuses the account.",
+    "gateway_redis_available": "1 while Redis answers.",
+    "gateway_processes": "Processes that share this Redis, as last seen.",
+    "gateway_snapshots": "Worksheets in memory.",
+    "gateway_snapshot_bytes": "Estimated memory of cached worksheets.",
+}
+
+
 class TallyCollector(Collector):
     def __init__(self, tallies: Tallies) -> None:
         self._tallies = tallies
 
     def collect(self) -> Iterator[Metric]:
-        yield from _requests(self._tallies)
-        yield from _calls(self._tallies)
-        yield from _state(self._tallies)
+        for name, labels, counts in _counters(self._tallies):
+            counter = CounterMetricFamily(name, _HELP[name], labels=labels)
+            for values, count in counts:
+                counter.add_metric(values, count)
+            yield counter
+        bounds = [*(str(bound) for bound in BUCKET_SECONDS), "+Inf"]
+        for name, labels, durations in _histograms(self._tallies):
+            histogram = HistogramMetricFamily(name, _HELP[name], labels=labels)
+            for values, each in durations:
+                upwards = list(zip(bounds, accumulate(each.counts), strict=True))
+                histogram.add_metric(values, upwards, sum_value=each.seconds)
+            yield histogram
+        for name, labels, present in _gauges(self._tallies):
+            gauge = GaugeMetricFamily(name, _HELP[name], labels=labels)
+            for values, value in present:
+                gauge.add_metric(values, float(value))
+            yield gauge
 
 
-def _requests(tallies: Tallies) -> Iterator[Metric]:
-    yield _counter(
-        "gateway_requests",
-        "Answered requests, by operation and class of the status.",
-        ("kind", "status"),
-        (
-            ((kind, name), count)
-            for kind, tally in tallies.requests.items()
-            for name, count in zip(STATUS_CLASSES, tally.statuses, strict=True)
-        ),
-    )
-    yield _histogram(
-        "gateway_request_seconds",
-        "Time from a request's head to the end of its answer.",
-        ("kind",),
-        (((kind,), tally.durations) for kind, tally in tallies.requests.items()),
-    )
-    yield _counter(
-        "gateway_cache_results",
-        "Reads, by the source of their rows: a snapshot, Google, or a stale snapshot.",
-        ("result",),
-        (((result,), count) for result, count in tallies.cache.items() if result),
-    )
-    yield CounterMetricFamily(
-        "gateway_forms_discarded",
-        "Forms that were not stored because _gotcha was filled.",
-        tallies.discarded_forms,
-    )
+T = TypeVar("T")
+
+Row = tuple[str, Sequence[str], Iterable[tuple[Sequence[str], T]]]
+"""A metric: its name, its labels, and its values by those of the labels."""
 
 
-def _calls(tallies: Tallies) -> Iterator[Metric]:
-    yield _counter(
-        "gateway_google_calls",
-        "Calls to Google, each attempt, by outcome.",
-        ("kind", "outcome"),
-        tallies.calls.items(),
+def _counters(tallies: Tallies) -> Iterator[Row[int]]:
+    statuses = (
+        ((kind, name), count)
+        for kind, tally in tallies.requests.items()
+        for name, count in zip(STATUS_CLASSES, tally.statuses, strict=True)
     )
-    yield _counter(
-        "gateway_google_account_calls",
-        "Calls to Google, each attempt, by account.",
-        ("account", "kind"),
-        tallies.account_calls.items(),
-    )
-    yield _histogram(
-        "gateway_google_call_seconds",
-        "Time that Google took for a call.",
-        ("kind",),
-        (((kind,), durations) for kind, durations in tallies.call_durations.items()),
-    )
-    yield _histogram(
-        "gateway_budget_wait_seconds",
-        "Time that calls to Google waited for quota, if they waited.",
-        (),
-        [((), tallies.budget_waits)],
-    )
+    results = (((result,), count) for result, count in tallies.cache.items() if result)
+    yield "gateway_requests", ("kind", "status"), statuses
+    yield "gateway_cache_results", ("result",), results
+    yield "gateway_forms_discarded", (), [((), tallies.discarded_forms)]
+    yield "gateway_google_calls", ("kind", "outcome"), tallies.calls.items()
+    yield "gateway_google_account_calls", ("account", "kind"), tallies.account_calls.items()
+    yield "gateway_breaker_openings", (), [((), tallies.breaker_openings)]
 
 
-def _state(tallies: Tallies) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
-        "gateway_breaker_open",
-        "1 while the circuit breaker is open.",
-        float(tallies.is_breaker_open),
-    )
-    yield CounterMetricFamily(
-        "gateway_breaker_openings",
-        "Times that the circuit breaker opened.",
-        tallies.breaker_openings,
-    )
-    refused = GaugeMetricFamily(
-        "gateway_google_account_refused", "1 while Google refuses the account.", labels=["account"]
-    )
-    for account, is_refused in tallies.refused_accounts.items():
-        refused.add_metric([account], float(is_refused))
-    yield refused
+def _histograms(tallies: Tallies) -> Iterator[Row[Durations]]:
+    requests = (((kind,), tally.durations) for kind, tally in tallies.requests.items())
+    calls = (((kind,), durations) for kind, durations in tallies.call_durations.items())
+    yield "gateway_request_seconds", ("kind",), requests
+    yield "gateway_google_call_seconds", ("kind",), calls
+    yield "gateway_budget_wait_seconds", (), [((), tallies.budget_waits)]
+
+
+def _gauges(tallies: Tallies) -> Iterator[Row[float]]:
+    refused = (((account,), is_so) for account, is_so in tallies.refused_accounts.items())
+    yield "gateway_breaker_open", (), [((), tallies.is_breaker_open)]
+    yield "gateway_google_account_refused", ("account",), refused
     if tallies.is_store_available is not None:
-        yield GaugeMetricFamily(
-            "gateway_redis_available", "1 while Redis answers.", float(tallies.is_store_available)
-        )
-        yield GaugeMetricFamily(
-            "gateway_processes", "Processes that share this Redis, as last seen.", tallies.processes
-        )
-    yield GaugeMetricFamily("gateway_snapshots", "Worksheets in memory.", tallies.snapshots)
-    yield GaugeMetricFamily(
-        "gateway_snapshot_bytes", "Estimated memory of cached worksheets.", tallies.snapshot_bytes
-    )
-
-
-def _counter(
-    name: str, help_: str, labels: Iterable[str], values: Iterable[tuple[Sequence[str], int]]
-) -> Metric:
-    family = CounterMetricFamily(name, help_, labels=list(labels))
-    for names, count in values:
-        family.add_metric(names, count)
-    return family
-
-
-def _histogram(
-    name: str, help_: str, labels: Iterable[str], values: Iterable[tuple[Sequence[str], Durations]]
-) -> Metric:
-    family = HistogramMetricFamily(name, help_, labels=list(labels))
-    bounds = [*(str(bound) for bound in BUCKET_SECONDS), "+Inf"]
-    for names, durations in values:
-        upwards = list(zip(bounds, accumulate(durations.counts), strict=True))
-        family.add_metric(names, upwards, sum_value=durations.seconds)
-    return family
+        yield "gateway_redis_available", (), [((), tallies.is_store_available)]
+        yield "gateway_processes", (), [((), tallies.processes)]
+    yield "gateway_snapshots", (), [((), tallies.snapshots)]
+    yield "gateway_snapshot_bytes", (), [((), tallies.snapshot_bytes)]

@@ -25,16 +25,16 @@ Rules:
 import secrets
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Collection,
     Iterable,
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -42,7 +42,6 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.google.quota import SpentQuota
 from gateway.settings.database import Database
 from gateway.settings.model import ConfigError
 from gateway.storage.admin_secrets import AdminSecrets
@@ -57,8 +56,8 @@ from gateway.storage.database import (
     upsert,
 )
 from gateway.storage.spent_quota import stored_spent_quota
-from gateway.storage.usage import HourOfUse, SumsOfUse, find_usage, stored_usage
-from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
+from gateway.storage.usage import SumsOfUse, find_usage, stored_usage
+from gateway.storage.write_ledger import open_ledger
 from gateway.storage.write_records import OPEN, OPEN_BATCHES
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.table.quoting import printable
@@ -269,7 +268,12 @@ class KeyStore:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._idle = IdleConnections(engine) if is_server(engine) else None
+        self.open_ledger = partial(open_ledger, engine)
+        self.open_spent_quota = partial(stored_spent_quota, engine)
+        self.storing_usage = partial(stored_usage, engine)
+        self.usage = partial(find_usage, engine)
         self.usage_by = SumsOfUse(engine).find
+        self.admin_secrets = AdminSecrets(engine)
 
     @classmethod
     @asynccontextmanager
@@ -278,39 +282,11 @@ class KeyStore:
         async with open_database(database) as engine:
             yield cls(engine)
 
-    def open_ledger(
-        self, clock: Callable[[], float], *, max_bytes: int = DEFAULT_BYTES
-    ) -> AbstractAsyncContextManager[SqlLedger]:
-        """Open the write ledger of this database; `clock` returns seconds since the epoch.
-
-        `max_bytes` limits the disk space of the records.
-        """
-        return open_ledger(self._engine, clock, max_bytes=max_bytes)
-
-    def open_spent_quota(self, account: str) -> AbstractAsyncContextManager[SpentQuota]:
-        """Open the quota of an account that earlier processes with this database spent."""
-        return stored_spent_quota(self._engine, account)
-
-    def storing_usage(
-        self, now: Callable[[], datetime]
-    ) -> AbstractAsyncContextManager[Callable[[], Awaitable[None]]]:
-        """Store the use of keys by this process during the block, as `stored_usage` does."""
-        return stored_usage(self._engine, now)
-
-    async def usage(self, since: datetime, key_id: str | None = None) -> Sequence[HourOfUse]:
-        """The use of one key or of all, as `find_usage` finds it."""
-        return await find_usage(self._engine, since, key_id)
-
     async def names(self, key_ids: Collection[str]) -> Mapping[str, str]:
         """The names of those keys that exist, by their IDs."""
         known = keys.c.id.in_([printable(each) for each in key_ids])  # no ID has a NUL
         rows = await self._rows(sa.select(keys.c.id, keys.c.name).where(known))
         return {row.id: row.name for row in rows}
-
-    @property
-    def admin_secrets(self) -> AdminSecrets:
-        """The secrets of administrators in this database."""
-        return AdminSecrets(self._engine)
 
     def abort_idle(self) -> None:
         """Abort idle connections to a server, which may be dead; later calls reconnect."""

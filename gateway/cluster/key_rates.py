@@ -205,10 +205,6 @@ class SharedUsage:
             if not self.must_exchange(limits, price):
                 return
 
-    def is_reported(self) -> bool:
-        """True if all use is reported and no request runs."""
-        return not (self.in_flight or self.reported or self.new)
-
 
 class SharedKeyRates:
     """Usage of all keys, exchanged with other processes; a `Follower`."""
@@ -332,7 +328,7 @@ class SharedKeyRates:
             known = Known(generation, int(total), full_seconds, int(elsewhere))
             usage.adopt(known, now, fresh)
             usage.elsewhere, usage.exchanged_at, usage.reported = known.elsewhere, now, in_flight
-            if usage.is_reported():
+            if not (in_flight or usage.in_flight or usage.new):  # all is reported
                 self._noted.pop(usage.id, None)
 
 

@@ -118,7 +118,11 @@ def encode_news(news: Sequence[News] | None) -> bytes:
 
 def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News] | None:
     """The news of the writes from one epoch to another, in their order; None if any is missing."""
-    following = dict(_links(stored))
+    following: dict[str, tuple[str, bytes]] = {}
+    for each in stored:  # epoch before, epoch after and news of a write
+        earlier, later, encoded = (*each.split(b"\n", 2), b"", b"")[:3]
+        after = later.decode("ascii", "replace")
+        following[earlier.decode("ascii", "replace")] = after, encoded
     chain: list[News] = []
     while at != epoch:
         at, encoded = following.pop(at, ("", b""))
@@ -127,14 +131,6 @@ def news_between(stored: Iterable[bytes], at: str, epoch: str) -> Sequence[News]
             return None
         chain += map(_news, found.news)
     return chain
-
-
-def _links(stored: Iterable[bytes]) -> Iterator[tuple[str, tuple[str, bytes]]]:
-    """Epoch before, epoch after and news of each write."""
-    for each in stored:
-        earlier, _, rest = each.partition(b"\n")
-        later, _, encoded = rest.partition(b"\n")
-        yield earlier.decode("ascii", "replace"), (later.decode("ascii", "replace"), encoded)
 
 
 def _is_small(stored: _StoredNews) -> bool:

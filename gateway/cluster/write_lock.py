@@ -125,7 +125,12 @@ class PostgresWriteLock:
         except STORE_ERRORS as error:
             raise _no_lock(error) from error
         if not is_held:
-            raise _lost_lock()
+            raise QueueFull(
+                "Another process of the gateway took over the writes to this worksheet. Nothing "
+                "was written; send the request again.",
+                outcome="not_applied",
+                retry_after_seconds=1,
+            )
         hold.left, hold.is_used = None, True
 
     def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
@@ -232,13 +237,4 @@ def _no_lock(error: Exception) -> GatewayError:
         "The gateway's database does not answer, so nothing was written. Send the request again.",
         outcome="not_applied",
         retry_after_seconds=RETRY_SECONDS,
-    )
-
-
-def _lost_lock() -> QueueFull:
-    return QueueFull(
-        "Another process of the gateway took over the writes to this worksheet. Nothing was "
-        "written; send the request again.",
-        outcome="not_applied",
-        retry_after_seconds=1,
     )

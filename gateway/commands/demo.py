@@ -170,7 +170,8 @@ def running_demo(
 
 def full_bytes(host: str, seed: Seed | None) -> RandomBytes:
     """Bytes of the full-access key: known for the sample workbook on loopback, else random."""
-    return _public_digits if seed is None and is_loopback(host) else token_bytes
+    digits = bytes(map(ALPHABET.index, _PUBLIC_DIGITS))
+    return (lambda count: digits[:count]) if seed is None and is_loopback(host) else token_bytes
 
 
 @contextmanager
@@ -231,10 +232,6 @@ async def _admin(settings: Settings) -> tuple[str, str]:
     async with opened_admins(settings) as admins:
         owner, key = await admins.create("demo")
         return key, await admins.link(owner)
-
-
-def _public_digits(count: int) -> bytes:
-    return bytes(map(ALPHABET.index, _PUBLIC_DIGITS[:count]))
 
 
 PATIENCE_SECONDS = 120.0

@@ -112,11 +112,8 @@ def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
         return False
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
         return False
-    return allow_insecure or is_loopback(host) or (parts.scheme == "https" and _is_google(host))
-
-
-def _is_google(host: str) -> bool:
-    return host == "accounts.google.com" or f".{host}".endswith(".googleapis.com")
+    is_google = host == "accounts.google.com" or f".{host}".endswith(".googleapis.com")
+    return allow_insecure or is_loopback(host) or (parts.scheme == "https" and is_google)
 
 
 def is_loopback(host: str) -> bool:

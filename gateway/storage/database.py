@@ -73,7 +73,11 @@ async def open_database(
                 _create_private(file)
             async with engine.connect() as connection:
                 if file:
-                    await _switch_to_wal(connection)
+                    # With WAL, `keys create` and a busy gateway do not block each other. The file
+                    # stores the mode. This statement does not wait for locks: a process that holds
+                    # one is opening the store and sets the same mode.
+                    with suppress(OperationalError):
+                        await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 is_outdated = await _is_outdated(connection)
                 if file and is_outdated:
                     await _upgrade(connection)
@@ -81,9 +85,12 @@ async def open_database(
                     await connection.run_sync(_check_tables)
         except STORE_ERRORS as error:
             raise ConfigError(_open_problem(database, error)) from error
-        if file:
-            _check_private(file)
-        elif is_outdated:
+        # Readers of the ledger could read cells; writers of the file could create keys.
+        if file and is_open_to_others(file.stat().st_mode):
+            raise ConfigError(
+                f"access.database: {file} is open to other users of this machine: {HOW_TO_MEND}"
+            )
+        if not file and is_outdated:
             raise ConfigError(
                 f"access.database: {database} lacks tables of this version: run "
                 "sheets-gateway storage migrate"
@@ -297,14 +304,6 @@ async def _upgrade(connection: AsyncConnection) -> None:
     await connection.commit()
 
 
-async def _switch_to_wal(connection: AsyncConnection) -> None:
-    # With WAL, `keys create` and a busy gateway do not block each other. The file stores the mode.
-    # This statement does not wait for locks: a process that holds one is opening the store and sets
-    # the same mode.
-    with suppress(OperationalError):
-        await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-
-
 def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
     return f"access.database: {database} cannot be used as the key store: {reason_of(error)}"
 
@@ -318,11 +317,3 @@ def _create_private(database: Path) -> None:
             raise OSError(errno.EINVAL, "it is not a file")
     finally:
         os.close(descriptor)
-
-
-def _check_private(database: Path) -> None:
-    # Readers of the ledger could read cells; writers of the file could create keys.
-    if is_open_to_others(database.stat().st_mode):
-        raise ConfigError(
-            f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"
-        )

@@ -47,23 +47,19 @@ async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
         try:
             async with file.connect() as reading, server.begin() as writing:
                 await reading.exec_driver_sql("BEGIN")  # all tables as they are at one time
-                await _check_empty(writing, target)
+                for table in COPIED:
+                    has_rows = select(literal(1)).select_from(table).limit(1)
+                    if table is not key_usage and await writing.scalar(has_rows):
+                        raise ConfigError(
+                            f"{target} is not empty: {table.name} has rows. Copy into a new "
+                            "database"
+                        )
                 await writing.execute(delete(key_usage))
                 counts = {table.name: await _copy(table, reading, writing) for table in COPIED}
                 await writing.execute(_CONTINUE_NUMBERS)
         except STORE_ERRORS as error:
             raise ConfigError(f"{source} was not copied: {reason_of(error)}") from error
     return counts
-
-
-async def _check_empty(connection: AsyncConnection, target: PostgresUrl) -> None:
-    for table in COPIED:
-        if table is key_usage:
-            continue
-        if await connection.scalar(select(literal(1)).select_from(table).limit(1)):
-            raise ConfigError(
-                f"{target} is not empty: {table.name} has rows. Copy into a new database"
-            )
 
 
 async def _copy(table: Table, reading: AsyncConnection, writing: AsyncConnection) -> int:

@@ -69,7 +69,6 @@ from gateway.storage.write_records import (
     PUT_UNLESS_TAKEN,
     ROW,
     SIZES,
-    BatchRows,
     StoredRecord,
     fence_of,
     forget_oldest,
@@ -277,7 +276,15 @@ class SqlLedger:
                 if batch.sent_at < now - UNKNOWN_RETRY_SECONDS:
                     return False
             if batch is not None:
-                batch = _of_rows(batch, rows_of(row))
+                rows = rows_of(row)
+                moved = () if rows.is_exclusive else rows.removed
+                batch = replace(
+                    batch,
+                    sheet_id=rows.sheet_id,
+                    updated_rows=frozenset({*rows.updated, *moved}),
+                    is_exclusive=rows.is_exclusive,
+                    is_removal=bool(rows.removed),
+                )
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
         if batch is not None:
@@ -654,17 +661,6 @@ class SqlLedger:
                 yield connection
             for token in [*settled[False], *settled[True]]:
                 self._batches.pop(token, None)
-
-
-def _of_rows(batch: OpenWrite, rows: BatchRows) -> OpenWrite:
-    """Add the rows of a batch to its open write."""
-    return replace(
-        batch,
-        sheet_id=rows.sheet_id,
-        updated_rows=frozenset({*rows.updated, *(() if rows.is_exclusive else rows.removed)}),
-        is_exclusive=rows.is_exclusive,
-        is_removal=bool(rows.removed),
-    )
 
 
 @asynccontextmanager

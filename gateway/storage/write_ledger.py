@@ -282,7 +282,7 @@ class SqlLedger:
                     batch,
                     sheet_id=rows.sheet_id,
                     updated_rows=frozenset({*rows.updated, *moved}),
-                    is_exclusive=rows.is_exclusive,
+                    is_exclusive=bool(rows.is_exclusive),
                     is_removal=bool(rows.removed),
                 )
         except DamagedRow as error:

@@ -96,26 +96,20 @@ _Rows = tuple[Annotated[int, msgspec.Meta(ge=1)], ...]
 _rows = msgspec.json.Decoder(_Rows)
 
 
-class StoredBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a batch, apart from its fence and its worksheet."""
+class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of a batch, apart from its fence and its worksheet.
+
+    An exclusive batch has only the first removed row.
+    """
 
     id: int
     sheet_id: int | None
-    updated: str
-    removed: str
+    updated: _Rows
+    removed: _Rows
     is_exclusive: Flag
     is_applied: Flag
     sent_at: Annotated[float, msgspec.Meta(ge=0, le=1e11)]
     token: str
-
-
-class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a batch; an exclusive one has only the first removed row."""
-
-    sheet_id: int | None
-    updated: Sequence[int]
-    removed: Sequence[int]
-    is_exclusive: bool
 
     def moves(self, entry: Entry) -> bool:
         """True if the batch, applied after a record, moves or empties rows of the record."""
@@ -127,20 +121,14 @@ class BatchRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_of(row: sa.RowMapping) -> BatchRows:
-    """Decode the rows of a batch. Raises DamagedRow."""
-    stored = checked(sent_batches, row, StoredBatch)
+    """Decode a batch. Raises DamagedRow."""
     try:
-        updated, removed = _rows.decode(stored.updated), _rows.decode(stored.removed)
-    except msgspec.MsgspecError as error:
+        lists = {name: _rows.decode(row[name]) for name in ("updated", "removed")}
+    except (msgspec.MsgspecError, TypeError, UnicodeEncodeError) as error:
         raise DamagedRow(sent_batches, row, "it has no JSON list of row numbers") from error
-    if not removed and stored.removed != "[]":
+    if not lists["removed"] and row["removed"] != "[]":
         raise DamagedRow(sent_batches, row, "its JSON list has no row number")
-    return BatchRows(
-        sheet_id=stored.sheet_id,
-        updated=updated,
-        removed=removed,
-        is_exclusive=bool(stored.is_exclusive),
-    )
+    return checked(sent_batches, {**row, **lists}, BatchRows)
 
 
 def later_removals(record: sa.RowMapping) -> sa.Select[tuple[object, ...]]:

@@ -58,9 +58,17 @@ def exclusive_lock(
         raise LockError(f"{path} cannot be opened or created: {error.strerror}") from error
     try:
         ends = clock() + max_wait_seconds
-        while not _try_lock(descriptor, path):
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise LockError(f"{path} cannot be locked: {error.strerror}") from error
             if clock() >= ends:
-                raise LockError(in_use(_holder(descriptor), database))
+                number = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+                holder = f"process {number}" if number.isdecimal() else "another process"
+                raise LockError(in_use(holder, database))
             sleep(PAUSE_SECONDS)
         try:
             os.ftruncate(descriptor, 0)
@@ -78,22 +86,6 @@ def in_use(holder: str, database: Database) -> str:
         f"{holder} already uses the key store {database}; "
         "only one gateway may use a key store: stop that one, or use another key store"
     )
-
-
-def _try_lock(descriptor: int, path: Path) -> bool:
-    """Try to take the lock; True if it is held now."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _TAKEN:
-            return False
-        raise LockError(f"{path} cannot be locked: {error.strerror}") from error
-    return True
-
-
-def _holder(descriptor: int) -> str:
-    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-    return f"process {holder}" if holder.isdecimal() else "another process"
 
 
 CHECK_SECONDS = 1.0

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gateway.cluster.store import Store, StoreUnavailable, open_store, repeated
-from gateway.cluster.stored_values import READ
 from gateway.settings.model import ConfigError
 from gateway.worksheets.access import Layouts
 
@@ -21,9 +20,7 @@ PAUSE_SECONDS = 3.0
 
 KEY = "{gateway}:header-rows"
 
-AGREE = (
-    READ
-    + """
+AGREE = """
 local found = read('GET', KEYS[1])
 if type(found) == 'string' and found ~= ARGV[1] then
   return 0
@@ -33,7 +30,6 @@ if ARGV[2] ~= '0' then
 end
 return 1
 """
-)
 """Compare this process's digest with the stored one, and store it.
 
 KEYS: the digest. ARGV: this process's digest; its lifetime in milliseconds, 0 to store nothing.

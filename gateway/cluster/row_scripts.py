@@ -12,7 +12,7 @@ Rules
 
 from typing import NamedTuple
 
-from gateway.cluster.stored_values import MAX_BODY_BYTES, MAX_NEWS_BYTES, READ
+from gateway.cluster.stored_values import MAX_BODY_BYTES, MAX_NEWS_BYTES
 from gateway.google.wire import DIGEST_BYTES
 
 KEPT_SECONDS = 86_400
@@ -20,9 +20,7 @@ NEWS_SECONDS = 300
 MAX_NEWS = 64
 """Maximum number of writes whose news are stored; a process that is further behind rereads."""
 
-_EPOCH = (
-    READ
-    + f"""
+_EPOCH = f"""
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 
 local function begin(key, epoch)
@@ -49,7 +47,6 @@ local function rendering(key)
   return {{epoch = '', read_at = 0, digest = ''}}, is_damaged
 end
 """
-)
 
 EPOCHS = (
     _EPOCH
@@ -84,9 +81,7 @@ news of the write, "" if unknown. Returns: the epoch with the run_id; 1 if it fo
 the writer knows.
 """
 
-NEWS = (
-    READ
-    + f"""
+NEWS = f"""
 local found = {{}}
 for _, each in ipairs(read('LRANGE', KEYS[1], 0, {MAX_NEWS - 1})) do
   if #each <= {MAX_NEWS_BYTES + 256} then
@@ -95,7 +90,6 @@ for _, each in ipairs(read('LRANGE', KEYS[1], 0, {MAX_NEWS - 1})) do
 end
 return found
 """
-)
 """Return the news of the last writes.
 
 KEYS: news. Returns for each write a text: epoch before, epoch after and news, one per line.
@@ -216,13 +210,10 @@ KEYS: epoch, rendering, the other rendering, flight. ARGV: a `Publication`. Retu
 rendering may be served, else 0; the epoch.
 """
 
-RELEASE = (
-    READ
-    + """
+RELEASE = """
 if read('GET', KEYS[1]) == ARGV[1] then
   redis.call('DEL', KEYS[1])
 end
 return 1
 """
-)
 """End a failed flight. KEYS: flight. ARGV: name of the reader."""

@@ -15,7 +15,6 @@ Rules
   too far in the future, so that neither garbage nor a changed clock blocks for longer than a limit.
 """
 
-from gateway.cluster.stored_values import READ
 from gateway.google.quota import LONGEST_PAUSE_SECONDS, RECOVERY_SECONDS
 
 MOST_BURSTS = 3
@@ -33,9 +32,7 @@ end
 """Longest time of a limit and of a pause learnt from Google's 429s; `instant` returns a stored time
 that is not further ahead, or 0."""
 
-_MEMBERS = (
-    READ
-    + """
+_MEMBERS = """
 local function members(key, kept)
   local born, turn, all = nil, 0, {}
   local lines = read('HGETALL', key)
@@ -58,13 +55,11 @@ local function members(key, kept)
   return born, text(turn), all
 end
 """
-)
 
 PROBE = """
 redis.call('SET', KEYS[1], 1, 'PX', 1000)
 redis.call('INFO', 'server')
-local time = redis.call('TIME')
-return string.format('%.0f', time[1] * 1000000 + time[2])
+return text(now)
 """
 """Return Redis's time, after a test write and a test of `INFO`. KEYS: any."""
 
@@ -118,12 +113,9 @@ late; or 1, now, number of processes, share in millionths, 1 if the state was lo
 the id and name of each silent process.
 """
 
-LEAVE = (
-    READ
-    + """
+LEAVE = """
 return read('HDEL', KEYS[1], unpack(ARGV))
 """
-)
 """Remove processes. KEYS: members. ARGV: ids."""
 
 TAKE = (
@@ -208,8 +200,7 @@ two if the process is not a member, or if no share is left.
 """
 
 LEARN = (
-    READ
-    + _RATES
+    _RATES
     + """
 local quota, quota_until = tonumber(ARGV[1]), now + ARGV[2]
 local paused_until, pause, rest = now + ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -234,8 +225,7 @@ but in microseconds; and the time in which the burst recovers, less one call.
 """
 
 EXCHANGE_USE = (
-    READ
-    + f"local most_bursts = {MOST_BURSTS}\n"
+    f"local most_bursts = {MOST_BURSTS}\n"
     + """
 local me, hold = ARGV[1], tonumber(ARGV[2])
 local reply = {}

@@ -30,6 +30,7 @@ from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
+from gateway.cluster.stored_values import READ
 from gateway.settings.model import ConfigError
 from gateway.telemetry.events import store_changed
 
@@ -130,7 +131,7 @@ class Store:
     async def run(
         self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
     ) -> Any:
-        """Run a script and return its answer. Raises StoreUnavailable.
+        """Run a script, which has the functions of `READ`. Raises StoreUnavailable.
 
         Texts of the answer are bytes if it `is_raw`.
         """
@@ -143,7 +144,7 @@ class Store:
     ) -> Any:
         """Run a script as `run` does, even if the store is unavailable."""
         if (script, is_raw) not in self._scripts:
-            self._scripts[script, is_raw] = self._clients[is_raw].register_script(script)
+            self._scripts[script, is_raw] = self._clients[is_raw].register_script(READ + script)
         task = asyncio.current_task()
         cancelled = task.cancelling() if task else 0
         try:  # uvloop raises RuntimeError for a connection that was cut

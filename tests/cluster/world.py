@@ -52,7 +52,8 @@ class Link:
                 raise exceptions.TimeoutError("hangs")
             answer = await arrive()
             self._world.now += self.slow_seconds
-            if self.loses_answers or text == self.lost_script:
+            is_lost = self.lost_script and text.endswith(self.lost_script)
+            if self.loses_answers or is_lost:
                 raise exceptions.TimeoutError("answer lost")
             return answer
 

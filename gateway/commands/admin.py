@@ -39,7 +39,7 @@ async def opened_admins(settings: "Settings") -> AsyncIterator["Admins"]:
         yield Admins(store.admin_secrets, pepper, partial(datetime.now, UTC))
 
 
-def _worked(settings: "Settings", work: Callable[["Admins"], Awaitable[T]]) -> T:
+def _with_admins(settings: "Settings", work: Callable[["Admins"], Awaitable[T]]) -> T:
     """The result of `work` with the admin keys in the configured store."""
 
     async def open_and_work() -> T:
@@ -57,7 +57,7 @@ def create(
     """Create an admin key and print it; it is shown only once."""
     if not name.strip() or len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
         fail([f"--name: must be 1 to {_MOST_NAME_CHARACTERS} printable characters"])
-    record, key = _worked(settings_of(config), lambda admins: admins.create(name))
+    record, key = _with_admins(settings_of(config), lambda admins: admins.create(name))
     say(*created_lines(record.key_id, key, is_terminal=sys.stdout.isatty()))
 
 
@@ -66,7 +66,7 @@ def list_keys(config: ConfigOption = None) -> None:
     """List the admin keys, without the keys themselves."""
     settings = settings_of(config)
     missing = missing_store(settings.access.database)
-    found = [] if missing else _worked(settings, lambda admins: admins.secrets.keys())
+    found = [] if missing else _with_admins(settings, lambda admins: admins.secrets.keys())
     for each in found:
         say(f"{each.key_id}  …{each.last4}  {each.created_at:%Y-%m-%d}  {each.name}")
     if not found:
@@ -82,6 +82,6 @@ def revoke(
     missing = missing_store(settings.access.database)
     if missing:
         fail([f"there is no admin key {key_id}: {missing}"])
-    if not _worked(settings, lambda admins: admins.secrets.revoke(key_id)):
+    if not _with_admins(settings, lambda admins: admins.secrets.revoke(key_id)):
         fail([f"there is no admin key {key_id}"])
     say(f"{key_id} is revoked")

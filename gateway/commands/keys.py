@@ -185,7 +185,7 @@ def list_keys(
     missing = missing_store(settings.access.database)
 
     now = datetime.now(UTC)
-    listed = [] if missing else _worked(settings, lambda store: store.list(damaged.append))
+    listed = [] if missing else _with_store(settings, lambda store: store.list(damaged.append))
     records = [record for record in listed if not active or record.is_active(now)]
     if as_json:
         say(tables.printed_json([key_members(record, now) for record in records]))
@@ -400,7 +400,7 @@ def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
     return [f"id   {key_id}", f"key  {key}  (shown only once)"]
 
 
-def _worked(settings: "Settings", work: Callable[["KeyStore"], Awaitable[T]]) -> T:
+def _with_store(settings: "Settings", work: Callable[["KeyStore"], Awaitable[T]]) -> T:
     """The result of `work` with the key store, which is created if it does not exist."""
     from gateway.storage.key_store import KeyStore
 
@@ -416,7 +416,7 @@ def _in_store(settings: "Settings", key_id: str, work: Callable[["KeyStore"], Aw
     missing = missing_store(settings.access.database)
     if missing:
         fail([f"there is no active key {key_id}: {missing}"])
-    return _worked(settings, work)
+    return _with_store(settings, work)
 
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
@@ -464,7 +464,7 @@ def _fetched(
                 fail([f"there is no key {key_id}{_hint(records, key_id)}"])
         return found
 
-    return _worked(settings, fetch_it)
+    return _with_store(settings, fetch_it)
 
 
 def _value(given: object) -> object:

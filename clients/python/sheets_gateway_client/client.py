@@ -1,4 +1,4 @@
-"""The client for programs without an event loop: `Sheets` and `Sheet`."""
+"""The client without an event loop; scripts/sync_client.py writes it from async_client.py."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

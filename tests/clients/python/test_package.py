@@ -77,6 +77,20 @@ def test_modules_import_nothing_else() -> None:
     assert roots - sys.stdlib_module_names == {"httpx2", "sheets_gateway_client"}
 
 
+def test_the_client_without_an_event_loop_is_generated() -> None:
+    """It has the text that the script writes from the client for asyncio."""
+    script = PACKAGE.parents[1] / "scripts" / "sync_client.py"
+    done = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, str(script), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_only_dependency_is_the_gateways_too() -> None:
     """The same versions, so that one environment can have both."""
     assert len(PROJECT["dependencies"]) == 1

@@ -36,11 +36,11 @@ SLOW: Mapping[str, str] = {
     "clients/codegen": """
         python typescript
     """,
-    "clients/python": """
-        all_rows faults planted sentences
+    "clients/libraries": """
+        refusing_gateway
     """,
     "clients/typescript": """
-        all_rows client faults package planted readme sentences
+        package readme
     """,
     "cluster": """
         garbage_rates garbage_rows key_rates key_rates_processes processes quota rolling_upgrade

@@ -9,6 +9,7 @@ import pytest
 from gateway.access.issue import KeyRequest
 from gateway.storage.key_store import Grants
 from tests.clients.middlebox import Machine, Middlebox, running_machine
+from tests.clients.typescript.package import Package, make_package
 from tests.clients.workbook import CLIENTS_WORKBOOK
 from tests.journeys.conftest import (
     DEMO,
@@ -39,15 +40,16 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorContr
 
 @pytest.fixture(scope="package")
 def access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
-    """The keys of the journeys."""
-    return make_keys(tmp_path_factory.mktemp("access"), KEYS)
+    """The keys of the journeys, and one that may delete."""
+    deleter = KeyRequest(name="deleter", grants=Grants(spreadsheets=DEMO, may_delete=True))
+    return make_keys(tmp_path_factory.mktemp("access"), {**KEYS, "deleter": deleter})
 
 
 @pytest.fixture(scope="module")
 def gateway_of_module(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
     """One gateway for all tests of a module; nothing that it has read is kept."""
     with running_gateways(emulator, access) as start:
-        yield start({"cache.header_ttl_seconds": 0})
+        yield start({"cache.header_ttl_seconds": 0, "plans.paid.deletes": True})
 
 
 @pytest.fixture
@@ -56,6 +58,12 @@ def api(gateway_of_module: Api) -> Iterator[Api]:
     gateway_of_module.emulator.reset()
     yield gateway_of_module
     gateway_of_module.emulator.check()
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """The compiled client in TypeScript."""
+    return make_package(tmp_path_factory.mktemp("package") / "typescript")
 
 
 @pytest.fixture(scope="package")

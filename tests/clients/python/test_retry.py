@@ -10,7 +10,7 @@ import pytest
 from sheets_gateway_client import ConnectionFailed, RetryOptions, SheetsError
 from sheets_gateway_client.answers import Answer, retry_after_seconds
 from sheets_gateway_client.calls import create_row, get_row
-from sheets_gateway_client.retry import Broken, Done, Instant, Tries, Wait, next_step
+from sheets_gateway_client.retry import Broken, Instant, Tries, Wait, next_step
 
 NOW = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)
 INSTANT = Instant(now=100.0, date=NOW, chance=1.0)
@@ -39,49 +39,6 @@ def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **whe
 
 
 @pytest.mark.parametrize(
-    ("result", "is_repeated"),
-    [
-        pytest.param(error(5030, retryable=True, outcome="not_applied"), True, id="retryable"),
-        pytest.param(error(5041, outcome="unknown"), True, id="unknown"),
-        pytest.param(error(5000, outcome="unknown"), True, id="internal"),
-        pytest.param(error(4091, outcome="applied"), False, id="applied"),
-        pytest.param(error(104, outcome="not_applied"), False, id="refused"),
-        pytest.param(SENT, True, id="cut"),
-        pytest.param(UNSENT, True, id="not connected"),
-        *[
-            pytest.param(
-                Answer(status=status, headers={}, text="?", url=URL), is_repeated, id=str(status)
-            )
-            for status, is_repeated in [
-                (200, False),
-                (301, False),
-                (400, False),
-                (403, False),
-                (404, False),
-                (408, True),
-                (429, True),
-                (500, True),
-                (501, False),
-                (502, True),
-                (503, True),
-                (504, True),
-            ]
-        ],
-    ],
-)
-def test_a_write_is_repeated_only_if_it_can_help(
-    result: Answer | Broken, is_repeated: bool
-) -> None:
-    """The body of the gateway's errors decides, and the status of others' answers."""
-    assert isinstance(step(result), Wait) is is_repeated
-
-
-def test_an_internal_error_of_a_read_is_final() -> None:
-    """A read has no outcome that its repetition could settle."""
-    assert isinstance(step(error(5000), call=READ), SheetsError)
-
-
-@pytest.mark.parametrize(
     ("results", "outcome"),
     [
         pytest.param([UNSENT], "not_applied", id="never sent"),
@@ -104,15 +61,6 @@ def test_the_outcome_is_that_of_all_tries(results: list[Answer | Broken], outcom
         tries = step(result, tries).tries
 
     assert step(results[-1], tries).outcome == outcome
-
-
-def test_a_success_after_an_open_try_is_the_result() -> None:
-    """The repeated key brings the row."""
-    tries = step(SENT).tries
-    done = step(ROW, tries)
-
-    assert isinstance(done, Done)
-    assert (done.value.fields, done.value.etag) == ({"name": "x"}, '"x"')
 
 
 @pytest.mark.parametrize(
@@ -152,30 +100,7 @@ def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) ->
     assert retry_after_seconds(answer, NOW) == seconds
 
 
-def test_retry_after_is_a_lower_limit() -> None:
-    """A short one does not take the growth away that a crowd needs."""
-    tries = replace(TRIES, count=3)
-    wait = step(error(5030, retryable=True, headers={"retry-after": "1"}), tries)
-
-    assert wait.seconds == 4.0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "is_repeated"), [("60", True), ("61", False), ("9999999999", False)]
-)
-def test_a_wait_has_a_limit(seconds: str, is_repeated: bool) -> None:
-    """A longer `Retry-After` ends the call, instead of a wait that is too short."""
-    result = step(error(5030, retryable=True, headers={"retry-after": seconds}))
-
-    assert isinstance(result, Wait) is is_repeated
-
-
 @pytest.mark.parametrize(("now", "is_repeated"), [(279.5, True), (279.6, False)])
 def test_all_tries_have_a_limit(now: float, is_repeated: bool) -> None:
     """No try starts after the total time."""
     assert isinstance(step(SENT, now=now), Wait) is is_repeated
-
-
-def test_one_try_is_none_again() -> None:
-    """`tries=1` turns repeating off."""
-    assert isinstance(step(SENT, replace(TRIES, options=RetryOptions(tries=1))), ConnectionFailed)

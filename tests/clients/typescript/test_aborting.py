@@ -28,20 +28,15 @@ ABORT = Path(__file__).with_name("abort.mjs")
     ],
 )
 def test_an_aborted_call_ends_at_once(
-    package: Package,
-    api: Api,
-    middlebox: Middlebox,
-    fault: Fault,
-    abort_ms: int,
-    requests: int,
+    package: Package, api: Api, middlebox: Middlebox, fault: Fault, abort_ms: int, requests: int
 ) -> None:
     """It rejects with the signal's reason, nothing is sent again, and Node can exit."""
     middlebox.fail(fault)
     options = {"baseUrl": middlebox.url, "apiKey": api.keys["paid"], "retry": PATIENT}
     given = {"module": package.module, "options": options, "abortMs": abort_ms}
     done = run([node(), str(ABORT)], input=json.dumps(given))
-    told: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
 
-    assert told["outcome"] == "the reason", done.stderr
-    assert told["ms"] < 10_000
+    assert found["outcome"] == "the reason", done.stderr
+    assert found["ms"] < 10_000
     assert len(middlebox.arrived) == requests

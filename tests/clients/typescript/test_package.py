@@ -217,18 +217,28 @@ def test_the_key_may_be_in_the_environment(
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [([], "Usage:"), (["{url}", "sgw_wrong"], "401"), (["{url}/x", "{key}"], "404")],
-    ids=["nothing", "key", "path"],
+    [
+        ([], "Usage:"),
+        (["{url}", "sgw_wrong"], "401"),
+        (["{url}/x", "{key}"], "404"),
+        (["{host}", "{key}"], "does not begin with http://"),
+        (["{url}/v2", "{key}"], "/v2/openapi.json: 404: "),
+        (["http://127.0.0.1:1", "{key}"], "No answer from http://"),
+        (["{url}/docs/?", "{key}"], "is not the gateway's: it begins"),
+    ],
+    ids=["nothing", "key", "path", "scheme", "v2", "down", "page"],
 )
 def test_types_are_refused_in_words(
     package: Package, api: Api, arguments: list[str], words: str
 ) -> None:
-    """Nothing is printed that would be taken for types."""
-    given = [each.format(url=api.url, key=api.keys["paid"]) for each in arguments]
+    """URL and cause are named, but no key; nothing is printed that would be taken for types."""
+    own = {"url": api.url, "host": api.url.removeprefix("http://"), "key": api.keys["paid"]}
+    given = [each.format(**own) for each in arguments]
     done = run([node(), str(package.folder / "bin" / "types.mjs"), *given])
 
     assert (done.returncode, done.stdout) == (1, "")
     assert words in done.stderr
+    assert api.keys["paid"] not in done.stderr
 
 
 def test_the_package_has_what_a_reader_needs(package: Package) -> None:

@@ -1,17 +1,15 @@
 """The types that `sheets-gateway-types` prints, of a gateway that is not to be trusted."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import CompletedProcess
-from threading import Thread
 from urllib.parse import quote
 
 import pytest
 
+from tests.clients.middlebox import Fault, Middlebox, running_machine
 from tests.clients.typescript.package import Package, node, run
 
 NASTY = [
@@ -27,63 +25,61 @@ NASTY = [
 STRICT = ["--strict", "--module", "nodenext", "--target", "es2022", "--types", "", "types.ts"]
 
 
-@dataclass
-class FakeGateway:
-    """A server with one answer for every request, and another for those of rows if it has any."""
-
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    rows: bytes | None = None
-    url: str = ""
-    targets: list[str] = field(default_factory=list)
-    asked: list[Mapping[str, str]] = field(default_factory=list)
-    """Headers of the requests that arrived."""
-
-
 @contextmanager
-def serving(gateway: FakeGateway) -> Iterator[FakeGateway]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            gateway.asked.append(dict(self.headers))
-            gateway.targets.append(self.path)
-            is_list = self.path.startswith("/v2/sheets/")
-            body = (is_list and gateway.rows) or gateway.body
-            self.send_response(gateway.status)
-            for name, value in gateway.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing is printed."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        gateway.url = f"http://127.0.0.1:{server.server_port}"
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield gateway
-        finally:
-            server.shutdown()
-            thread.join()
+def serving(*answers: Fault) -> Iterator[Middlebox]:
+    """A server that gives these answers, one after the other, instead of a gateway."""
+    with running_machine("http://127.0.0.1:1") as machine:
+        machine.newest.fail(*answers)
+        yield machine.newest
 
 
-def document(names: Sequence[str], cell_type: object) -> bytes:
+def answer(body: object) -> Fault:
+    return Fault(status=200, text=body if isinstance(body, str) else json.dumps(body))
+
+
+def document(names: Sequence[str], cell_type: object) -> Fault:
     """A description with worksheets of these names, which have fields of these names."""
     row = {"properties": {name: {"type": cell_type} for name in names}}
     page = {"properties": {"results": {"items": row}}}
-    answer = {"content": {"application/json": {"schema": page}}}
+    success = {"content": {"application/json": {"schema": page}}}
     paths = {
-        f"/v2/sheets/{quote(name, safe='')}": {"get": {"responses": {"200": answer}}}
+        f"/v2/sheets/{quote(name, safe='')}": {"get": {"responses": {"200": success}}}
         for name in names
     }
-    return json.dumps({"paths": paths}).encode()
+    return answer({"paths": paths})
 
 
 def printed(package: Package, url: str, *options: str) -> CompletedProcess[str]:
     return run([node(), str(package.folder / "bin" / "types.mjs"), *options, url, "sgw_secret"])
+
+
+IN_ONE_PROCESS = """
+const [module, count, ...given] = process.argv.slice(1);
+const runs = [];
+for (let run = 0; run < count; run += 1) {
+  const said = { log: "", error: "" };
+  for (const name in said) console[name] = (text) => { said[name] += `${text}\\n`; };
+  process.argv = ["node", "types.mjs", ...given];
+  process.exitCode = 0;
+  await import(`${module}?${run}`);
+  runs.push([process.exitCode, said.log, said.error]);
+}
+process.exitCode = 0;
+process.stdout.write(JSON.stringify(runs));
+"""
+"""Runs the program several times, and writes status, output and errors of each."""
+
+
+def refusals(package: Package, url: str, count: int, *options: str) -> list[str]:
+    """The errors of so many runs, which print nothing that would be taken for types."""
+    program = (package.folder / "bin" / "types.mjs").as_uri()
+    command = [node(), "--input-type=module", "-e", IN_ONE_PROCESS, "--", program, str(count)]
+    done = run([*command, *options, url, "sgw_secret"])
+    assert done.returncode == 0, done.stderr
+    runs: list[tuple[int, str, str]] = json.loads(done.stdout)
+
+    assert [(status, output) for status, output, _ in runs] == [(1, "")] * count
+    return [errors for *_, errors in runs]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +95,7 @@ def test_no_name_breaks_out(
     package: Package, tmp_path: Path, cell_type: object, as_printed: str
 ) -> None:
     """Whatever names there are, the types compile to nothing, and all their characters are seen."""
-    with serving(FakeGateway(body=document(NASTY, cell_type))) as gateway:
+    with serving(document(NASTY, cell_type)) as gateway:
         done = printed(package, gateway.url)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "types.ts").write_text(done.stdout)
@@ -113,8 +109,8 @@ def test_no_name_breaks_out(
 
 def test_a_lone_surrogate_is_escaped(package: Package) -> None:
     """JSON may hold one in a name; as a character no file could."""
-    with serving(FakeGateway(body=document(["a"], "string"))) as gateway:
-        gateway.body = gateway.body.replace(b'{"a": {"type"', b'{"\\ud800": {"type"')
+    body = document(["a"], "string").text.replace('{"a": {"type"', '{"\\ud800": {"type"')
+    with serving(answer(body)) as gateway:
         done = printed(package, gateway.url)
 
     assert '    "\\ud800": string;\n' in done.stdout
@@ -133,8 +129,7 @@ export interface ABC {
 
 def test_typed_fields_are_those_of_the_schemas(package: Package) -> None:
     """One request lists the worksheets; each that has fields is asked for its interface."""
-    body, rows = json.dumps(LISTED).encode(), INTERFACE.encode()
-    with serving(FakeGateway(body=body, rows=rows)) as gateway:
+    with serving(answer(LISTED), answer(INTERFACE)) as gateway:
         done = printed(package, gateway.url, "--typed")
 
     assert done.stdout.splitlines() == [
@@ -144,50 +139,52 @@ def test_typed_fields_are_those_of_the_schemas(package: Package) -> None:
         "  };",
         "}",
     ]
-    assert gateway.targets == ["/v2/sheets", "/v2/sheets/a%20b%2Fc/schema?format=typescript"]
-    assert [each["Authorization"] for each in gateway.asked] == ["Bearer sgw_secret"] * 2
+    assert [each.target for each in gateway.arrived] == [
+        *("/v2/sheets", "/v2/sheets/a%20b%2Fc/schema?format=typescript")
+    ]
+    assert gateway.sent("Authorization") == ["Bearer sgw_secret"] * 2
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '"name": string | null; } export const a = 1; interface X {',
-        '"name": any;',
-        '"name": { a: string };',
-        "name: string;",
-        '"name": "a\\";',
-        '"na"me": string;',
-        '"name": string; // */',
-        "}",
-        "export const a = 1;",
-    ],
-)
-def test_an_interface_of_another_shape_is_refused(package: Package, line: str) -> None:
-    """Nothing is printed that would be taken for types, and no code of the gateway."""
-    rows = INTERFACE.replace('"name": string | null;', line).encode()
-    with serving(FakeGateway(body=json.dumps(LISTED).encode(), rows=rows)) as gateway:
-        done = printed(package, gateway.url, "--typed")
-
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "is not the gateway's: it has no interface." in done.stderr
+OTHER_LINES = [
+    '"name": string | null; } export const a = 1; interface X {',
+    '"name": any;',
+    '"name": { a: string };',
+    "name: string;",
+    '"name": "a\\";',
+    '"na"me": string;',
+    '"name": string; // */',
+    "}",
+    "export const a = 1;",
+]
 
 
-@pytest.mark.parametrize("body", ["{}", '{"sheets": 1}', "<html>", '{"sheets": [null]}'])
-def test_a_list_of_another_shape_is_refused(package: Package, body: str) -> None:
-    """Nothing is printed that would be taken for types."""
-    with serving(FakeGateway(body=body.encode(), rows=INTERFACE.encode())) as gateway:
-        done = printed(package, gateway.url, "--typed")
+def test_an_interface_of_another_shape_is_refused(package: Package) -> None:
+    """No code of the gateway is printed."""
+    texts = [INTERFACE.replace('"name": string | null;', line) for line in OTHER_LINES]
+    with serving(*(answer(each) for text in texts for each in (LISTED, text))) as gateway:
+        errors = refusals(package, gateway.url, len(texts), "--typed")
 
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr
+    assert [
+        each for each in errors if "is not the gateway's: it has no interface." not in each
+    ] == []
+
+
+def test_a_list_of_another_shape_is_refused(package: Package) -> None:
+    """The error says so."""
+    bodies = ["{}", '{"sheets": 1}', "<html>", '{"sheets": [null]}']
+    with serving(*map(answer, bodies)) as gateway:
+        errors = refusals(package, gateway.url, len(bodies), "--typed")
+
+    assert all(errors)
+    assert len(gateway.arrived) == len(bodies)
 
 
 def test_typed_names_are_seen(package: Package, tmp_path: Path) -> None:
     """Names of worksheets and fields with invisible characters are escaped, and compile."""
     listed = {"sheets": [{"name": name, "fields": [1]} for name in NASTY]}
     names = "\n".join(f"  {json.dumps(name, ensure_ascii=True)}: string | null;" for name in NASTY)
-    rows = f"//\nexport interface X {{\n{names}\n}}\n".encode()
-    with serving(FakeGateway(body=json.dumps(listed).encode(), rows=rows)) as gateway:
+    rows = answer(f"//\nexport interface X {{\n{names}\n}}\n")
+    with serving(answer(listed), *[rows] * len(NASTY)) as gateway:
         done = printed(package, gateway.url, "--typed")
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "types.ts").write_text(done.stdout)
@@ -198,26 +195,28 @@ def test_typed_names_are_seen(package: Package, tmp_path: Path) -> None:
     assert [each for each in done.stdout if not each.isprintable() and each != "\n"] == []
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(package: Package, status: int) -> None:
+def test_a_redirect_is_not_followed(package: Package) -> None:
     """The key does not go to another host; the error names its address."""
-    with serving(FakeGateway(body=document(["a"], "string"))) as other:
+    with serving(*[document(["a"], "string")] * 5) as other:
         place = {"Location": f"{other.url}/openapi.json"}
-        with serving(FakeGateway(status=status, headers=place)) as gateway:
-            done = printed(package, gateway.url)
+        redirects = [Fault(status=each, headers=place) for each in (301, 302, 303, 307, 308)]
+        with serving(*redirects) as gateway:
+            errors = refusals(package, gateway.url, len(redirects))
 
-    assert (done.returncode, done.stdout, other.asked) == (1, "", [])
-    assert f"The gateway redirects to {other.url}/openapi.json." in done.stderr
+    assert other.arrived == []
+    sentence = f"The gateway redirects to {other.url}/openapi.json."
+    assert [each for each in errors if sentence not in each] == []
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [(500, "a\x1b[2J\x9b\u202e"), (200, "\x1b]0;x\x07"), (200, '{"paths": null, "\x1b": 1}')],
-)
-def test_an_error_does_not_write_to_the_terminal(package: Package, status: int, body: str) -> None:
+def test_an_error_does_not_write_to_the_terminal(package: Package) -> None:
     """Control characters of an answer are escaped in the message."""
-    with serving(FakeGateway(status=status, body=body.encode())) as gateway:
-        done = printed(package, gateway.url)
+    bodies = [
+        (500, "a\x1b[2J\x9b\u202e"),
+        (200, "\x1b]0;x\x07"),
+        (200, '{"paths": null, "\x1b": 1}'),
+    ]
+    with serving(*(Fault(status=status, text=body) for status, body in bodies)) as gateway:
+        errors = refusals(package, gateway.url, len(bodies))
 
-    assert (done.returncode, done.stdout) == (1, "")
-    assert [each for each in done.stderr if not each.isprintable() and each != "\n"] == []
+    assert all(errors)
+    assert [each for each in "".join(errors) if not each.isprintable() and each != "\n"] == []

@@ -1,0 +1,101 @@
+"""What only a program in JavaScript can do: values, objects and answers that Python has not."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from tests.clients.middlebox import Middlebox
+from tests.clients.typescript.package import Package, node, run
+from tests.journeys.conftest import Api
+
+VALUES: Mapping[str, str] = {
+    "new Date()": 'TypeError due: a Date is not a value of a cell. Pass a text, such as "2026-',
+    "new Date(NaN)": "TypeError due: a Date is not a value of a cell.",
+    "10n": "TypeError due: a bigint is not a value of a cell.",
+    "() => 1": "TypeError due: a function is not a value of a cell.",
+    "NaN": "RangeError due: NaN is not a value of a cell; null empties it.",
+    "-Infinity": "RangeError due: -Infinity is not a value of a cell;",
+}
+USES = (
+    "create({ due: VALUE })",
+    "create([{ name: 'x' }, { due: VALUE }])",
+    "update(2, { due: VALUE })",
+    "list({ where: { $or: [{ due: VALUE }] } })",
+    "list({ where: { due: { $gte: VALUE } } })",
+    "deleteWhere({ due: VALUE })",
+    "deleteWhere({ $or: [{ due: { $in: ['x', VALUE] } }] })",
+)
+
+
+def results(package: Package, url: str, key: str, *expressions: str) -> list[str]:
+    """The results of expressions as JSON, or the names and messages of their errors."""
+    program = f"""
+        const {{ Sheets }} = await import({json.dumps(package.module)});
+        const options = {json.dumps({"baseUrl": url, "apiKey": key, "spreadsheetId": "demo"})};
+        const sheet = new Sheets(options).sheet("Cities");
+        class City {{ constructor(name) {{ this.name = name; this.greet = () => name; }} }}
+        for (const each of [{", ".join(f"async () => {each}" for each in expressions)}])
+            console.log(await each().then(
+                (value) => JSON.stringify(value), ({{ name, message }}) => `${{name}} ${{message}}`,
+            ));
+    """
+    done = run([node(), "--input-type=module", "-e", program])
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_a_value_that_no_cell_takes_is_named(package: Package, middlebox: Middlebox) -> None:
+    """With its field; nothing is sent. As JSON it would be another value, or none."""
+    asked = [(f"sheet.{use}".replace("VALUE", value), value) for value in VALUES for use in USES]
+    found = results(package, middlebox.url, "x", *(expression for expression, _ in asked))
+    pairs = zip(found, (VALUES[value] for _, value in asked), strict=True)
+
+    assert [(line, words) for line, words in pairs if not line.startswith(words)] == []
+    assert middlebox.arrived == []
+
+
+def test_functions_of_a_class_are_no_fields(package: Package, api: Api) -> None:
+    """As in JSON, own functions of an object of a class are left out; a `URL` is a base URL."""
+    of_url = "new Sheets({ ...options, baseUrl: new URL(options.baseUrl) }).sheet('Cities')"
+    created, row = results(
+        package,
+        api.url,
+        api.keys["paid"],
+        "(await sheet.create(new City('Ulm'))).fields.name",
+        f"(await {of_url}.get(2)).fields.name",
+    )
+
+    assert (created, row) == ('"Ulm"', '"New York"')
+
+
+@pytest.mark.parametrize("url", ["http://u:p@host/", "http://host/?x", "ftp://host/"])
+def test_an_unusable_url_is_named_as_its_text_is(package: Package, url: str) -> None:
+    """An object of the class `URL` is checked like a text."""
+    made = "new Sheets({ ...options, baseUrl: GIVEN })"
+    given = (f"new URL('{url}')", f"'{url}'")
+    of_object, of_text = results(
+        package, "http://host", "x", *(made.replace("GIVEN", each) for each in given)
+    )
+
+    assert of_object == of_text
+    assert of_text.startswith("TypeError The base URL ")
+
+
+def test_a_client_without_options_is_refused(package: Package) -> None:
+    """The first of them is named."""
+    (found,) = results(package, "http://host", "x", "new Sheets()")
+
+    assert found.startswith("TypeError apiKey is missing")
+
+
+def test_the_last_page_has_a_cursor_of_null(package: Package, api: Api) -> None:
+    """A page that is not asked for one has none."""
+    last = "sheet.list({ cursor: '', limit: 1, where: { name: 'Dallas' }, keys: ['name'] })"
+    other = "sheet.list({ limit: 1, where: { name: 'Dallas' }, keys: ['name'] })"
+    rows = '{"rows":[{"rowIndex":10,"fields":{"name":"Dallas"}}],"hasNextPage":false'
+
+    assert results(package, api.url, api.keys["paid"], last, other) == [
+        rows + ',"cursor":null}',
+        rows + "}",
+    ]

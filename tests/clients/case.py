@@ -47,6 +47,24 @@ class Case:
         return f"{self.line}:{self.client}"
 
 
+def sent(name: str, request: str = "Cities?limit=2", **members: Any) -> Case:
+    """A case by `line: client`, and a request by method and target.
+
+    The method is GET by default; the target goes after `/v2/sheets/`, unless it begins with a
+    slash. A request with a body has the headers of JSON by default.
+    """
+    line, _, client = name.partition(": ")
+    method, _, target = request.rpartition(" ")
+    headers = USUAL if members.get("body") is None else JSON_HEADERS
+    return Case(
+        line=line,
+        client=client,
+        method=method or "GET",
+        target=target if target.startswith("/") else f"/v2/sheets/{target}",
+        **{"headers": headers, **members},
+    )
+
+
 def send_case(api: Api, case: Case) -> RawAnswer:
     """Send what the client sends, with a key of the gateway's."""
     key = api.keys[case.key]

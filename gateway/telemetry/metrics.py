@@ -95,7 +95,7 @@ class TallyCollector(Collector):
 T = TypeVar("T")
 
 Row = tuple[str, Sequence[str], Iterable[tuple[Sequence[str], T]]]
-"""A metric: its name, its labels, and its values by those of the labels."""
+"""A metric: its name, the names of its labels, and pairs of values of the labels and the value."""
 
 
 def _counters(tallies: Tallies) -> Iterator[Row[int]]:
